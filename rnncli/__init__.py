@@ -7,30 +7,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli import pytest as pytest
-    from rnncli import weights as weights
+    from rnncli.api import pytest_plugin
+    from rnncli.api.commands import diagnose, generate, relate, score, verify
+    from rnncli.api.conformance import Judgement, judge
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.commands import diagnose, generate, relate, score, verify
-    from rnncli.conformance import Judgement, judge
-    from rnncli.executors.workers import Workers
-    from rnncli.formats import read_tensors, write_tensors
+    from rnncli.files.formats import read_tensors, write_tensors
     from rnncli.generating.report import GenerationReport
+    from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import Comparison, compare
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.selected import Selected
     from rnncli.limits import Limits
+    from rnncli.models import weights as weights
     from rnncli.models.loading import load_model
     from rnncli.models.session import evaluate_model
+    from rnncli.models.sessions import Session, prepare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import open_pack
-    from rnncli.scoring.report import ScoreReport
-    from rnncli.sessions import Session, prepare
     from rnncli.subjects.implementation import Implementation
     from rnncli.verifying.diagnosis_report import DiagnosisReport
+    from rnncli.verifying.scoring.report import ScoreReport
+
+    pytest = pytest_plugin
 
 __all__ = [
     "Comparison",
@@ -73,32 +75,32 @@ _ELSEWHERE = {
     "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
     "GenerationReport": "rnncli.generating.report:GenerationReport",
     "Implementation": "rnncli.subjects.implementation:Implementation",
-    "Judgement": "rnncli.conformance:Judgement",
+    "Judgement": "rnncli.api.conformance:Judgement",
     "Limits": "rnncli.limits:Limits",
     "Rule": "rnncli.judging.comparing.rule:Rule",
-    "ScoreReport": "rnncli.scoring.report:ScoreReport",
+    "ScoreReport": "rnncli.verifying.scoring.report:ScoreReport",
     "Selected": "rnncli.judging.selected:Selected",
-    "Session": "rnncli.sessions:Session",
+    "Session": "rnncli.models.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",
     "VerificationReport": "rnncli.judging.report:VerificationReport",
-    "Workers": "rnncli.executors.workers:Workers",
+    "Workers": "rnncli.jobs.workers:Workers",
     "compare": "rnncli.judging.comparing.comparison:compare",
-    "diagnose": "rnncli.commands:diagnose",
+    "diagnose": "rnncli.api.commands:diagnose",
     "evaluate_model": "rnncli.models.session:evaluate_model",
-    "generate": "rnncli.commands:generate",
-    "judge": "rnncli.conformance:judge",
+    "generate": "rnncli.api.commands:generate",
+    "judge": "rnncli.api.conformance:judge",
     "load_case": "rnncli.cases.config.config:load_config",
     "load_model": "rnncli.models.loading:load_model",
     "load_suite": "rnncli.cases.suite.suite:load_suite",
     "open_pack": "rnncli.packs.pack:open_pack",
-    "prepare": "rnncli.sessions:prepare",
-    "pytest": "rnncli.pytest:",  # the colon: a module, whose own ImportError is told
-    "read_tensors": "rnncli.formats:read_tensors",
-    "relate": "rnncli.commands:relate",
-    "score": "rnncli.commands:score",
-    "verify": "rnncli.commands:verify",
-    "weights": "rnncli.weights:",
-    "write_tensors": "rnncli.formats:write_tensors",
+    "prepare": "rnncli.models.sessions:prepare",
+    "pytest": "rnncli.api.pytest_plugin:",  # the colon: a module, whose own ImportError is told
+    "read_tensors": "rnncli.files.formats:read_tensors",
+    "relate": "rnncli.api.commands:relate",
+    "score": "rnncli.api.commands:score",
+    "verify": "rnncli.api.commands:verify",
+    "weights": "rnncli.models.weights:",
+    "write_tensors": "rnncli.files.formats:write_tensors",
 }
 
 

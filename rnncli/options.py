@@ -12,11 +12,13 @@ from enum import StrEnum
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
-from rnncli.deadline import LONGEST
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
+
+# The longest time, seconds: clocks of systems overflow beyond some hundred years.
+LONGEST = 1e9
 
 
 class OptionKind(StrEnum):

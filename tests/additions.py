@@ -235,7 +235,7 @@ ADDITIONS = {
     },
     "statement": {
         "specs/statements/mgu.yaml": MGU_STATEMENTS,
-        "rnncli/tracing/conditions.py": [
+        "rnncli/verifying/tracing/conditions.py": [
             before('\n}\n"""Conditions that stand alone', MONOTONE),
         ],
     },
@@ -261,8 +261,8 @@ ADDITIONS = {
         "specs/statements/renewed.yaml": RENEWED_STATEMENTS,
     },
     "relation": {
-        "rnncli/relations/relations.py": [before("\n)\nRELATIONS: ", ZEROS_ROW)],
-        "rnncli/relations/settings.py": [
+        "rnncli/verifying/relations/relations.py": [before("\n)\nRELATIONS: ", ZEROS_ROW)],
+        "rnncli/verifying/relations/settings.py": [
             before("\n\ndef in_threads(", ZEROS),
         ],
     },

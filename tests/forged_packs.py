@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 from small_suite import small_suite
 
-from rnncli.formats import write_tensors
+from rnncli.files.formats import write_tensors
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack, write_cases
 from rnncli.packs.layouts import LAYOUTS

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnncli.errors import Unsupported
-from rnncli.formats.raw import content_of
+from rnncli.files.formats.raw import content_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.session_calls import judge_session
 from rnncli.packs.vector import group_of

@@ -12,7 +12,7 @@ import pytest
 from foreign_folders import WatchedPython, plant
 
 from rnncli.cli.group import COMMANDS
-from rnncli.executors.workers import EXECUTORS
+from rnncli.jobs.workers import EXECUTORS
 from rnncli.subjects.implementation import FUNCTION, KINDS
 from rnncli.subjects.table import SUBJECTS
 

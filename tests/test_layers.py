@@ -7,50 +7,39 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import rnncli
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PACKAGE = Path(rnncli.__file__).parent
 
-# From the bottom up; what stands on one line does not import each other. A package's name alone
-# stands for what no line names a part of: `judging` for its modules that lie in no folder.
+# The rooms from the bottom up; those on one line do not import each other.
 LAYERS = (
-    ("terminal", "signals", "words"),
-    ("errors", "notes", "display"),
-    ("budget", "deadline", "interpreter"),
-    ("files", "plugins", "options"),
-    ("numerics", "randomness", "executors", "limits"),
-    ("profiles",),
-    ("recurrence", "formats"),
+    ("talk",),
+    ("errors",),
+    ("numerics", "options"),
+    ("recurrence", "limits", "jobs"),
+    ("files",),
     ("backends",),
-    ("mutants",),
-    ("operators", "host_operators"),
-    ("weights",),
+    ("operators", "mutants"),
     ("models", "cases"),
-    ("cases.config",),
-    ("cases.suite",),
-    ("sessions",),
     ("packs",),
-    ("judging.tolerances", "subjects.supervision"),
-    ("judging.comparing", "subjects"),
-    ("judging.scoring",),
-    ("judging.explaining",),
-    ("judging",),
-    ("running", "generating", "verifying"),
-    ("scoring", "relations"),
-    ("tracing", "commands"),
-    ("bench",),
+    ("subjects", "judging"),
+    ("generating", "running"),
+    ("verifying", "bench"),
     ("reports",),
-    ("conformance",),
+    ("api",),
     ("cli",),
+    ("__main__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-
-# What stands above the layers: the public API and the entry points of programs.
-TOP = {"__init__", "__main__", "onnx_backend", "pytest"}
 
 # Tables, and the modules of their package that may import them.
 TABLES = {
@@ -61,10 +50,18 @@ TABLES = {
         "operators/attributes.py",  # says which versions have an attribute
         "operators/checking.py",  # says which versions have a dtype
     },
-    "rnncli.host_operators.table": set(),
+    "rnncli.models.host_operators.table": set(),
 }
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def dotted(module: str) -> str:
+    """A module's path as imports name it."""
+    return f"rnncli.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
+
+
+NAMES = {dotted(module): module.removesuffix(".py").split("/") for module in MODULES}
 
 
 def imports(module: str) -> set[str]:
@@ -76,28 +73,44 @@ def imports(module: str) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: relative import"
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.startswith("rnncli.")}
+            of_names = {f"{node.module}.{alias.name}" for alias in node.names}
+            assert node.module != "rnncli" or of_names <= {*NAMES, "rnncli.__version__"}, module
+            found |= {name if name in NAMES else node.module for name in of_names}
+    return found & {*NAMES}
 
 
-def layer(name: str) -> str:
-    """The longest name of a layer that a dotted name below rnncli begins with."""
-    parts = name.split(".")[1:]
-    return next((each for k in (2, 1) if (each := ".".join(parts[:k])) in RANK), parts[0])
+def edges() -> Iterator[tuple[str, str, str]]:
+    """(folder, part, another part that it imports), each a folder or module within that folder."""
+    for module in MODULES:
+        own = NAMES[dotted(module)]
+        for other in (NAMES[name] for name in imports(module)):
+            pairs = enumerate(zip(own, other, strict=False))
+            at = next((k for k, (one, two) in pairs if one != two), None)
+            if at is not None:
+                yield "/".join(own[:at]), own[at], other[at]
 
 
-def dotted(module: str) -> str:
-    """A module's path as imports name it."""
-    return f"rnncli.{module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
+EDGES = frozenset(edges())
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.split("/")[0][:-3] not in TOP])
-def test_imports_go_down_only(module):
-    """A module imports its own package and what lies below it, nothing beside or above."""
-    own = layer(dotted(module))
-    others = {layer(name) for name in imports(module)} - {own, "__version__"}
+def test_imports_go_down_only():
+    """A room imports what lies below it, nothing beside or above; `rnncli` itself names it all."""
+    rooms = {(part, other) for folder, part, other in EDGES if not folder}
 
-    assert {name for name in others if RANK[name] >= RANK[own]} == set()
+    assert {
+        (part, other)
+        for part, other in rooms
+        if "__init__" not in {part, other} and RANK[other] >= RANK[part]
+    } == set()
+
+
+def test_nothing_in_a_folder_imports_itself_by_way_of_others():
+    """Neither modules nor folders of modules, whether the import is for types or in a function."""
+    for folder in {folder for folder, _, _ in EDGES} - {""}:
+        graph = TopologicalSorter()
+        for part, other in ((part, other) for where, part, other in EDGES if where == folder):
+            graph.add(part, other)
+        graph.prepare()  # raises CycleError, which says who
 
 
 @pytest.mark.parametrize("module", ["rnncli.judging.judgement", "rnncli.judging.session_calls"])
@@ -112,15 +125,35 @@ def test_a_verdict_is_given_without_its_explanation(module):
     assert [name for name in loaded if name.startswith(explaining)] == []
 
 
+ARCHITECTURE = Path(__file__).parents[1] / "docs/explanation/architecture.md"
+SIGNATURES = re.findall(
+    r"^\| `([\w.]+)` \| `(.+?)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("module", "signature"), SIGNATURES)
+def test_the_signatures_of_the_architecture_page_are_those_of_the_code(module, signature):
+    """The four that a reader must know, character by character."""
+    path = PACKAGE / f"{module.replace('.', '/')}.py"
+    functions = [
+        f"{node.name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.returns
+    ]
+
+    assert signature in functions
+    assert len(SIGNATURES) == 4
+
+
 def test_every_package_has_its_layer():
-    """A new package must be given a place."""
-    assert {layer(dotted(module)) for module in MODULES} - TOP == set(RANK)
+    """A new room must be given a place."""
+    assert {Path(module).parts[0].removesuffix(".py") for module in MODULES} == {*RANK, "__init__"}
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_leaves_do_not_import_their_table(table):
     """A row is written without knowing the others."""
-    package = table.split(".")[1]
+    package = "/".join(table.split(".")[1:-1])
     importers = {m for m in MODULES if m.startswith(f"{package}/") and table in imports(m)}
 
     assert importers == TABLES[table]
@@ -165,7 +198,7 @@ def test_no_module_is_named_like_a_dependency():
     dependencies = {
         *("click", "numpy", "onnx", "h5py", "rich", "yaml", "numba", "flint", "ml_dtypes"),
         *("dask", "distributed", "onnxruntime", "openvino", "jinja2", "matplotlib", "google"),
-        *("torch", "tract"),
+        *("torch", "tract", "pytest"),
     }
 
     assert {Path(module).stem for module in MODULES} & dependencies == set()

@@ -25,7 +25,7 @@ from forked import forked
 from onnx import TensorProto, helper, numpy_helper
 
 from rnncli.cases.library import specs_folder
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.files.formats import read_tensors, write_tensors
 
 DATA = Path(__file__).parent / "data"
 MODEL = DATA / "exports" / "lstm_packed_bi_ts.onnx"

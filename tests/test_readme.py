@@ -10,7 +10,7 @@ import pytest
 from documentation import ROOT, blocks, commands, pages
 
 from rnncli.cli.group import COMMANDS, cli
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from rnncli.judging.report import (
     Shard,
     VerificationReport,
 )
-from rnncli.relations.relations import RELATIONS
+from rnncli.verifying.relations.relations import RELATIONS
 
 NOTES = {
     "Reverse": "walks forward, or leaves the reversed Y in the order of computation",

@@ -27,14 +27,14 @@ from rnncli.cases.suite.expansion import STRATEGIES
 from rnncli.cases.suite.schema import suite_schema
 from rnncli.cli.group import cli
 from rnncli.errors import EXIT_CODES, SEVERITY
-from rnncli.executors.workers import EXECUTORS
-from rnncli.formats import describe_formats
-from rnncli.formats.format import Format
+from rnncli.files.formats import describe_formats
+from rnncli.files.formats.format import Format
+from rnncli.jobs.workers import EXECUTORS
 from rnncli.mutants.catalogue import EVERY
+from rnncli.numerics.profiles import ACCUMULATORS, PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.operator import SYMBOLS
 from rnncli.packs.layouts import LAYOUTS
-from rnncli.profiles import ACCUMULATORS, PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.readings import READINGS
@@ -396,7 +396,7 @@ def python_api() -> Iterator[str]:
     for name in rnncli.__all__:
         if not name.startswith("_"):
             yield from _documented(_path(getattr(rnncli, name)), f"rnncli.{name}")
-    yield from _documented("rnncli.pytest.vectors", "rnncli.pytest.vectors")
+    yield from _documented("rnncli.api.pytest_plugin.vectors", "rnncli.pytest.vectors")
     for name in weights.__all__:
         if inspect.isfunction(getattr(weights, name)) or inspect.isclass(getattr(weights, name)):
             yield from _documented(_path(getattr(weights, name)), f"rnncli.weights.{name}")

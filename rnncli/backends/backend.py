@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from rnncli.recurrence.recurrence import FLOAT64, Compute, working_dtype
+from rnncli.numerics import FLOAT64
+from rnncli.recurrence.recurrence import Compute, working_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,8 +21,8 @@ from flint import arb, arb_mat
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
-from rnncli.budget import ask
 from rnncli.errors import Unsupported
+from rnncli.limits.budget import ask
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType

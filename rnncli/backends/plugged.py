@@ -6,15 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.backends.backend import QUANTISED
-from rnncli.plugins import calling, load
+from rnncli.jobs.plugins import calling, load
 from rnncli.recurrence.cells import COMMON_OPTIONS, beyond
 from rnncli.recurrence.readings import source_of
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
     from rnncli.backends.backend import BoundCall, Compute
+    from rnncli.jobs.plugins import Plugin
     from rnncli.numerics import Array, DType
-    from rnncli.plugins import Plugin
     from rnncli.recurrence.recurrence import Recurrence
 
 

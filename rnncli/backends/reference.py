@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64, working_dtype
+from rnncli.backends.backend import working_dtype
 from rnncli.backends.step_signals import StepSignals
-from rnncli.deadline import check
-from rnncli.numerics import NumPyArithmetic, dtype_named, round_to
+from rnncli.limits.deadline import check
+from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import (
     alike,

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
-from rnncli.plugins import plugins
+from rnncli.jobs.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

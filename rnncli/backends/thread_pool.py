@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+from functools import partial
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
+
+from rnncli.backends.blas import LIMITS
+from rnncli.backends.threads import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -160,3 +164,28 @@ def keep_off(thread: int, processor: int) -> None:
 
 
 POOL = ThreadPool()
+
+
+def at_once(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run tasks in parallel if enough threads are allowed, else one after the other."""
+    count = min(len(tasks), threads())
+    groups = [partial(_in_turn, tasks[k::count]) for k in range(count)]
+    if not (count > 1 and _all_at_once(groups)):
+        _in_turn(tasks)
+
+
+def _in_turn(tasks: Sequence[Callable[[], None]]) -> None:
+    for task in tasks:
+        task()
+
+
+def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
+    """Run each task in its own thread, unless the pool is busy; return whether they ran."""
+    if not POOL.reserve():
+        return False
+    try:
+        with LIMITS.at_most(1):
+            POOL.run(tasks)
+    finally:
+        POOL.release()
+    return True

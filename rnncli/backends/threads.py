@@ -1,17 +1,16 @@
-"""Threads of backends: their number, and running tasks in them."""
+"""Threads of backends: their number."""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
 
 VARIABLE = "RNNCLI_THREADS"
@@ -57,31 +56,3 @@ def available() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def at_once(tasks: Sequence[Callable[[], None]]) -> None:
-    """Run tasks in parallel if enough threads are allowed, else one after the other."""
-    count = min(len(tasks), threads())
-    groups = [partial(_in_turn, tasks[k::count]) for k in range(count)]
-    if not (count > 1 and _all_at_once(groups)):
-        _in_turn(tasks)
-
-
-def _in_turn(tasks: Sequence[Callable[[], None]]) -> None:
-    for task in tasks:
-        task()
-
-
-def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
-    """Run each task in its own thread, unless the pool is busy; return whether they ran."""
-    from rnncli.backends.blas import LIMITS
-    from rnncli.backends.thread_pool import POOL  # creates the pool
-
-    if not POOL.reserve():
-        return False
-    try:
-        with LIMITS.at_most(1):
-            POOL.run(tasks)
-    finally:
-        POOL.release()
-    return True

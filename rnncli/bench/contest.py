@@ -18,14 +18,14 @@ from rnncli.subjects.supervision.connection import LostError
 from rnncli.subjects.supervision.messages import Message
 from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import READY, START, question
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.bench.contestants import Contestant
     from rnncli.bench.workloads import PlannedWorkload, Workload
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 # Errors by which a process is lost.

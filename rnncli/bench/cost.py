@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
 
 
 class Cost(NamedTuple):

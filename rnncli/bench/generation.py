@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends import backend_named
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.executors.workers import Workers
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.jobs.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.backends.threads import VARIABLE
-from rnncli.executors.processes import BLAS_THREADS
+from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.subjects.supervision.messages import Channel, Message
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rnncli.bench.cost import Cost
     from rnncli.bench.machine import MachineLimits
     from rnncli.bench.workloads import Workload
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
 
 # Statistics over rounds.
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {

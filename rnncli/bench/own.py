@@ -15,18 +15,18 @@ from rnncli.models.hosts import ONNX
 from rnncli.models.loading import model_from
 from rnncli.models.node_times import node_seconds
 from rnncli.models.recurrent_node import EvaluationSettings
+from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
-from rnncli.sessions import prepare
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
+    from rnncli.models.sessions import Session
     from rnncli.packs.vector import Vector
-    from rnncli.sessions import Session
 
 BACKEND, COMPUTE, HOST, CALL = "backend", "compute", "host", "call"
 # What `rnncli bench` times -> the settings `call`, each with what tables add to a backend's name.

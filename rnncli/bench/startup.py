@@ -15,7 +15,7 @@ from rnncli.bench.machine import NO_PYC, environment
 from rnncli.bench.workloads import built_in, of_operator
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import put_file
-from rnncli.interpreter import python
+from rnncli.jobs.interpreter import python
 from rnncli.operators import evaluate
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rnncli.subjects.worker import RUN, started, vector_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 # What a turn measures: time that passed, or time of the process on all processors.

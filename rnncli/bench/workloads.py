@@ -26,7 +26,7 @@ from rnncli.running.target_names import short_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
 
 
 class Sizes(NamedTuple):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli import randomness
-from rnncli.numerics import Array, DType, round_to
+from rnncli.numerics import Array, DType, randomness, round_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

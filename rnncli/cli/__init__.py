@@ -22,8 +22,8 @@ def main() -> NoReturn:
     gc.set_threshold(COLLECTED_AFTER)
     atexit.register(gc.freeze)
 
-    from rnncli import terminal
     from rnncli.cli import interrupts
+    from rnncli.talk import terminal
 
     terminal.open_missing_streams()
     terminal.guard_streams()

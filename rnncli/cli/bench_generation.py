@@ -8,7 +8,7 @@ import click
 
 from rnncli.cli.options import json_option, options_of
 from rnncli.cli.repetition import Command
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 
 
 @click.command(cls=Command)

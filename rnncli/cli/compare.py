@@ -11,7 +11,7 @@ from rnncli.cli.options import json_option, tolerance_options, within_memory
 from rnncli.cli.repetition import Command
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.reports.tables import print_json_line
-from rnncli.terminal import say
+from rnncli.talk.terminal import say
 
 
 @click.command(cls=Command)
@@ -32,7 +32,7 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
     \b
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6
     """
-    from rnncli.formats import read_outputs
+    from rnncli.files.formats import read_outputs
     from rnncli.judging.comparing.comparison import compare as compare_tensors
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.reports.comparisons import print_comparison

@@ -87,8 +87,8 @@ def convert(
     """
     from pathlib import Path
 
-    from rnncli import formats
     from rnncli.errors import InvalidRequest
+    from rnncli.files import formats
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.running.checkpoints import CHECKPOINTS

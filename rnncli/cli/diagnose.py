@@ -48,7 +48,7 @@ def diagnose(
     rnncli diagnose vectors/core --results from_device/
     rnncli diagnose vectors/core --runtime openvino --json
     """
-    from rnncli import commands
+    from rnncli.api import commands
     from rnncli.reports.diagnosis import show_diagnosis_report
     from rnncli.reports.progress import progress_bar
 

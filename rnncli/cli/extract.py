@@ -19,7 +19,7 @@ from rnncli.cli.options import (
 )
 from rnncli.cli.repetition import Command
 from rnncli.cli.written import Written
-from rnncli.terminal import say
+from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ LARGEST = 2_000_000_000
 
 
 def _profiles() -> Iterable[str]:
-    from rnncli.profiles import PROFILES
+    from rnncli.numerics.profiles import PROFILES
 
     return PROFILES
 
@@ -127,10 +127,10 @@ def extract(model: str, **options: Any) -> None:
 def _capture(target: str, options: dict[str, Any]) -> Captures:
     """Run the model and record its recurrent nodes."""
     from rnncli.cases.case import Case
-    from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
     from rnncli.generating.captures import Captures
     from rnncli.judging.tolerances.tolerance import EXACT
+    from rnncli.limits.deadline import watched
     from rnncli.models.ir_model import read_ir
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request

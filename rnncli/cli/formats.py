@@ -16,7 +16,7 @@ def formats(as_json: bool) -> None:
 
     Installed packages add formats through the entry point group `rnncli.formats`.
     """
-    from rnncli.formats import describe_formats
+    from rnncli.files.formats import describe_formats
 
     records = describe_formats()
     print_records(("extension", "what it is", "from"), records, as_json=as_json)

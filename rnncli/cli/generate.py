@@ -17,7 +17,7 @@ from rnncli.cli.options import (
 )
 from rnncli.cli.repetition import Command
 from rnncli.cli.written import Written
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 from rnncli.subjects.implementation import Implementation
 
@@ -62,7 +62,7 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     rnncli generate specs/suites/core.yaml --check
     rnncli generate three-way -o pack --format h5 -j 8
     """
-    from rnncli import commands
+    from rnncli.api import commands
     from rnncli.reports.generation import show_generation
     from rnncli.reports.progress import progress_bar
 

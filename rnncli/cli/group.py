@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from rnncli import __version__, notes
+from rnncli import __version__
 from rnncli.cli import interrupts
 from rnncli.errors import RnncliWarning, did_you_mean, explain
-from rnncli.terminal import OUTPUT, say
+from rnncli.talk import notes
+from rnncli.talk.terminal import OUTPUT, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -8,8 +8,8 @@ import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from rnncli.signals import postponed, send_again
-from rnncli.terminal import say
+from rnncli.jobs.signals import postponed, send_again
+from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -11,7 +11,7 @@ import click
 
 from rnncli.cli.options import json_option, options_of, with_options
 from rnncli.cli.written import Written
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
 from rnncli.limits import OF_SUBJECTS, Limits

@@ -59,8 +59,8 @@ def _records(suite: str, selection: str) -> list[dict[str, Any]]:
 
 def _statements(suite: str, selection: str) -> dict[str, list[str]]:
     """Return the ids of the statements that each case checks, by case id."""
-    from rnncli.scoring.scoring import ScoringPlan, select
-    from rnncli.tracing.tracing import trace_all
+    from rnncli.verifying.scoring.scoring import ScoringPlan, select
+    from rnncli.verifying.tracing.tracing import trace_all
 
     plan = ScoringPlan(suite=suite, selection=selection)
     matrix = trace_all(plan, select(plan), lambda _: None)

@@ -32,7 +32,7 @@ def ops(operator: str | None, gates: bool, as_json: bool) -> None:
     from rnncli.reports.operators import as_record, as_text, summary
 
     if gates:
-        from rnncli.weights import forms
+        from rnncli.models.weights import forms
 
         cell = operator_named(operator).cell.name if operator else ""
         rows = [form for form in forms.FORMS if cell in {"", form.cell}]

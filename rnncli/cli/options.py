@@ -12,10 +12,9 @@ import click
 
 from rnncli.cli.repetition import JoinableOption
 from rnncli.cli.written import texts
-from rnncli.deadline import LONGEST
 from rnncli.limits import Limits
 from rnncli.models.hosts import HOSTS
-from rnncli.options import OptionKind, default_of, flag_of, texts_of, traits_of
+from rnncli.options import LONGEST, OptionKind, default_of, flag_of, texts_of, traits_of
 from rnncli.packs.layouts import LAYOUTS, ONNX
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ def _held(function: Callable[..., Any], *passed: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def bounded(*args: Any, limits: Limits, **options: Any) -> Any:
-        from rnncli.budget import held
+        from rnncli.limits.budget import held
 
         with held(limits.max_memory, named=filter(None, texts(options.values()))):
             return function(*args, **dict.fromkeys(passed, limits), **options)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _relations() -> Iterable[str]:
-    from rnncli.relations.relations import RELATIONS
+    from rnncli.verifying.relations.relations import RELATIONS
 
     return RELATIONS
 
@@ -68,6 +68,6 @@ def relate(
     rnncli relate vectors/core --backend numba --relation split --relation tiles --html relate.html
     rnncli relate lstm.yaml --command './run_kernel {model} {inputs} {outputs}'
     """
-    from rnncli import commands
+    from rnncli.api import commands
 
     return commands.relate(target, subject, cases=selected, **options)

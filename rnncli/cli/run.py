@@ -20,7 +20,7 @@ from rnncli.cli.options import (
 )
 from rnncli.cli.repetition import Command
 from rnncli.cli.written import Written
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 from rnncli.limits import Limits
 from rnncli.subjects.implementation import Implementation
 

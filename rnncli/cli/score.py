@@ -9,7 +9,7 @@ import click
 from rnncli.cli.options import SUITE, Number, option_of, options_of
 from rnncli.cli.repetition import Command
 from rnncli.cli.written import Written
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
 
@@ -84,7 +84,7 @@ def score(
     rnncli score vectors/tiles --min-structural 80
     rnncli score core --html core.html
     """
-    from rnncli import commands
+    from rnncli.api import commands
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.scores import show_score, write_scores
     from rnncli.reports.verification import check_reports

@@ -8,8 +8,8 @@ import click
 
 from rnncli.cli.repetition import Command
 from rnncli.cli.written import Written
-from rnncli.terminal import say
-from rnncli.words import counted
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
 
 
 @click.command(cls=Command)

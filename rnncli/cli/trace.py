@@ -8,23 +8,23 @@ import click
 
 from rnncli.cli.options import SUITE, Name, option_of, options_of
 from rnncli.cli.repetition import Command
-from rnncli.executors.workers import Workers
+from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.tracing.matrix import TraceMatrix
+    from rnncli.verifying.tracing.matrix import TraceMatrix
 
 
 def _ids() -> Iterable[str]:
-    from rnncli.tracing.table import STATEMENTS
+    from rnncli.verifying.tracing.table import STATEMENTS
 
     return STATEMENTS
 
 
 def _operators() -> Iterable[str]:
-    from rnncli.tracing.table import OPERATORS
+    from rnncli.verifying.tracing.table import OPERATORS
 
     return OPERATORS
 
@@ -97,8 +97,8 @@ def trace(
         return
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
-    from rnncli.tracing.matrix import INCOMPLETE
-    from rnncli.tracing.table import statement_named
+    from rnncli.verifying.tracing.matrix import INCOMPLETE
+    from rnncli.verifying.tracing.table import statement_named
 
     row = statement_named(statement) if statement else None
     matrix = _traced(suite, options)
@@ -111,10 +111,10 @@ def trace(
 
 
 def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
-    options["workers"].expect("rnncli.tracing.tracing")
+    options["workers"].expect("rnncli.verifying.tracing.tracing")
     from rnncli.reports.progress import progress_bar
-    from rnncli.scoring.scoring import ScoringPlan, select
-    from rnncli.tracing.tracing import trace_all
+    from rnncli.verifying.scoring.scoring import ScoringPlan, select
+    from rnncli.verifying.tracing.tracing import trace_all
 
     plan = ScoringPlan(suite=suite, selection=options.pop("select"), **options)
     selected = select(plan)

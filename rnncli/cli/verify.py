@@ -70,6 +70,6 @@ def verify(
     rnncli verify vectors/core --harness 'python3 harness.py' -j 2
     rnncli verify vectors/core --backend numpy --compute native --profile strict
     """
-    from rnncli import commands
+    from rnncli.api import commands
 
     return commands.verify(pack, subject, cases=selected, **options)

@@ -24,10 +24,10 @@ from rnncli.judging.tolerances.scalars import scalar_equivalents
 from rnncli.judging.tolerances.signals import answers_of
 from rnncli.models.conditioning import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 from rnncli.packs.conversion import held_inputs
 from rnncli.packs.vector import Answers, Vector
-from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

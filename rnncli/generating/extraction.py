@@ -19,12 +19,12 @@ from rnncli.generating.foreign_files import owned_cases, strangers
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.production import make_vectors
 from rnncli.numerics import dtype_of
+from rnncli.numerics.profiles import profile_named
 from rnncli.operators.weights import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS
 from rnncli.packs.vector import Vector
-from rnncli.profiles import profile_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

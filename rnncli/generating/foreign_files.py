@@ -12,8 +12,7 @@ from rnncli.files.lock import LOCK
 from rnncli.files.paths import Identifier, RelativePath, below, files_in
 from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
-from rnncli.packs.case_folder import folder_of
-from rnncli.packs.layouts import SINGLE_FILES, file_of
+from rnncli.packs.layouts import SINGLE_FILES, file_of, folder_of
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL
 
 if TYPE_CHECKING:

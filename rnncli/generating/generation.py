@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rnncli.executors.workers import HERE, Workers
 from rnncli.files.atomic import errors_named, put_file, remove_temporaries
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
@@ -16,12 +15,13 @@ from rnncli.generating import goldens
 from rnncli.generating.batch import Delivery, Destination, GeneratedCase, work
 from rnncli.generating.foreign_files import is_empty, owned_cases, remove_stale
 from rnncli.generating.journal import Journal, premises
+from rnncli.jobs.workers import HERE, Workers
 from rnncli.mutants.catalogue import scored_of
+from rnncli.numerics.profiles import PROFILES
 from rnncli.packs.conversion import write_cases
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
 from rnncli.packs.pack import Pack
-from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

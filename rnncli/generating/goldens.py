@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import FLOAT64, Compute
+from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import Unsupported
+from rnncli.numerics import FLOAT64
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidRequest
+from rnncli.numerics import FLOAT64
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rnncli.generating.completion import completed
 from rnncli.generating.draft import Draft, draft_of
 from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import derive_all
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.display import Conclusion
 from rnncli.errors import worst_code
 from rnncli.generating.checking import check
 from rnncli.generating.generation import generate
+from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,12 +20,12 @@ from rnncli.models.conditioning import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
 from rnncli.packs.attempt import Status
 from rnncli.packs.vector import STEPS
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
     from rnncli.numerics import Array

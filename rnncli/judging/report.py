@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
-from rnncli.display import Conclusion, plotted
 from rnncli.errors import NothingSelected
 from rnncli.files.described import Described
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.judging.selected import ALL, Shard
-from rnncli.words import counted
+from rnncli.talk.display import Conclusion, plotted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,6 +161,13 @@ class VerificationReport(Conclusion):
     date: str = ""
     concessions: tuple[str, ...] = ()
     shard: Shard = ALL
+
+    @property
+    def title(self) -> str:
+        """The subject, the pack, the shard if there are several, and the rule."""
+        subject = f"{self.subject.name} {self.subject.about.get('version', '')}".rstrip()
+        shard = f", shard {self.shard}" if self.shard.suffix else ""
+        return visible(f"{subject} against {self.pack.folder}{shard} by {self.rule}")
 
     @property
     def terms(self) -> str:

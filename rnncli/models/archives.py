@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import new_file
+from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import open_data
-from rnncli.formats.reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

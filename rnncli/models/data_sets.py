@@ -73,8 +73,8 @@ def tolerance_problem(tolerance: Array, output: Array | None, *, may_be_wide: bo
 
 
 def _tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:
+    from rnncli.files.formats.pb import read_named  # not needed without data sets
     from rnncli.files.paths import found_in
-    from rnncli.formats.pb import read_named  # not needed without data sets
 
     files = sorted(
         (int(match[1]), found_in(folder, path.name))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from onnx import FunctionProto
 
-from rnncli import budget, deadline
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
+from rnncli.limits import budget, deadline
 from rnncli.models.arrangement import arranged, draws
 from rnncli.models.functions import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of

@@ -142,7 +142,7 @@ def _dtype(value: ValueInfoProto) -> DType:
 def _values(
     value: ValueInfoProto, shape: tuple[int, ...], purpose: Purpose | None, seed: int
 ) -> Array:
-    from rnncli.randomness import bell, integers, seed_key
+    from rnncli.numerics.randomness import bell, integers, seed_key
 
     dtype = _dtype(value)
     keys = [seed_key(seed, "inputs", value.name)]
@@ -162,7 +162,7 @@ def _is_rate(name: str, shape: tuple[int, ...]) -> bool:
 
 
 def _integers(keys: list[int], shape: tuple[int, ...], purpose: Purpose) -> Array:
-    from rnncli.randomness import integers
+    from rnncli.numerics.randomness import integers
 
     values = np.asarray(integers(keys, shape, purpose.low, purpose.high)[0])
     if purpose.lengths and values.size:

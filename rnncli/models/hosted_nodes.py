@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
-from rnncli import deadline
 from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
-from rnncli.formats.messages import tensor_of
+from rnncli.files.formats.messages import tensor_of
+from rnncli.limits import deadline
 from rnncli.models.own_node import OwnNode
 from rnncli.numerics import dtype_of
 

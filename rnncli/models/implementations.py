@@ -14,8 +14,8 @@ from onnx.reference.op_run import RuntimeContextError
 from onnx.reference.ops import load_op  # all of onnx's operators
 
 from rnncli.errors import did_you_mean
-from rnncli.host_operators.table import host_operator
 from rnncli.models.functions import FunctionCall, TypedFunctionCall
+from rnncli.models.host_operators.table import host_operator
 from rnncli.models.model import subgraphs
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import math
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.budget import OutOfMemory, ask
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
+from rnncli.limits.budget import OutOfMemory, ask
 from rnncli.models.declarations import describe, symbols, template
 from rnncli.models.model import declared_shape
 from rnncli.models.spelling import says_unknown

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.formats.messages import array_of
+from rnncli.files.formats.messages import array_of
 from rnncli.models.model import Model, Site, bodies, subgraphs, walk
 from rnncli.models.shapes import shapes_in
 from rnncli.operators import operator_for

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.budget import ask, from_tensors
+from rnncli.limits.budget import ask, from_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Count = Callable[..., float]
     from collections.abc import Iterable, Iterator
 
-    from rnncli.budget import Budget
+    from rnncli.limits.budget import Budget
     from rnncli.models.own_node import Call
     from rnncli.numerics import Array
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rnncli.budget import OutOfMemory, shortage
 from rnncli.errors import (
     Exhausted,
     InvalidOperator,
@@ -14,6 +13,7 @@ from rnncli.errors import (
     RnncliError,
     Unsupported,
 )
+from rnncli.limits.budget import OutOfMemory, shortage
 from rnncli.models.model import operator_name
 from rnncli.operators import operator_for
 

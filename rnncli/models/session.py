@@ -12,10 +12,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from rnncli import budget, deadline
 from rnncli.backends.threads import allowed
 from rnncli.errors import Unsupported
-from rnncli.limits import UNLIMITED
+from rnncli.limits import UNLIMITED, budget, deadline
 from rnncli.models import evaluator
 from rnncli.models.declarations import check_inputs
 from rnncli.models.hosts import ONNX

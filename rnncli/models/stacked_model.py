@@ -8,19 +8,19 @@ import numpy as np
 from onnx import ModelProto, helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats.messages import tensor_of
+from rnncli.files.formats.messages import tensor_of
 from rnncli.models.single_node import FREE_INITIALIZERS
+from rnncli.models.weights.layer import expect_stacked
 from rnncli.numerics import dtype_of
 from rnncli.operators import OPERATORS
-from rnncli.weights.layer import expect_stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx import NodeProto
 
+    from rnncli.models.weights import RecurrentLayer
     from rnncli.numerics import Array, DType
-    from rnncli.weights import RecurrentLayer
 
 VERSIONS = (14, 22)  # of opset 14 unless it lacks the dtype
 LARGEST = (1 << 31) - (1 << 20)  # bytes of weights; a protobuf has less than 2 GiB

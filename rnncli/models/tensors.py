@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from onnx import TensorProto
 
-from rnncli.budget import ask
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.formats.messages import array_of, tensor_of
 from rnncli.files.paths import RelativePath
 from rnncli.files.regular import open_regular, size_of
-from rnncli.formats.messages import array_of, tensor_of
+from rnncli.limits.budget import ask
 from rnncli.models.model import all_bodies
 from rnncli.numerics import dtype_numbered
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import activated
-from rnncli.deadline import check
+from rnncli.limits.deadline import check
 from rnncli.numerics import NumPyArithmetic, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import clear_unstarted, empty_outputs

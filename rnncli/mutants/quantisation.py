@@ -10,8 +10,8 @@ import numpy as np
 from rnncli.mutants.changes import LSTM, Family
 from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import Change
+from rnncli.numerics import FLOAT32
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
-from rnncli.recurrence.recurrence import FLOAT32
 
 if TYPE_CHECKING:
     from collections.abc import Callable

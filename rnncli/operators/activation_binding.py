@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.errors import Problem, RnncliWarning, did_you_mean, listed
 from rnncli.operators.attributes import TYPES, remember, text
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
-from rnncli.words import counted
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

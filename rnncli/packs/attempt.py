@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
 
 
 class Status(StrEnum):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.errors import Unsupported
-from rnncli.formats.stored import encode
+from rnncli.files.formats.stored import encode
 from rnncli.numerics import dtype_of
 from rnncli.packs.derived_forms import facts_of, prefix_of, tensors_of, words_of
 

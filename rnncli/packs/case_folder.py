@@ -19,12 +19,12 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from rnncli.errors import UnreadableFile
-from rnncli.files.paths import Identifier
-from rnncli.formats import pb
-from rnncli.formats.messages import array_of
-from rnncli.formats.onnx_folder import MODEL
-from rnncli.formats.reading import reading
-from rnncli.formats.stored import normalised
+from rnncli.files.formats import pb
+from rnncli.files.formats.messages import array_of
+from rnncli.files.formats.onnx_folder import MODEL
+from rnncli.files.formats.reading import reading
+from rnncli.files.formats.stored import normalised
+from rnncli.packs.layouts import folder_of
 from rnncli.packs.manifest import calls_of, sha256
 from rnncli.packs.record import Record
 from rnncli.packs.vector import (
@@ -43,21 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.case_contents import CaseContents
     from rnncli.packs.pack import Pack
-
-PREFIX = "test_"
-
-
-def folder_of(case_id: str) -> Identifier:
-    """Return the name of a case's folder.
-
-    Raises:
-        InvalidRequest: the id cannot be part of a path.
-    """
-    return Identifier(f"{PREFIX}{case_id}")
 
 
 def data_set(call: int) -> str:

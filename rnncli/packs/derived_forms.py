@@ -11,7 +11,7 @@ from rnncli.errors import Unsupported
 from rnncli.operators import operator_named
 from rnncli.packs.raw_form import RAW, raw_case
 from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
-from rnncli.terminal import visible
+from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.formats.raw import content_of
+from rnncli.files.formats.raw import content_of
 from rnncli.numerics import dtype_of
-from rnncli.packs.case_folder import folder_of
 from rnncli.packs.derived_forms import facts_of, prefix_of, tensors_of, words_of
+from rnncli.packs.layouts import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from rnncli.formats.raw import content_of
+from rnncli.files.formats.raw import content_of
 from rnncli.models.ir_graph import TYPES
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.packs import raw_form

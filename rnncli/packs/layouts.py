@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.files.paths import Identifier
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ONNX = "onnx"
+# Of the name of a case's folder.
+PREFIX = "test_"
 
 
 class PackLayout(NamedTuple):
@@ -69,6 +73,15 @@ SINGLE_FILES = tuple(name for name, row in LAYOUTS.items() if not row.files)
 def file_of(layout: str) -> str:
     """Return the name of the tensor file of a single-file layout."""
     return f"vectors.{layout}"
+
+
+def folder_of(case_id: str) -> Identifier:
+    """Return the name of a case's folder.
+
+    Raises:
+        InvalidRequest: the id cannot be part of a path.
+    """
+    return Identifier(f"{PREFIX}{case_id}")
 
 
 def described(separator: str = "; ") -> str:

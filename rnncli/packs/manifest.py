@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import check, document
+from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
-from rnncli.formats.reading import reading
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.packs.entries import CaseEntry, PackEntries

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
-from rnncli.executors.tenancy import KeptOpen
+from rnncli.files.formats import format_with
+from rnncli.files.formats.reading import named, reading
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
 from rnncli.files.regular import LARGEST, MissingFile, read_bytes
-from rnncli.formats.reading import named
+from rnncli.jobs.tenancy import KeptOpen
 from rnncli.packs.case_contents import CaseContents
-from rnncli.packs.case_folder import folder_of
-from rnncli.packs.layouts import LAYOUTS, file_of
+from rnncli.packs.layouts import LAYOUTS, file_of, folder_of
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
@@ -32,12 +32,11 @@ from rnncli.packs.manifest import (
     read_manifest,
     sha256,
 )
-from rnncli.packs.single_file import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 # The prefix of a word of -k that selects cases by the mutants they kill.
@@ -203,7 +202,7 @@ class Pack:
     def tensors(self) -> Mapping[str, Tensors]:
         """The tensors of each case by id, in a layout of one file."""
         with named(self.folder):
-            return tensors_in(self.content(file_of(self.layout)), self.layout)
+            return _tensors_in(self.content(file_of(self.layout)), self.layout)
 
 
 def record_is_called(record: Mapping[str, Any], word: str) -> bool:
@@ -251,3 +250,23 @@ class PackReference(NamedTuple):
 OPEN_PACKS: KeptOpen[PackReference, Pack] = KeptOpen(
     lambda reference: open_pack(reference.folder, reference.digest, trust=reference.is_trusted)
 )
+
+
+def _tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
+    """Return the tensors of each case, by id.
+
+    Args:
+        content: the content of the pack's file of tensors.
+        layout: a row of `LAYOUTS` of one file.
+
+    Raises:
+        UnreadableFile: it is damaged.
+    """
+    parse = format_with(layout).parse
+    assert parse
+    groups: dict[str, Tensors] = {}
+    with reading(file_of(layout)):
+        for name, values in parse(content).items():
+            case, _, rest = name.partition("/")
+            groups.setdefault(case, {})[rest] = values
+    return groups

@@ -21,11 +21,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import UnreadableFile, Unsupported
 from rnncli.files.described import Described, Digits, Stored, check, document, path_named
+from rnncli.files.formats.raw import content_of, parse_described, shape_of
+from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath
 from rnncli.files.regular import LARGEST_TEXT
 from rnncli.files.strict_json import parse_json
-from rnncli.formats.raw import content_of, parse_described, shape_of
-from rnncli.formats.reading import reading
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.entries import (

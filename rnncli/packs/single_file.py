@@ -6,10 +6,8 @@ from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from rnncli.files.formats import write_tensors
 from rnncli.files.regular import sha256_of
-from rnncli.formats import format_with, write_tensors
-from rnncli.formats.reading import reading
-from rnncli.packs.layouts import file_of
 from rnncli.packs.manifest import Manifest, calls_of
 from rnncli.packs.vector import (
     INPUTS,
@@ -30,7 +28,7 @@ from rnncli.packs.vector import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.pack import Pack
 
@@ -119,26 +117,6 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
         UnreadableFile: the file, or the vector, is missing or damaged.
     """
     return vector_of(record, pack.tensors.get(record["id"], {}))
-
-
-def tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
-    """Return the tensors of each case, by id.
-
-    Args:
-        content: the content of the pack's file of tensors.
-        layout: a row of `LAYOUTS` of one file.
-
-    Raises:
-        UnreadableFile: it is damaged.
-    """
-    parse = format_with(layout).parse
-    assert parse
-    groups: dict[str, Tensors] = {}
-    with reading(file_of(layout)):
-        for name, values in parse(content).items():
-            case, _, rest = name.partition("/")
-            groups.setdefault(case, {})[rest] = values
-    return groups
 
 
 def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:

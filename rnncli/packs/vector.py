@@ -16,7 +16,7 @@ from rnncli.operators.node import checked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 

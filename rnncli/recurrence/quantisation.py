@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.recurrence.recurrence import FLOAT32, FLOAT64
+from rnncli.numerics import FLOAT32, FLOAT64
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array

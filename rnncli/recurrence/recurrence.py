@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.numerics import FLOAT32, FLOAT64
 from rnncli.recurrence.cells import NO_OPTIONS
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 # The maximum number of objects derived from the same weights.
 MOST_DERIVED = 64
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Compute(StrEnum):

@@ -9,7 +9,7 @@ import click
 
 from rnncli.numerics import dtype_named
 from rnncli.reports.tables import draw_table, is_drawn, print_table, shown
-from rnncli.terminal import one_line
+from rnncli.talk.terminal import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

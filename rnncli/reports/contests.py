@@ -22,7 +22,7 @@ from rnncli.reports.tables import (
     print_row,
     print_table,
 )
-from rnncli.terminal import say
+from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

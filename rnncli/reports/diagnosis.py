@@ -11,8 +11,8 @@ import msgspec
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
-from rnncli.terminal import say
-from rnncli.words import counted
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

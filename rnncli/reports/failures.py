@@ -11,8 +11,8 @@ from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.reports.tables import MOST_TIMES
-from rnncli.terminal import visible
-from rnncli.words import counted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

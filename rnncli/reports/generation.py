@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.reports.tables import print_json_line, print_table
-from rnncli.terminal import say
-from rnncli.words import counted
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rnncli.judging.comparing.verdict import MARGIN_EDGES, MEANINGS
+from rnncli.judging.comparing.margins import MARGIN_EDGES
+from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.pages import rendered, write_page
-from rnncli.words import counted
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,17 +54,6 @@ def page(report: VerificationReport) -> str:
 # smallest and the largest margins.
 EXACT, SMALLEST, LARGEST = (2e-4, 7e-4), 1e-3, 1e4
 TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1000: "1000"}
-# From Matplotlib's own defaults on: a `matplotlibrc` of the working folder changes no picture.
-STYLE: list[Any] = [
-    "default",
-    {
-        "svg.fonttype": "none",  # text stays text, in the page's font
-        "svg.hashsalt": "rnncli",  # the same bytes each time
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-    },
-]
 
 
 def margin_counts(report: VerificationReport) -> list[int]:
@@ -87,6 +77,8 @@ def draw_margins(counts: Sequence[int]) -> str:
     """
     from matplotlib import style
     from matplotlib.figure import Figure
+
+    from rnncli.reports.plots import STYLE
 
     with style.context(STYLE):
         figure = Figure(figsize=(4.9, 2.6), layout="constrained")

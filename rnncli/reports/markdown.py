@@ -10,9 +10,8 @@ from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.diagnosis import diagnosis_sentences
 from rnncli.reports.failures import failure_groups, times
-from rnncli.reports.verification import title
-from rnncli.terminal import visible
-from rnncli.words import counted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,7 +56,7 @@ def _lines(report: VerificationReport) -> Iterator[str]:
 
 def _about(report: VerificationReport) -> Iterator[str]:
     settings = [f"{name} {value}" for name, value in report.subject.about.items()]
-    yield f"{inline(title(report))} in {report.seconds:.3g} s."
+    yield f"{inline(report.title)} in {report.seconds:.3g} s."
     if settings:
         yield f"Subject: {inline('; '.join(settings))}."
     digest = report.pack.digest[:16] or "not verified"

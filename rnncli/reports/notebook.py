@@ -15,8 +15,8 @@ from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.tables import drawn
 from rnncli.reports.texts import answered, outcome, pack
 from rnncli.reports.verification import closing
-from rnncli.terminal import visible
-from rnncli.words import counted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
+    from rnncli.verifying.scoring.report import ScoreReport
 
 # Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
 MOST_ROWS, MOST_CHARACTERS = 50, 300

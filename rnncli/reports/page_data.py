@@ -9,7 +9,7 @@ from rnncli.judging.report import largest_margin
 from rnncli.operators import OPERATORS
 from rnncli.reports.comparisons import index_text, ulp_text, value_text
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
-from rnncli.terminal import visible
+from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict

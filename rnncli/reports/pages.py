@@ -20,17 +20,15 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.atomic import write_text
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt, times
-from rnncli.terminal import visible
-from rnncli.words import counted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from jinja2 import Environment
-    from matplotlib.figure import Figure
 
-    from rnncli.judging.report import VerificationReport
 
 NEEDED = ("jinja2", "matplotlib")
 PLOT_NEEDS = ("matplotlib",)
@@ -84,18 +82,6 @@ def check_plot(path: str) -> None:
             f"cannot write {path}: a plot is {', '.join(PLOT_SUFFIXES)}, not '{suffix}'"
         )
     check_extra("a plot", PLOT_NEEDS)
-
-
-def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
-    """Return the plot of a verification; see `plots.plot_verification`.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-    """
-    check_extra("a plot", PLOT_NEEDS)
-    from rnncli.reports.plots import plot_verification
-
-    return plot_verification(report, cases)
 
 
 def write_page(path: Path, page: str) -> None:

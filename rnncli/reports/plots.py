@@ -6,7 +6,7 @@ import io
 import math
 from collections import Counter
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -16,10 +16,8 @@ from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.files.atomic import write_bytes
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.report import largest_margin
-from rnncli.reports.html import STYLE
-from rnncli.reports.verification import title
-from rnncli.terminal import one_line
-from rnncli.words import counted
+from rnncli.talk.terminal import one_line
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +58,18 @@ MOST_MARKS = 40
 # The fraction of cases from which an operator has its own label.
 WIDE = 0.06
 
+# From Matplotlib's own defaults on: a `matplotlibrc` of the working folder changes no picture.
+STYLE: list[Any] = [
+    "default",
+    {
+        "svg.fonttype": "none",  # text stays text, in the page's font
+        "svg.hashsalt": "rnncli",  # the same bytes each time
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    },
+]
+
 
 class Line(NamedTuple):
     """A drawn line of errors over time.
@@ -91,7 +101,7 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
     which = "cases that fail" if some_fail else "cases with the largest margins"
     with style.context(STYLE):
         figure = NotebookFigure(figsize=(10, 7 if lines else 4), layout="constrained")
-        figure.suptitle(_legible(title(report), 110), fontsize=11)
+        figure.suptitle(_legible(report.title, 110), fontsize=11)
         axes = figure.subplots(2 if lines else 1, squeeze=False)[:, 0]
         _draw_margins(axes[0], report.cases)
         if lines:

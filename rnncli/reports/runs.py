@@ -10,7 +10,7 @@ import click
 from rnncli.errors import worst_code
 from rnncli.reports.comparisons import difference
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
-from rnncli.terminal import one_line, say
+from rnncli.talk.terminal import one_line, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

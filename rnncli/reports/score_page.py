@@ -12,7 +12,7 @@ from rnncli.mutants.structural.bug import Reach
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered, write_page
 from rnncli.reports.scores import structural_lines, structural_reasons
-from rnncli.terminal import visible
+from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

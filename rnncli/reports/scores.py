@@ -19,8 +19,8 @@ from rnncli.judging.scoring.kill_matrix import every, of_family, of_reach, score
 from rnncli.mutants.catalogue import STRUCTURAL
 from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
-from rnncli.terminal import say
-from rnncli.words import counted, plural
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

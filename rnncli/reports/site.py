@@ -21,7 +21,7 @@ from rnncli.reports.html import page
 from rnncli.reports.markdown import code, inline, table_row
 from rnncli.reports.pages import plain_page, shared_style
 from rnncli.reports.shards import whole_runs
-from rnncli.terminal import visible
+from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

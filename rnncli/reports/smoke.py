@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.reports.tables import print_records
-from rnncli.terminal import say
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
 from rnncli.verifying.smoke import SmokeResult, exit_code_of
-from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from rnncli.reports.failures import sentences
 from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.scores import closing_of_structure
 from rnncli.reports.verification import closing
-from rnncli.terminal import visible
-from rnncli.words import counted
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
+    from rnncli.verifying.scoring.report import ScoreReport
 
 
 def verification(report: VerificationReport) -> Iterator[str]:

@@ -10,20 +10,20 @@ import click
 
 from rnncli.operators import OPERATORS
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
-from rnncli.terminal import say
-from rnncli.tracing.matrix import MISSING, CoverageState
-from rnncli.tracing.statement import CheckKind
-from rnncli.tracing.table import STATEMENTS
-from rnncli.tracing.tracing import trace_of
-from rnncli.tracing.violations import violation_named
-from rnncli.words import counted
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
+from rnncli.verifying.tracing.matrix import MISSING, CoverageState
+from rnncli.verifying.tracing.statement import CheckKind
+from rnncli.verifying.tracing.table import STATEMENTS
+from rnncli.verifying.tracing.tracing import trace_of
+from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rnncli.packs.pack import Pack
-    from rnncli.tracing.matrix import Coverage, TraceMatrix
-    from rnncli.tracing.statement import Statement
+    from rnncli.verifying.tracing.matrix import Coverage, TraceMatrix
+    from rnncli.verifying.tracing.statement import Statement
 
 COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
 # The terminal width from which all columns are shown.

@@ -17,11 +17,13 @@ from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES
-from rnncli.terminal import say, visible
-from rnncli.words import counted
+from rnncli.talk.terminal import say, visible
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.figure import Figure
 
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
@@ -56,6 +58,20 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
             say(sentence)
     for sentence in closing(report):
         say(sentence)
+
+
+def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
+    """Return the plot of a verification; see `plots.plot_verification`.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+    """
+    from rnncli.reports.pages import PLOT_NEEDS, check_extra
+
+    check_extra("a plot", PLOT_NEEDS)
+    from rnncli.reports.plots import plot_verification
+
+    return plot_verification(report, cases)
 
 
 def write_reports(
@@ -136,7 +152,7 @@ def closing(report: VerificationReport) -> list[str]:
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
-    last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
+    last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
     return [*lines, whole, *filter(None, [report.shortfall])]
 
@@ -177,14 +193,6 @@ def outcome(total: Tally) -> str:
     known = joined.format(total.expected, were) if total.expected else ""
     allowed = f"; {total.allowed} allowed: {total.allowances}" if total.allowed else ""
     return f"{fails}{known}{allowed}"
-
-
-def title(report: VerificationReport) -> str:
-    """Return the subject, the pack, the shard if there are several, and the rule."""
-    version = report.subject.about.get("version", "")
-    subject = f"{report.subject.name} {version}".rstrip()
-    shard = f", shard {report.shard}" if report.shard.suffix else ""
-    return visible(f"{subject} against {report.pack.folder}{shard} by {report.rule}")
 
 
 def _row(by: str, tally: Tally) -> tuple[Any, ...]:

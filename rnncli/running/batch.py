@@ -6,10 +6,10 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.backends.threads import allowed
-from rnncli.budget import held
-from rnncli.deadline import watched
 from rnncli.errors import Exhausted, NothingSelected, RnncliWarning, explain
-from rnncli.executors.workers import in_order
+from rnncli.jobs.workers import in_order
+from rnncli.limits.budget import held
+from rnncli.limits.deadline import watched
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
 from rnncli.running.summary import summarise
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.cases.case import Case
-    from rnncli.executors.workers import Workers
+    from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.models.model import Model
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
+from rnncli.files.formats import h5, read_tensors
+from rnncli.files.formats.format import require_few
+from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.regular import open_data, read_bytes, size_of
 from rnncli.files.strict_json import parse_json
-from rnncli.formats import h5, read_tensors
-from rnncli.formats.format import require_few
-from rnncli.formats.reading import MemoryAllowance, reading
+from rnncli.models.weights.keras_archive import in_order
 from rnncli.numerics import dtype_named
-from rnncli.weights.keras_archive import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
 
 LARGEST = 1 << 36  # bytes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.formats import read_inputs, read_tensor
+from rnncli.files.formats import read_inputs, read_tensor
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.declarations import check_inputs, check_names
 from rnncli.models.evaluator import Evaluator, prepare

@@ -16,8 +16,8 @@ import numpy as np
 import openvino
 from openvino import opset5
 
-from rnncli.deadline import turn
 from rnncli.errors import InvalidRequest
+from rnncli.limits.deadline import turn
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats import FOLDER, format_of, write_tensors
-from rnncli.formats.data_set import DataSet, flatten
+from rnncli.files.formats import FOLDER, format_of, write_tensors
+from rnncli.files.formats.data_set import DataSet, flatten
 from rnncli.models.model import Model
 from rnncli.models.tensors import external_files
 
@@ -40,7 +40,7 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
     if not _is_folder(path):
         write_tensors(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
         return
-    from rnncli.formats.onnx_folder import write_test_case
+    from rnncli.files.formats.onnx_folder import write_test_case
 
     sets = [DataSet(inputs=run.inputs, outputs=run.outputs) for run in runs]
     write_test_case(Path(path), sets, _model_files(loaded, runs[0]))
@@ -69,7 +69,7 @@ def _is_folder(path: str) -> bool:
 
 def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     """Return the model and its external data, which stand beside the data sets."""
-    from rnncli.formats.onnx_folder import MODEL
+    from rnncli.files.formats.onnx_folder import MODEL
 
     if not isinstance(loaded, Model):
         from rnncli.models.single_node import single_node_model  # imports all of onnx

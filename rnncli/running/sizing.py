@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from rnncli.budget import OutOfMemory
 from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
+from rnncli.limits.budget import OutOfMemory
 from rnncli.models.declarations import described, is_open, symbols, template
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.model import captured_names

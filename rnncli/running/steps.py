@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.signals import answers_of
-from rnncli.profiles import PROFILES
+from rnncli.numerics import FLOAT64
+from rnncli.numerics.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

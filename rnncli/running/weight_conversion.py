@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli import weights
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import write_bytes
-from rnncli.formats import write_tensors
-from rnncli.formats.reading import named
+from rnncli.files.formats import write_tensors
+from rnncli.files.formats.reading import named
+from rnncli.models import weights
 from rnncli.running.checkpoints import read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
-    from rnncli.weights import RecurrentLayer
+    from rnncli.files.formats.format import Tensors
+    from rnncli.models.weights import RecurrentLayer
 
 ONNX = "onnx"
 

@@ -97,7 +97,7 @@ def cases_written(target: str) -> list[str]:
 
 def _cases_of_folder(target: str) -> list[str]:
     from rnncli.files.paths import below
-    from rnncli.packs.case_folder import folder_of
+    from rnncli.packs.layouts import folder_of
     from rnncli.packs.pack import is_pack, open_pack
 
     if not is_pack(target):

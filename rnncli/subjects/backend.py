@@ -15,7 +15,7 @@ from rnncli.subjects.runtime import known_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 

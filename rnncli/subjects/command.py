@@ -53,8 +53,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.files.atomic import put_file
-from rnncli.formats import pb, write_tensors
-from rnncli.formats.onnx_folder import MODEL
+from rnncli.files.formats import pb, write_tensors
+from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
@@ -66,7 +66,7 @@ from rnncli.subjects.worker import node_record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 

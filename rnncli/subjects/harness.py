@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.files.atomic import put_file
+from rnncli.files.formats.raw import content_of, read_described
 from rnncli.files.paths import Identifier, RelativePath, below
-from rnncli.formats.raw import content_of, read_described
 from rnncli.limits import UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.harness_messages import (
@@ -51,12 +51,12 @@ from rnncli.subjects.subject import AGAIN
 from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
 from rnncli.subjects.supervision.lines import JsonObject, LineChannel
 from rnncli.subjects.supervision.programs import Ending, Supervised
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 

@@ -1,7 +1,7 @@
 """The messages of the harness protocol, version 1, and the JSON Schema of each.
 
 A program reads one JSON object a line from standard input and answers each but the last with one
-line on standard output. Tensors are files of raw elements; see `rnncli.formats.raw`.
+line on standard output. Tensors are files of raw elements; see `rnncli.files.formats.raw`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
-from rnncli.formats.raw import TensorDescriptor, descriptor
+from rnncli.files.formats.raw import TensorDescriptor, descriptor
 from rnncli.subjects.supervision.lines import shown
 from rnncli.subjects.worker import node_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
     from rnncli.subjects.supervision.lines import JsonObject
 

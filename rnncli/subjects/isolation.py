@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
-from rnncli.executors.processes import BLAS_THREADS
+from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.kept_process import KeptSubject
 from rnncli.subjects.supervision.messages import Message
 from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

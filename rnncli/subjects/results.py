@@ -39,14 +39,15 @@ import numpy as np
 
 from rnncli.cases.config.shapes import frame_of
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.formats import pb, read_tensors
+from rnncli.files.formats.raw import tensor_from
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, open_regular, read_bytes
-from rnncli.formats import pb, read_tensors
-from rnncli.formats.raw import tensor_from
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.case_folder import PREFIX, data_set, folder_of, steps_of
+from rnncli.packs.case_folder import data_set, steps_of
+from rnncli.packs.layouts import PREFIX, folder_of
 from rnncli.packs.raw_form import RAW
 from rnncli.packs.vector import (
     CALLS,
@@ -59,12 +60,12 @@ from rnncli.packs.vector import (
     signal_names,
 )
 from rnncli.subjects.supervision.programs import first_line
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 

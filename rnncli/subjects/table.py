@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.jobs.plugins import plugins
 from rnncli.limits import UNLIMITED
-from rnncli.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from rnncli.executors.tenancy import KeptOpen, require_run
+from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.error_map import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, Verdict
 from rnncli.judging.explaining.explanation import explained

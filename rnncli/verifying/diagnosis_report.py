@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.display import Conclusion
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.judging.explaining.features import features_of
 from rnncli.packs.pack import open_pack
+from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

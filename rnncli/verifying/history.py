@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.session_calls import SessionCalls, judge_session, stale
-from rnncli.randomness import seed_key
+from rnncli.numerics.randomness import seed_key
 from rnncli.subjects.subject import has_sessions, keeps_process
-from rnncli.words import counted
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.executors.workers import HERE, Workers
+from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.investigation import investigate
 from rnncli.judging.report import (
@@ -23,6 +23,7 @@ from rnncli.judging.report import (
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
+from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import (
     OPEN_SUBJECTS,
     JudgedVector,
@@ -33,7 +34,6 @@ from rnncli.verifying.case_judging import (
 )
 from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
-from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,10 +11,11 @@ from recurrences import recurrence_of
 from stacks import ARRAYS, bound, siblings, stacked
 
 from rnncli.backends import backend_named, reference
-from rnncli.backends.backend import FLOAT64, Compute
+from rnncli.backends.backend import Compute
 from rnncli.errors import RnncliWarning
 from rnncli.judging.tolerances.derivation import derive, derive_all
-from rnncli.profiles import PROFILES
+from rnncli.numerics import FLOAT64
+from rnncli.numerics.profiles import PROFILES
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{RnncliWarning.__module__}.RnncliWarning")
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from rnncli.backends.threads import allowed, at_once, threads
+from rnncli.backends.thread_pool import at_once
+from rnncli.backends.threads import allowed, threads
 from rnncli.errors import InvalidRequest
 
 

@@ -20,8 +20,8 @@ from rnncli.cases.suite.schema import suite_schema
 from rnncli.cases.suite.suite import suite_findings
 from rnncli.errors import RnncliWarning
 from rnncli.judging.tolerances.derivation import derive
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS, evaluate
-from rnncli.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
 
 SUITES = suite_names()

@@ -12,7 +12,7 @@ import yaml
 
 from rnncli.cases.library import spec_names, specs_folder
 from rnncli.cli.schema import SCHEMAS
-from rnncli.formats import read_tensors
+from rnncli.files.formats import read_tensors
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from rnncli import weights
-from rnncli.formats import read_tensors, write_tensors
-from rnncli.weights import FORMS
+from rnncli.files.formats import read_tensors, write_tensors
+from rnncli.models import weights
+from rnncli.models.weights import FORMS
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 

@@ -13,8 +13,8 @@ from gru_places import HELD, PLACES, WEIGHTS, text_of
 from onnxruntime.quantization import quantize_dynamic
 from real_models import PATHS, recorded
 
-from rnncli.formats.data_set import DataSet
-from rnncli.formats.onnx_folder import write_test_case
+from rnncli.files.formats.data_set import DataSet
+from rnncli.files.formats.onnx_folder import write_test_case
 from rnncli.packs.pack import open_pack
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1, "com.microsoft" : 1]>\n'

@@ -23,11 +23,12 @@ from forged_packs import (
 from onnx import TensorProto, helper
 from small_suite import small_suite
 
-from rnncli import commands, compare, judge
-from rnncli.executors.workers import Workers
+from rnncli import compare, judge
+from rnncli.api import commands
 from rnncli.files.described import jsonable
-from rnncli.formats import pb, write_tensors
+from rnncli.files.formats import pb, write_tensors
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.selected import Selected
 from rnncli.packs.manifest import JOURNAL, SUMS, Manifest, sha256

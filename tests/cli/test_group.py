@@ -196,7 +196,8 @@ BARE = (
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
     ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.cli.interrupts"}
-    ours |= {"rnncli.errors", "rnncli.notes", "rnncli.signals", "rnncli.terminal"}
+    ours |= {"rnncli.talk", "rnncli.talk.notes", "rnncli.talk.terminal"}
+    ours |= {"rnncli.errors", "rnncli.jobs", "rnncli.jobs.signals"}
 
     assert loaded_by(OURS, "--help") - loaded_by(BARE, "--help") == ours
 
@@ -217,7 +218,7 @@ def tiny(tmp_path):
 IDLE = {"yaml", "rnncli.cases", "rnncli.packs.pack", "rnncli.judging.comparing.comparison"}
 IDLE |= {"multiprocessing.context", "concurrent.futures", "h5py", "rich", "numba", "flint"}
 IDLE |= {"onnx.reference", "onnxruntime"}
-OF_FILES = {"rnncli.formats.pb", "rnncli.formats.npz"}
+OF_FILES = {"rnncli.files.formats.pb", "rnncli.files.formats.npz"}
 
 
 def test_running_a_model_loads_what_it_needs(tiny):
@@ -233,12 +234,12 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
         OURS, "run", tiny, "-i", f"X={tmp_path / 'X.npy'}", "-o", tmp_path / "out.npz"
     )
 
-    assert loaded & (IDLE | OF_FILES) <= {"rnncli.formats.npz"}
+    assert loaded & (IDLE | OF_FILES) <= {"rnncli.files.formats.npz"}
 
 
 def test_running_a_config_loads_no_packs():
     """YAML and the suites it could be of, but no evaluator of models, pack or format of tensors."""
-    idle = {"onnx.reference", "rnncli.packs.pack", "rnncli.formats.pb", "h5py"}
+    idle = {"onnx.reference", "rnncli.packs.pack", "rnncli.files.formats.pb", "h5py"}
 
     assert loaded_by(OURS, "run", "rnn_14") & idle == set()
 

@@ -8,7 +8,7 @@ import pytest
 from openvino import opset5
 from real_models import DATA
 
-from rnncli.formats import read_tensors
+from rnncli.files.formats import read_tensors
 
 GTCRN = DATA / "gtcrn" / "gtcrn_simple.onnx"
 LOOP = DATA / "exports" / "loop_gru_script_ts.onnx"

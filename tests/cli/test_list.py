@@ -11,7 +11,7 @@ from shipped import suite as shipped
 from rnncli.cases.library import suite_names
 from rnncli.cases.suite.suite import load_suite
 from rnncli.cli.options import SUITE
-from rnncli.formats import read_tensors
+from rnncli.files.formats import read_tensors
 
 SUITE_TEXT = """\
 suite: small

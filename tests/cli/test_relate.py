@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from rnncli import Selected, prepare, relate
-from rnncli.relations.relations import RELATIONS
-from rnncli.relations.targets import source_of
 from rnncli.reports.verification_schema import verification_schema
+from rnncli.verifying.relations.relations import RELATIONS
+from rnncli.verifying.relations.targets import source_of
 
 SUITE = """\
 suite: two

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.threads import threads
 from rnncli.cases.library import spec_names
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.files.formats import read_tensors, write_tensors
 
 DATA = Path(__file__).parents[1] / "data"
 LSTM = DATA / "exports" / "lstm_packed_bi_ts.onnx"

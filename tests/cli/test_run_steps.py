@@ -4,7 +4,7 @@ import onnx
 import pytest
 from real_models import DATA
 
-from rnncli.formats import read_tensors
+from rnncli.files.formats import read_tensors
 from rnncli.packs.pack import open_pack
 
 LOOP = DATA / "exports" / "loop_gru_script_ts.onnx"

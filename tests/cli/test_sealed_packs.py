@@ -24,9 +24,9 @@ from forged_packs import (
 
 from rnncli import Rule, Selected, open_pack
 from rnncli import verify as verify_function
+from rnncli.api.pytest_plugin import CaseSelection
 from rnncli.errors import InvalidRequest
 from rnncli.packs.manifest import MANIFEST, SUMS
-from rnncli.pytest import CaseSelection
 
 FORGERIES = {
     "expected outputs": with_zeros,

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.files.formats import read_tensors, write_tensors
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 TENSORS = {

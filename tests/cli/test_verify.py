@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from rnncli.formats import pb
+from rnncli.files.formats import pb
 from rnncli.reports.verification_schema import verification_schema
 from rnncli.subjects.table import RuntimeRow
 

@@ -22,14 +22,14 @@ ALLOWED = {
         "Path('/proc/self/status').read_text": "of the system",
     },
     "cli/group.py": {"super().write_text": "of a help text, to a buffer"},
-    "budget.py": {"_STATUS.read_text": "of the system: /proc/self/status"},
-    "formats/h5.py": {
+    "limits/budget.py": {"_STATUS.read_text": "of the system: /proc/self/status"},
+    "files/formats/h5.py": {
         "h5py.File": "of a descriptor that was checked, or in memory",
         "h5py.h5a.open": "an attribute",
         "h5py.h5g.open": "a group",
         "h5py.h5o.open": "what a link of a group leads to",
     },
-    "formats/npz.py": {
+    "files/formats/npz.py": {
         "zipfile.ZipFile": "of a stream that was checked",
         "archive.open": "a member",
     },
@@ -60,7 +60,7 @@ ALLOWED = {
         "open": "of the system: /proc/PID",
         "status.read_text": "of the system: /proc/PID",
     },
-    "terminal.py": {"os.open": "the null device", "open": "a standard stream"},
+    "talk/terminal.py": {"os.open": "the null device", "open": "a standard stream"},
     "verifying/case_judging.py": {"subject.open": "a subject"},
     "verifying/verification.py": {"spec.open": "a subject"},
 }

@@ -222,9 +222,9 @@ def _runs(folder: Path) -> None:
 
 def _results(folder: Path) -> None:
     """What a device has computed for the packs: right, and wrong in two ways; in every layout."""
-    from rnncli.formats import write_tensors
-    from rnncli.formats.pb import serialize
-    from rnncli.formats.raw import content_of
+    from rnncli.files.formats import write_tensors
+    from rnncli.files.formats.pb import serialize
+    from rnncli.files.formats.raw import content_of
     from rnncli.packs.pack import open_pack
     from rnncli.packs.vector import group_of
 

@@ -410,7 +410,7 @@ def _program(command: Command) -> int:
 
 def _forget() -> None:
     """Take back what the entry adds to the process for good."""
-    from rnncli import notes
+    from rnncli.talk import notes
 
     notes.LISTENERS.clear()
 

@@ -15,8 +15,8 @@ import fuzz_trees
 import numpy as np
 from fuzz_process import Box, Command
 
-from rnncli.formats import write_tensors
-from rnncli.weights import RecurrentLayer, to_keras, to_openvino, to_torch
+from rnncli.files.formats import write_tensors
+from rnncli.models.weights import RecurrentLayer, to_keras, to_openvino, to_torch
 
 if TYPE_CHECKING:
     import random

@@ -7,17 +7,17 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import NothingSelected, UnreadableFile
-from rnncli.executors.workers import EXECUTORS, Workers
 from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.journal import Journal, premises
+from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.mutants.catalogue import scored_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST, Manifest, manifest_schema
 from rnncli.packs.pack import open_pack
 from rnncli.packs.record import Record
 from rnncli.reports.inspection import pack_record
-from rnncli.scoring.scoring import ScoringPlan, score_all, select
+from rnncli.verifying.scoring.scoring import ScoringPlan, score_all, select
 
 TEXT = """\
 suite: scored

@@ -13,17 +13,16 @@ import numpy as np
 from kernels.random_cases import random_case, special_calls
 from kernels.switch_table import KERNELS, kernel_with
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.generating.draft import other_readings
 from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.numerics import round_to
+from rnncli.numerics import FLOAT64, round_to
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
 from rnncli.packs.vector import Answers
-from rnncli.profiles import PROFILES
 
 # Two sessions of one kernel compute the same, so that a bug shows by this part of it.
 SHOWN = 0.1

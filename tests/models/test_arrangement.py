@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from rnncli.budget import OutOfMemory
 from rnncli.errors import InvalidRequest
-from rnncli.host_operators.kernel import KernelRun
 from rnncli.limits import Limits
+from rnncli.limits.budget import OutOfMemory
 from rnncli.models import evaluator, functions
 from rnncli.models.evaluator import prepare, run
+from rnncli.models.host_operators.kernel import KernelRun
 from rnncli.models.session import evaluate_model
 
 CUT = """g (float[2] x) => (float[2] y)

@@ -9,8 +9,8 @@ from onnx.reference.ops import op_gru, op_lstm, op_rnn
 from real_models import PATHS, recorded
 
 from rnncli import operators
-from rnncli.budget import OutOfMemory
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
+from rnncli.limits.budget import OutOfMemory
 from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.session import evaluate_model

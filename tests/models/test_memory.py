@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rnncli.budget import OutOfMemory
+from rnncli.limits.budget import OutOfMemory
 from rnncli.models.memory import refuse_giant
 
 

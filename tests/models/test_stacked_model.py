@@ -10,7 +10,7 @@ from rnncli import evaluate, load_model
 from rnncli.errors import InvalidRequest
 from rnncli.models.session import evaluate_model
 from rnncli.models.stacked_model import stacked_model
-from rnncli.weights import RecurrentLayer
+from rnncli.models.weights import RecurrentLayer
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 ATTRIBUTES = {"GRU": {"linear_before_reset": 1}, "RNN": {"activation": "relu"}}

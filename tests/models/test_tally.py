@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rnncli.budget import Budget, OutOfMemory
 from rnncli.limits import Limits
+from rnncli.limits.budget import Budget, OutOfMemory
 from rnncli.models.memory import MemoryTally
 from rnncli.models.session import evaluate_model
 

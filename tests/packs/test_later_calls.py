@@ -11,7 +11,7 @@ from second_calls import TEXT
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.formats import read_tensors
+from rnncli.files.formats import read_tensors
 from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors

@@ -19,8 +19,8 @@ from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.described import check as check_record
-from rnncli.formats.raw import content_of, tensor_from
-from rnncli.formats.stored import NARROW
+from rnncli.files.formats.raw import content_of, tensor_from
+from rnncli.files.formats.stored import NARROW
 from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors

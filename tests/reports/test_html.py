@@ -16,7 +16,7 @@ from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
 from rnncli.reports.page_data import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
-from rnncli.terminal import visible
+from rnncli.talk.terminal import visible
 
 PAGES = {name: html.page(verification) for name, verification in REPORTS.items()}
 

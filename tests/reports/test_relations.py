@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from verifications import FIRST, RELATED, REPORTS, related
 
-from rnncli.relations.relations import RELATIONS, relation_table
 from rnncli.reports import html
 from rnncli.reports.failures import sentences
 from rnncli.reports.verification import show_report, write_reports
+from rnncli.verifying.relations.relations import RELATIONS, relation_table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "relations.md"
 REPORT = REPORTS["relations"]

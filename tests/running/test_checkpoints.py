@@ -11,8 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rnncli import weights
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.models import weights
 from rnncli.running.checkpoints import read_weights
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}

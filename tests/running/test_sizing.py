@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from rnncli.budget import OutOfMemory
 from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning
 from rnncli.judging.tolerances.tolerance import EXACT
+from rnncli.limits.budget import OutOfMemory
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import model_from
 from rnncli.running import sizing

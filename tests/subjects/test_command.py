@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.files.formats import read_tensors, write_tensors
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject

@@ -9,7 +9,7 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.formats import pb, write_tensors
+from rnncli.files.formats import pb, write_tensors
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import Rule

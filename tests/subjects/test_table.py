@@ -3,8 +3,8 @@
 import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.jobs.plugins import Plugin
 from rnncli.packs.attempt import Status
-from rnncli.plugins import Plugin
 from rnncli.subjects import table
 from rnncli.subjects.table import SUBJECTS, describe_subjects, known_subjects, subject_named
 

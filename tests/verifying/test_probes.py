@@ -8,9 +8,9 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
-from rnncli.executors.workers import Workers
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors
+from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails

@@ -14,9 +14,9 @@ from small_suite import small_suite
 
 from rnncli.cli.verify import verify as command
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.executors.workers import EXECUTORS, Workers
-from rnncli.formats import pb
+from rnncli.files.formats import pb
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails, parse_xfails

@@ -12,7 +12,7 @@ from rnncli.backends.compiled.routines import ROUTINES
 from rnncli.backends.compiled.workspace import PackedWeights, rows_of
 from rnncli.backends.thread_pool import POOL
 from rnncli.backends.threads import threads
-from rnncli.deadline import check
+from rnncli.limits.deadline import check
 from rnncli.numerics import round_to
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted
 from rnncli.recurrence.recurrence import Result

@@ -35,8 +35,9 @@ from rnncli.backends.in_place.small import (
     prepared_call,
     split_directions,
 )
-from rnncli.backends.threads import at_once, threads
-from rnncli.deadline import check
+from rnncli.backends.thread_pool import at_once
+from rnncli.backends.threads import threads
+from rnncli.limits.deadline import check
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result

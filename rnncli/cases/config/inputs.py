@@ -232,7 +232,7 @@ def _file(
 
 
 def _read_tensor(path: Path, key: str | None) -> Array:
-    from rnncli.formats import read_tensor
+    from rnncli.files.formats import read_tensor
 
     open_regular(path).close()  # folders are not accepted here
     return read_tensor(f"{path}::{key}" if key else str(path))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli import budget
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.config.shapes import SIZES, Frame, least_size, memory, size_names
@@ -15,6 +14,7 @@ from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
+from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
 from rnncli.operators.attributes import complete

@@ -19,8 +19,8 @@ from rnncli.cases.suite.keys import (
 from rnncli.cases.suite.settings import SECTIONS, flatten, is_known
 from rnncli.cases.suite.template import Template, versions_of
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

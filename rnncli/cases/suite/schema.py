@@ -30,8 +30,8 @@ from rnncli.cases.suite.keys import (
     WEIGHTS,
 )
 from rnncli.cases.suite.settings import SECTIONS
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

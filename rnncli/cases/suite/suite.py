@@ -28,7 +28,7 @@ from rnncli.errors import (
     InvalidRequest,
     did_you_mean,
 )
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.display import Conclusion
 from rnncli.errors import InvalidRequest, NothingSelected, did_you_mean
-from rnncli.formats.stored import texts_of
+from rnncli.files.formats.stored import texts_of
 from rnncli.judging.tolerances.tolerance import EXACT, ElementBounds, Tolerance
 from rnncli.models.conditioning import WIDEST
 from rnncli.numerics import DType, dtype_of, ulp_distance
+from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

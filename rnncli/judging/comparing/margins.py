@@ -13,16 +13,17 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
-from rnncli.judging.comparing.verdict import MARGIN_EDGES
 from rnncli.numerics import dtype_of, ulp_distance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Answers, Vector
 
+# Upper edges of the bins of margins; the last bin has the margins beyond 1000.
+MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 _EDGES = np.array(MARGIN_EDGES)
 
 

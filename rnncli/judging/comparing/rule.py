@@ -20,7 +20,7 @@ BOUNDS = ("rtol", "atol", "max_ulp")
 
 
 def _profiles() -> Iterable[str]:
-    from rnncli.profiles import PROFILES
+    from rnncli.numerics.profiles import PROFILES
 
     return PROFILES
 
@@ -59,7 +59,7 @@ class Rule:
 
             object.__setattr__(self, "tolerance", Tolerance.given(*numbers))
         if self.profile:
-            from rnncli.profiles import profile_named
+            from rnncli.numerics.profiles import profile_named
 
             profile_named(self.profile)
             if self.tolerance is not None:
@@ -151,7 +151,7 @@ def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answe
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by output, in the outputs' layout."""
     from rnncli.judging.tolerances.derivation import derive
-    from rnncli.profiles import profile_named
+    from rnncli.numerics.profiles import profile_named
 
     found = derive(vector.recurrence_under(reading), profile_named(profile))
     return vector.node.outputs_of(found)
@@ -162,7 +162,7 @@ def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
     import numpy as np
 
     from rnncli.judging.tolerances.signals import derive_signals
-    from rnncli.profiles import profile_named
+    from rnncli.numerics.profiles import profile_named
 
     outputs = vector.steps.outputs
     if not outputs:

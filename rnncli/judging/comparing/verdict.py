@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from msgspec import Meta, field
 
 from rnncli.files.described import AtLeast0, Described, Number, Whole, own_type
+from rnncli.judging.comparing.margins import MARGIN_EDGES, MeasuredAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.packs.vector import Vector
 
 
@@ -78,9 +78,6 @@ ALLOWANCES: Mapping[Verdict, Allowance] = {
     Verdict.REFUSED: Allowance("--allow-refused", "refusals"),
     Verdict.MISSING: Allowance("--allow-missing", "missing results"),
 }
-
-# Upper edges of the bins of margins; the last bin has the margins beyond 1000.
-MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 
 
 ErrorMap = Annotated[

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.judging.explaining.patterns import WIDTHS
 from rnncli.judging.explaining.teacher_forcing import ENGINE, forced, predicted
 from rnncli.mutants.changes import RIGHT, computing
 from rnncli.mutants.mutant import Mutant
+from rnncli.numerics import FLOAT64
 from rnncli.recurrence.lanes import lanes_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.teacher_forcing import predicted, step_tolerances
 from rnncli.numerics import DTYPES, round_to
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from rnncli.display import Displayed
 from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.approximations import APPROXIMATIONS
@@ -15,7 +14,8 @@ from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS
 from rnncli.judging.explaining.combinations import parts_of
 from rnncli.judging.explaining.patterns import patterns_of
 from rnncli.mutants.catalogue import MUTANTS, is_scored
-from rnncli.words import counted, plural
+from rnncli.talk.display import Displayed
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -37,7 +37,7 @@ from rnncli.recurrence.readings import READINGS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.explaining.combinations import Hypothesis

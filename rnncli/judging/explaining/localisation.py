@@ -15,14 +15,14 @@ from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.comparing.verdict import Localisation
 from rnncli.judging.explaining.teacher_forcing import predicted, step_tolerances
 from rnncli.judging.tolerances.trajectory import Trajectory
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.lanes import alike, in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.numerics import Array
-    from rnncli.profiles import Profile
+    from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.judging.explaining.features import conditions
-from rnncli.words import counted
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

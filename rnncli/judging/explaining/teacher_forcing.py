@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, walk
 from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.recursion import variances_of_steps
 from rnncli.judging.tolerances.roundings import stored
-from rnncli.numerics import round_to
+from rnncli.numerics import FLOAT64, round_to
 from rnncli.recurrence.lanes import lanes_of
 
 if TYPE_CHECKING:
     from rnncli.backends.reference import Engine
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array, DType
-    from rnncli.profiles import Profile
+    from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.lanes import Lanes

@@ -16,7 +16,7 @@ from rnncli.judging.comparing.margins import errors_of, problem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.operators import OPERATORS
-from rnncli.words import counted, plural
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

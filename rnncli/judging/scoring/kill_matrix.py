@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.display import Displayed
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.scoring.structure import best_of, structural_outcomes
 from rnncli.mutants.catalogue import STRUCTURAL, family_of, scored_of
 from rnncli.mutants.structural.bug import Reach, sizes_of
 from rnncli.operators import operator_named
-from rnncli.words import counted
+from rnncli.talk.display import Displayed
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.judging.tolerances.expressions import Expression
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array
-    from rnncli.profiles import Rounding
+    from rnncli.numerics.profiles import Rounding
 
 
 class CellErrors:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.recursion import variances_of
 from rnncli.judging.tolerances.trajectory import Trajectory, put_back
+from rnncli.numerics import FLOAT64
 from rnncli.recurrence.lanes import alike, of_directions, part_of
 from rnncli.recurrence.recurrence import TENSORS, Result, all_but
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.numerics import Array
-    from rnncli.profiles import Profile
+    from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
 # Directions are like further sequences, and what is returned is decided afterwards.

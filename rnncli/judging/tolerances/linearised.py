@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rnncli.judging.tolerances.expressions import Group
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array
-    from rnncli.profiles import Rounding
+    from rnncli.numerics.profiles import Rounding
 
 
 def times(a: Any, b: Any) -> Any:

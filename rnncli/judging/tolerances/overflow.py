@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.numerics import dtype_named, round_to
-from rnncli.profiles import ACCUMULATORS
+from rnncli.numerics import FLOAT64, dtype_named, round_to
+from rnncli.numerics.profiles import ACCUMULATORS
 from rnncli.recurrence.lanes import lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rnncli.numerics import Array, DType
-    from rnncli.profiles import Profile
+    from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence, Result

@@ -15,7 +15,7 @@ from rnncli.recurrence.quantisation import level_error, to_tie
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
-    from rnncli.profiles import Rounding
+    from rnncli.numerics.profiles import Rounding
     from rnncli.recurrence.quantisation import Quantiser
     from rnncli.recurrence.recurrence import Recurrence
 

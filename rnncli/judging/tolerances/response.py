@@ -13,7 +13,7 @@ from rnncli.recurrence.activations import Kink
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
-    from rnncli.profiles import Rounding
+    from rnncli.numerics.profiles import Rounding
     from rnncli.recurrence.activations import Activation, Curvature
 
 MATH = NumPyArithmetic()

@@ -14,7 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
-    from rnncli.profiles import Rounding
+    from rnncli.numerics.profiles import Rounding
 
 
 def product(x: Array, weights: Array) -> Array:

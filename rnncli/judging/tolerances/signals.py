@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.tolerances.expressions import Expression
     from rnncli.numerics import Array
-    from rnncli.profiles import Profile
+    from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 STATES = "HC"

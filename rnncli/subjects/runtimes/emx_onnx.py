@@ -30,7 +30,7 @@ from rnncli.subjects.supervision.programs import first_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 

@@ -18,7 +18,7 @@ from rnncli.subjects.runtime import Refusal, known_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 FLAGS = ["--iree-llvmcpu-target-cpu=host"]

@@ -19,14 +19,14 @@ import MNN
 import numpy as np
 
 from rnncli.files.atomic import put_file
-from rnncli.interpreter import python_like_this
+from rnncli.jobs.interpreter import python_like_this
 from rnncli.subjects.runtime import Refusal, known_settings
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 

@@ -12,7 +12,7 @@ from rnncli.subjects.runtime import Prepared, known_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 

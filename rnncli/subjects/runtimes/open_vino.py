@@ -15,12 +15,12 @@ from rnncli.numerics import dtype_of
 from rnncli.packs.ir_form import all_inputs, with_truths
 from rnncli.subjects.runtime import Prepared, Refusal
 from rnncli.subjects.supervision.programs import first_line
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from rnncli.models.weights import RecurrentLayer, to_torch
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
-from rnncli.weights import RecurrentLayer, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.vector import Vector

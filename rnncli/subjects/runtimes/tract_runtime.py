@@ -9,12 +9,12 @@ import onnx
 import tract
 
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 BACKTRACE = "Stack backtrace:"

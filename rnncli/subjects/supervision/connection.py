@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from rnncli.subjects.supervision.messages import FOREVER, GarbageError
-from rnncli.words import printable
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from rnncli.subjects.supervision.programs import Ending, Supervised

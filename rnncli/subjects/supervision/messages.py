@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.formats.stored import normalised
+from rnncli.files.formats.stored import normalised
 from rnncli.numerics import DTYPES, dtype_of
 
 if TYPE_CHECKING:
     import socket
 
-    from rnncli.formats.format import Tensors
+    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
 
 MAGIC = b"rnn1"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import Unsupported
-from rnncli.interpreter import python
-from rnncli.words import printable
+from rnncli.jobs.interpreter import python
+from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from rnncli.interpreter import python_like_this
+from rnncli.jobs.interpreter import python_like_this
 from rnncli.subjects.supervision.connection import ConnectedProcess, garbled
 from rnncli.subjects.supervision.messages import FOREVER, Channel, Message
 from rnncli.subjects.supervision.programs import Supervised

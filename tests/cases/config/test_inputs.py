@@ -11,7 +11,7 @@ from rnncli.cases.config.inputs import read_input
 from rnncli.cases.fills import FILLS, Blank
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import parse_yaml
-from rnncli.formats import write_tensors
+from rnncli.files.formats import write_tensors
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 

@@ -14,8 +14,8 @@ from rnncli.cases.suite.schema import suite_schema
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.cases.yaml_reader import parse_yaml
 from rnncli.errors import ConfigError
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.profiles import PROFILES
 
 SCHEMA = suite_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

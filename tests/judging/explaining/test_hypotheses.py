@@ -22,7 +22,7 @@ from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.changes import computing
 from rnncli.mutants.stacks import stacked
 from rnncli.numerics import DTYPES
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction, Result
 

@@ -23,8 +23,8 @@ from rnncli.judging.explaining.teacher_forcing import step_tolerances
 from rnncli.judging.judgement import judge
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.models.conditioning import conditioning_problem
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.profiles import PROFILES
 from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction, Result
 

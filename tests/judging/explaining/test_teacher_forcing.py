@@ -15,7 +15,7 @@ from rnncli.backends.backend import Compute
 from rnncli.judging.explaining.teacher_forcing import ENGINE, forced, predicted, step_tolerances
 from rnncli.judging.tolerances.derivation import derive, round_up
 from rnncli.judging.tolerances.trajectory import Trajectory
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.lanes import in_order, lanes_of, of_directions
 
 STANDARD = PROFILES["standard"]

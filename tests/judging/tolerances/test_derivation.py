@@ -18,15 +18,15 @@ from recurrences import PREVIOUS, recurrence_of
 from test_properties import judged_by_onnxruntime, onnxruntime_limits
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import FLOAT64, Compute
+from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import RnncliWarning
 from rnncli.judging.tolerances.derivation import derive, derive_all, round_up
 from rnncli.models.conditioning import conditioning_problem
-from rnncli.numerics import DTYPES
+from rnncli.numerics import DTYPES, FLOAT64
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
-from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction
 
 STANDARD = PROFILES["standard"]

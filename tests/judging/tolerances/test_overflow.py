@@ -10,7 +10,7 @@ from small_suite import small_suite
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
 from rnncli.judging.tolerances.overflow import overflow_problem
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.recurrence import Result
 
 TEXT = """\

@@ -11,8 +11,8 @@ from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.judging.tolerances.recursion import variances_of
 from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import Node
-from rnncli.profiles import PROFILES
 from rnncli.recurrence.quantisation import Levels, Quantiser
 from rnncli.recurrence.recurrence import Compute
 

@@ -5,7 +5,7 @@ import pytest
 
 from rnncli.judging.tolerances.response import Response
 from rnncli.numerics import DTYPES, NumPyArithmetic
-from rnncli.profiles import PROFILES
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
 
 ROUNDING = PROFILES["standard"].rounding(DTYPES["float32"])

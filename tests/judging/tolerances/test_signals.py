@@ -7,13 +7,13 @@ import pytest
 from other_cells import OTHER_CELLS, recurrence_of_cell
 from recurrences import PREVIOUS, recurrence_of
 
-from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidRequest
 from rnncli.judging.tolerances import signals
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.judging.tolerances.signals import derive_signals, signals_of
-from rnncli.profiles import PROFILES
+from rnncli.numerics import FLOAT64
+from rnncli.numerics.profiles import PROFILES
 
 STANDARD, EXACT = PROFILES["standard"], PROFILES["exact"]
 NAMES = {

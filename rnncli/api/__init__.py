@@ -1,0 +1,1 @@
+"""What a program imports, and what other tools load: `rnncli` names it all."""

@@ -1,0 +1,128 @@
+"""`rnncli.judge`: the verdict of `rnncli verify` on outputs at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import NothingSelected
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
+from rnncli.judging.judgement import judged
+from rnncli.judging.report import JudgedCase
+from rnncli.reports.failures import fitting, reasons, times
+from rnncli.subjects.function import attempt_of
+from rnncli.talk.display import Conclusion
+from rnncli.talk.terminal import one_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+
+@dataclass(frozen=True, repr=False)
+class Judgement(Conclusion):
+    """The verdict on one vector's outputs, which is explained when it is first asked why.
+
+    Attributes:
+        record: the case's record in the manifest.
+        attempt: the verdict alone and, if it is a failure, the outputs.
+    """
+
+    record: Mapping[str, Any]
+    attempt: JudgedAttempt
+
+    @property
+    def id(self) -> str:
+        """The case's id."""
+        return self.attempt.verdict.id
+
+    @property
+    def verdict(self) -> Verdict:
+        """Pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them."""
+        return self.attempt.verdict.verdict
+
+    @property
+    def margin(self) -> float:
+        """The largest error / tolerance of any element; above 1 something differs."""
+        return self.attempt.verdict.margin
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a computed element was judged, or the response to an invalid case."""
+        return JudgedCase(self.record, self.attempt.verdict).is_answered
+
+    @cached_property
+    def details(self) -> CaseVerdict:
+        """The errors of each output, its worst element, where they begin, the bugs that fit."""
+        if self.attempt.measured is None:
+            return self.attempt.verdict
+        from rnncli.judging.explaining.explanation import explained
+
+        return explained(self.attempt)
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The error, its place and size, and the known bugs that produce exactly these outputs.
+
+        () if the case simply passes.
+        """
+        lines = (*reasons(JudgedCase(self.record, self.details)), *fitting(self.details))
+        return tuple(map(visible, lines))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `rnncli verify` of this case: 1 if it fails, 5 without an answer."""
+        if self.verdict in FAILURES:
+            return 1
+        return 0 if self.is_answered else NothingSelected.exit_code
+
+    def _repr_html_(self) -> str:
+        from rnncli.reports.notebook import titled
+
+        title = f"{self.id}: {self.verdict}, worst margin {times(self.margin)}"
+        return titled(self.passed, title, self.sentences)
+
+    def __str__(self) -> str:
+        return "\n".join((self._first, *(f"  {each}" for each in self.sentences)))
+
+    def __repr__(self) -> str:
+        return f"<Judgement: {one_line(self._first)}>"
+
+    @property
+    def _first(self) -> str:
+        return f"{visible(self.id)}: {self.verdict}"
+
+
+def judge(
+    vector: Vector,
+    outputs: Mapping[str, Any] | Sequence[Any] | Array | Exception,
+    *,
+    rule: Rule = PACK_RULE,
+) -> Judgement:
+    """Judge an implementation's outputs for a vector, as `rnncli verify` does.
+
+    Args:
+        vector: a pack's vector, or one of its `calls` if it has several data sets.
+        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
+            single output; or the exception by which the implementation ended: NotImplementedError,
+            ValueError or an rnncli error refuses the case, any other is a crash.
+        rule: the tolerances.
+
+    Returns:
+        Verdict, margin and sentences. The outputs may change afterwards: they are copied.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the outputs are not arrays or of the wrong number.
+    """
+    rule.check([vector.record])
+    attempt = attempt_of(vector, outputs)
+    own = {name: np.array(values) for name, values in attempt.outputs.items()}
+    found = judged(vector, replace(attempt, outputs=own), rule)
+    is_wrong = found.verdict.verdict in FAILURES
+    return Judgement(vector.record, found if is_wrong else JudgedAttempt(found.verdict))

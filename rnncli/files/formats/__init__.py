@@ -1,0 +1,205 @@
+"""Formats of tensors on disk, chosen by a path's extension.
+
+A format is a row here, or an entry point of the group ``rnncli.formats`` in another package, named
+by extension. A file can hold whole data sets, see `flatten`.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, did_you_mean
+from rnncli.jobs.plugins import plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.files.formats.data_set import DataSet
+    from rnncli.files.formats.format import Format, Tensors
+    from rnncli.numerics import Array
+
+FOLDER = "/"
+
+FORMATS: Mapping[str, str] = {
+    "npz": "rnncli.files.formats.npz:NPZ",
+    "h5": "rnncli.files.formats.h5:H5",
+    "hdf5": "rnncli.files.formats.h5:H5",
+    "npy": "rnncli.files.formats.npy:NPY",
+    "pb": "rnncli.files.formats.pb:PB",
+    FOLDER: "rnncli.files.formats.onnx_folder:ONNX_FOLDER",
+}
+
+
+def known_formats() -> Mapping[str, str]:
+    """Return the definition of each format by extension, built-in or from another package."""
+    return {**{name: each.where for name, each in plugins("format").items()}, **FORMATS}
+
+
+def format_with(extension: str) -> Format:
+    """Return the format of an extension without its dot; ``"/"`` is a folder.
+
+    Raises:
+        InvalidRequest: unknown extension, or a plug-in fails.
+        Unsupported: a plug-in cannot be imported.
+    """
+    if extension in FORMATS:
+        found: Format = pkgutil.resolve_name(FORMATS[extension])
+        return found
+    if plugin := plugins("format").get(extension):
+        from rnncli.files.formats.plugged import plugged_format
+
+        return plugged_format(plugin)
+    listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
+    raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
+
+
+def describe_formats() -> list[dict[str, str]]:
+    """Return extension, summary and origin of every format, also of one that cannot be used."""
+    rows = []
+    for extension, where in known_formats().items():
+        try:
+            summary = format_with(extension).summary
+        except RnncliError as error:
+            summary = f"unusable: {error}"
+        rows.append({"extension": extension, "summary": summary, "from": where})
+    return rows
+
+
+def format_of(path: str | Path) -> Format:
+    """Return the format of a path, by its extension; a folder, or a path that ends in ``/``.
+
+    Raises:
+        InvalidRequest: no format has the extension.
+    """
+    try:
+        return format_with(_extension(path))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{path}: {error}") from None
+
+
+def read_tensors(path: str | Path) -> Tensors:
+    """Read every tensor of a file or folder, by name, in order.
+
+    Raises:
+        UnreadableFile: the path is missing, damaged or hostile.
+        InvalidRequest: no format has its extension.
+        Unsupported: what it holds is right, but no tensor can hold it.
+    """
+    from rnncli.files.formats.reading import named
+
+    with named(path):
+        return format_of(path).read(Path(path))
+
+
+def write_tensors(path: str | Path, tensors: Tensors) -> None:
+    """Write tensors, atomically and always as the same bytes.
+
+    Raises:
+        InvalidRequest: no format has the extension, it cannot hold the tensors, or the disk
+            refuses.
+    """
+    from rnncli.files.formats.reading import named
+
+    with named(path):
+        format_of(path).write(Path(path), tensors)
+
+
+def convert(source: str | Path, destination: str | Path) -> None:
+    """Write the tensors of one path to another, in the format of its extension.
+
+    Raises:
+        RnncliError: as `read_tensors` and `write_tensors`.
+
+    Warns:
+        RnncliWarning: an ONNX test case becomes a file, which has no place for its model.
+    """
+    from rnncli.files.formats.data_set import unflatten
+    from rnncli.files.formats.onnx_folder import model_in, write_test_case
+
+    tensors = read_tensors(source)
+    model = model_in(Path(source))
+    if model and _extension(destination) == FOLDER:
+        write_test_case(Path(destination), unflatten(tensors), model)
+        return
+    if model:
+        warnings.warn(
+            f"{destination}: holds tensors only; model.onnx of {source} is left behind",
+            RnncliWarning,
+            stacklevel=2,
+        )
+    write_tensors(destination, tensors)
+
+
+def read_tensor(source: str | Path) -> Array:
+    """Read one tensor: ``x.npy``, ``x.pb``, ``file.npz::key``, or a file that holds just one.
+
+    Raises:
+        InvalidRequest: there is no such tensor, or a key is needed; and as `read_tensors`.
+    """
+    path, key = _split_key(str(source))
+    tensors = read_tensors(path)
+    if key is None and len(tensors) == 1:
+        return next(iter(tensors.values()))
+    if key in tensors:
+        return tensors[key]
+    listed = ", ".join(map(repr, tensors)) or "none"
+    if key is None:
+        raise InvalidRequest(f"{path}: name one tensor, as in {path}::NAME; it holds {listed}")
+    raise InvalidRequest(
+        f"{path}: holds no tensor {key!r}{did_you_mean(key, tensors)}; it holds {listed}"
+    )
+
+
+def read_data_sets(path: str | Path) -> tuple[DataSet, ...]:
+    """Return the data sets of a path; tensors without a role are the outputs of one data set.
+
+    Raises:
+        RnncliError: as `read_tensors`.
+    """
+    from rnncli.files.formats.data_set import unflatten
+
+    return unflatten(read_tensors(path))
+
+
+def read_inputs(path: str | Path) -> Tensors:
+    """Return a model's inputs: those of the only data set, or all tensors of a plain file.
+
+    Raises:
+        InvalidRequest: there are several data sets; and as `read_tensors`.
+    """
+    first, *others = read_data_sets(path)
+    if others:
+        raise InvalidRequest(
+            f"{path}: holds {1 + len(others)} data sets; choose one, as in {path}/test_data_set_0"
+        )
+    roles_told = bool(first.inputs) or _extension(path) == FOLDER
+    return first.inputs if roles_told else first.outputs
+
+
+def read_outputs(path: str | Path) -> Tensors:
+    """Return a model's outputs for comparison; with several data sets, the outputs of each.
+
+    Raises:
+        RnncliError: as `read_tensors`.
+    """
+    from rnncli.files.formats.data_set import DataSet, flatten
+
+    return flatten([DataSet(outputs=data_set.outputs) for data_set in read_data_sets(path)])
+
+
+def _extension(path: str | Path) -> str:
+    separators = tuple(filter(None, (os.sep, os.altsep)))
+    # Path.is_dir raises on impossible paths.
+    if str(path).endswith(separators) or os.path.isdir(path):  # noqa: PTH112
+        return FOLDER
+    return Path(path).suffix[1:].lower()
+
+
+def _split_key(source: str) -> tuple[str, str | None]:
+    path, separator, key = source.partition("::")
+    whole = not separator or os.path.exists(source)  # noqa: PTH110 -- Path.exists can raise
+    return (source, None) if whole else (path, key)

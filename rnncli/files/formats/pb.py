@@ -1,0 +1,182 @@
+"""ONNX's ``.pb``: one tensor with its name, as a ``TensorProto``."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from onnx import TensorProto
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
+from rnncli.files.atomic import write_bytes
+from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
+from rnncli.files.formats.messages import RAW, array_of, plain_row, tensor_of
+from rnncli.files.formats.reading import MemoryAllowance, reading
+from rnncli.files.formats.stored import NARROW, normalised, text_tensor, texts_of
+from rnncli.files.formats.stored import TEXT_OVERHEAD as OVERHEAD
+from rnncli.files.regular import open_data
+from rnncli.numerics import DType, dtype_numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+
+# Protobuf's limit for a message, and room for the fields other than values.
+LARGEST = 2**31 - 1
+ENVELOPE = 1 << 16
+# The largest tensors, in bytes, whose message headers are cached.
+SMALL = 1 << 16
+
+FIELDS = (
+    RAW,
+    "float_data",
+    "int32_data",
+    "string_data",
+    "int64_data",
+    "double_data",
+    "uint64_data",
+)
+_ENTRIES_PER_ELEMENT = {"complex64": 2, "complex128": 2}
+
+
+def read(path: Path) -> Tensors:
+    """Return the tensor under its name, or the file's name without extension."""
+    name, values = read_named(path)
+    return {name or path.stem: values}
+
+
+def read_named(path: Path, limit: int = LARGEST) -> tuple[str, Array]:
+    """Return the tensor's name, which may be empty, and its values.
+
+    Args:
+        path: the file.
+        limit: the most bytes that it may have.
+    """
+    with reading(path), open_data(path, min(limit, LARGEST)) as stream:
+        return named_tensor(stream.read())
+
+
+def named_tensor(serialized: bytes) -> tuple[str, Array]:
+    """Return the name, which may be empty, and the values of a serialised tensor.
+
+    Raises:
+        UnreadableFile: it is damaged, or is not a tensor.
+        Unsupported: it is a sequence or an optional.
+    """
+    tensor = _parse(serialized)
+    return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))
+
+
+def write(path: Path, tensors: Tensors) -> None:
+    """Write one tensor with its name; see `Format.write`."""
+    check_names(tensors)
+    name, values = only_tensor(path, tensors)
+    write_bytes(path, serialize(name, values))
+
+
+def serialize(name: str, values: Array) -> bytes:
+    """Return the serialised tensor; the same tensor always gives the same bytes.
+
+    Raises:
+        InvalidRequest: it is larger than protobuf allows (2 GiB), or no tensor can hold it.
+    """
+    if values.nbytes > LARGEST - ENVELOPE:
+        raise InvalidRequest(
+            f"the tensor {name!r} has {values.nbytes} bytes; protobuf's limit is 2 GiB; "
+            "write .npz or .h5"
+        )
+    row = plain_row(values.dtype)
+    if row is None or values.nbytes > SMALL:
+        return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
+    return _before_values(name, row, values.shape) + values.tobytes()
+
+
+@lru_cache(maxsize=4096)  # a pack has many tensors of few names and shapes
+def _before_values(name: str, row: DType, shape: tuple[int, ...]) -> bytes:
+    """Return the serialised fields before the values of small tensors of a name, type and shape.
+
+    The values are the last field, as raw bytes.
+    """
+    blank = np.zeros(shape, row.numpy)
+    whole = bytes(tensor_of(name, blank).SerializeToString(deterministic=True))
+    return whole[: len(whole) - blank.nbytes]
+
+
+def _parse(serialized: bytes) -> TensorProto:
+    try:
+        tensor: TensorProto = TensorProto.FromString(serialized)
+    except DecodeError:
+        tensor = TensorProto()
+    if tensor.HasField("segment") or not tensor.data_type:
+        raise _not_a_tensor(serialized)
+    return tensor
+
+
+def _not_a_tensor(serialized: bytes) -> RnncliError:
+    """Return the error about other bytes; sequences and optionals share their first fields."""
+    from onnx import SequenceProto
+
+    try:
+        sequence = SequenceProto.FromString(serialized)
+    except DecodeError:
+        return UnreadableFile("is not an ONNX tensor: damaged, or other data")
+    if sequence.elem_type and any(field.number > 2 for field, _ in sequence.ListFields()):
+        return Unsupported("holds an ONNX sequence or optional; only tensors are read")
+    return UnreadableFile("is not an ONNX tensor: it has no element type")
+
+
+def _name(tensor: TensorProto) -> str:
+    name: str | bytes = tensor.name
+    if isinstance(name, bytes):  # protobuf returns bytes if not UTF-8
+        raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
+    return name
+
+
+def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+        raise UnreadableFile("has its values in another file, which is not read")
+    row = dtype_numbered(tensor.data_type)
+    if min(tensor.dims, default=0) < 0:
+        raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
+    _check_count(tensor, row)
+    if row.name == "string":
+        allowance.take(len(tensor.string_data) * OVERHEAD)
+        return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
+    return normalised(array_of(tensor))
+
+
+def _check_count(tensor: TensorProto, row: DType) -> None:
+    """Check that the values fill the declared shape exactly and are in one field only."""
+    held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
+    field = RAW if tensor.HasField(RAW) else _typed_field(row)
+    wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
+    if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
+        found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
+        unit = "bytes" if field == RAW else "entries"
+        raise UnreadableFile(
+            f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
+            f"but holds {found}"
+        )
+
+
+def _typed_field(row: DType) -> str:
+    from onnx import helper
+
+    return str(helper.tensor_dtype_to_field(row.onnx))
+
+
+def _length(row: DType, elements: int, *, raw: bool) -> int:
+    """Return the bytes of raw data, or the entries of the typed field, of some elements."""
+    packed = raw or NARROW.get(row.name, 8) < 6
+    if packed and row.name in NARROW:
+        return -(-elements * NARROW[row.name] // 8)
+    if raw:
+        return elements * row.numpy.itemsize
+    return elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
+
+
+PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write)

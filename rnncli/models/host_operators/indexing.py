@@ -1,0 +1,411 @@
+"""Operators that move, select or count elements."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.models.host_operators.kernel import Staged, per_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.numerics import Array
+
+    OfData: TypeAlias = Callable[[Array], Array]
+    Ends: TypeAlias = Sequence[tuple[int, int]]
+
+_REDUCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+@Staged
+def pad(
+    pads: Array,
+    constant_value: Array | None = None,
+    axes: Array | None = None,
+    *,
+    mode: str = "constant",
+) -> OfData:
+    """Pad, or crop with negative numbers, a tensor [D1 ... Dn] at both ends of its axes.
+
+    Args:
+        pads: the amounts at the start of all axes, then at their ends.
+        constant_value: the value of the mode constant; 0 if absent.
+        axes: the axes; all if absent.
+        mode: constant, reflect, edge or wrap.
+
+    Raises:
+        InvalidRequest: the numbers do not fit the tensor.
+        Unsupported: the mode is unknown.
+    """
+    if mode != "constant" and mode not in _SOURCES:
+        raise Unsupported(f"mode '{mode}' is not supported")
+    numbers = np.ravel(pads).tolist()
+    chosen = None if axes is None else axes.ravel().tolist()
+
+    @per_shape
+    def padding(shape: tuple[int, ...]) -> OfData:
+        amounts = _amounts(numbers, range(len(shape)) if chosen is None else chosen, len(shape))
+        kept, added = tuple(_kept(amounts, shape)), _added(amounts, shape)
+        sizes = [part.stop - part.start for part in kept]
+        if mode == "constant":
+            return _surrounding(kept, added, sizes, constant_value)
+        if any(n == 0 and any(ends) for ends, n in zip(added, sizes, strict=True)):
+            raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
+        return _continuing(kept, added, sizes, _SOURCES[mode])
+
+    return lambda data: padding(data.shape)(data)
+
+
+def _amounts(numbers: Sequence[int], axes: Sequence[int], rank: int) -> Ends:
+    """Return the padding at both ends of each axis."""
+    if len(numbers) != 2 * len(axes):
+        raise InvalidRequest(f"pads must have {2 * len(axes)} elements, got {len(numbers)}")
+    amounts = [(0, 0)] * rank
+    for axis, begin, end in zip(axes, numbers, numbers[len(axes) :], strict=False):
+        amounts[axis] = begin, end
+    return amounts
+
+
+def _kept(amounts: Ends, shape: Sequence[int]) -> Iterator[slice]:
+    """Yield the part of each axis that remains after cropping."""
+    for (begin, end), n in zip(amounts, shape, strict=True):
+        start = min(max(-begin, 0), n)
+        yield slice(start, max(n - max(-end, 0), start))
+
+
+def _added(amounts: Ends, shape: Sequence[int]) -> Ends:
+    """Return the amounts of padding, reduced if one end crops beyond the other."""
+    added = []
+    for (begin, end), n in zip(amounts, shape, strict=True):
+        if begin + n + end < 0:
+            raise InvalidRequest(f"pads {begin} and {end} cut more than the {n} elements there are")
+        added.append((max(begin + min(n + end, 0), 0), max(end + min(n + begin, 0), 0)))
+    return added
+
+
+def _surrounding(
+    kept: tuple[slice, ...], added: Ends, sizes: Sequence[int], value: Array | None
+) -> OfData:
+    """Pad with a constant; np.pad's overhead exceeds the copying of most models' tensors."""
+    shape = [begin + n + end for (begin, end), n in zip(added, sizes, strict=True)]
+    inside = tuple(slice(b, b + n) for (b, _), n in zip(added, sizes, strict=True))
+    given = np.asarray(value) if value is not None and np.size(value) else np.asarray(0)
+
+    def surrounded(data: Array) -> Array:
+        filled = np.empty(shape, data.dtype)
+        filled[...] = given
+        filled[inside] = data[kept]
+        return filled
+
+    return surrounded
+
+
+def _continuing(
+    kept: tuple[slice, ...],
+    added: Ends,
+    sizes: Sequence[int],
+    source: Callable[[Array, int], Array],
+) -> OfData:
+    """Pad with elements of the tensor; `source` maps positions to elements."""
+    taken = [
+        (source(np.arange(-begin, n + end), n), axis)
+        for axis, ((begin, end), n) in enumerate(zip(added, sizes, strict=True))
+        if begin or end
+    ]
+
+    def continued(data: Array) -> Array:
+        data = data[kept]
+        for positions, axis in taken:
+            data = data.take(positions, axis)
+        return data
+
+    return continued
+
+
+def _reflected(at: Array, n: int) -> Array:
+    """Reflect positions back and forth; a single element repeats."""
+    there_and_back = max(2 * n - 2, 1)
+    return np.asarray(np.minimum(at % there_and_back, -at % there_and_back))
+
+
+_SOURCES: dict[str, Callable[[Array, int], Array]] = {
+    "edge": lambda at, n: np.clip(at, 0, n - 1),
+    "wrap": lambda at, n: at % n,
+    "reflect": _reflected,
+}
+
+
+@Staged
+def pad_2(pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
+    """Pad by attributes (opsets 2 to 10)."""
+    return pad.prepare(np.asarray(pads), np.asarray(value), mode=mode)
+
+
+@Staged
+def pad_1(paddings: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
+    """Pad by attributes (opset 1)."""
+    return pad_2.prepare(paddings, value, mode)
+
+
+@Staged
+def reshape(shape: Array, *, allowzero: int = 0) -> OfData:
+    """Reshape; 0 keeps a size unless `allowzero` is set, -1 infers one."""
+    sizes = tuple(shape.tolist())  # NumPy reads a list in four times a tuple's time
+    if allowzero or 0 not in sizes:
+        return lambda data: data.reshape(sizes)
+    return lambda data: data.reshape([n or data.shape[i] for i, n in enumerate(sizes)])
+
+
+def expand(data: Array, shape: Array) -> Array:
+    """Broadcast a tensor with a shape."""
+    filled = np.empty(np.broadcast_shapes(data.shape, tuple(shape.tolist())), data.dtype)
+    filled[...] = data
+    return filled
+
+
+@Staged
+def unsqueeze(axes: Array | Sequence[int]) -> OfData:
+    """Insert axes of size 1; the numbers are positions in the result, in any order."""
+    wanted = np.ravel(axes).tolist()
+    if len(wanted) != 1:
+        return lambda data: np.expand_dims(data, tuple(wanted))
+    (axis,) = wanted
+    rest = slice(None)
+    place = (*[rest] * axis, None, ...) if axis >= 0 else (..., None, *[rest] * (-1 - axis))
+    return lambda data: data[place]
+
+
+@Staged
+def squeeze(axes: Array | Sequence[int] | None = None) -> OfData:
+    """Remove axes of size 1, by default all."""
+    chosen = None if axes is None or not np.size(axes) else tuple(np.ravel(axes).tolist())
+    return lambda data: data.squeeze(chosen)
+
+
+@Staged
+def transpose(perm: Sequence[int] | None = None) -> OfData:
+    """Reorder the axes; without an order, reverse them."""
+    order = tuple(perm) if perm else None
+    return lambda data: data.transpose(order)
+
+
+def concat(*inputs: Array, axis: int) -> Array:
+    """Join along an axis."""
+    return np.concatenate(inputs, axis)
+
+
+@Staged
+def gather(indices: Array, axis: int = 0) -> OfData:
+    """Pick slices along an axis; negative numbers count from the end."""
+    if indices.ndim or axis < 0:
+        return lambda data: np.asarray(data.take(indices, axis))
+    place: Any = (*[slice(None)] * axis, int(indices), ...)  # a view, whatever is left
+    return lambda data: data[place]
+
+
+@Staged
+def cut(
+    starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
+) -> OfData:
+    """Return the part of a tensor from starts to ends: Slice from opset 10 on."""
+    numbers = (each.ravel().tolist() for each in (starts, ends, steps) if each is not None)
+    parts = [slice(*limits) for limits in zip(*numbers, strict=False)]
+    if axes is None:
+        return lambda data: data[tuple(parts[: data.ndim])]
+    chosen = [*zip(axes.ravel().tolist(), parts, strict=False)]
+
+    @per_shape
+    def places(rank: int) -> tuple[slice, ...]:
+        found = [slice(None)] * rank
+        for axis, part in chosen:
+            found[axis] = part
+        return tuple(found)
+
+    return lambda data: data[places(data.ndim)]
+
+
+def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
+    """Write the second of `values` at each index along a new axis, and the first elsewhere.
+
+    Args:
+        indices: [...]; negative ones count from the end, those out of range are ignored.
+        depth: one number, the size of the new axis.
+        values: [off, on].
+        axis: the position of the new axis in the result.
+    """
+    size = int(depth.item())
+    wanted = np.expand_dims(indices.astype(np.int64), axis)
+    shape = [1] * wanted.ndim
+    shape[axis] = size
+    hit = np.where(wanted < 0, wanted + size, wanted) == np.arange(size).reshape(shape)
+    return np.asarray(np.where(hit, values[1], values[0]))
+
+
+def unique(
+    X: Array,
+    *,
+    axis: int | None = None,
+    sorted: int = 1,  # noqa: A002 -- ONNX's name
+) -> tuple[Array, Array, Array, Array]:
+    """Return the distinct elements or slices, in ascending order or by first appearance.
+
+    Returns:
+        The elements, their first indices in X, the inverse indices of X, and the counts.
+    """
+    found = np.unique(X, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    values, first, inverse, counts = (np.asarray(part) for part in found)
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = first.argsort()
+        values = values.take(order, axis=axis or 0)
+        first, inverse, counts = first[order], order.argsort()[inverse], counts[order]
+    return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+def flatten(data: Array, *, axis: int = 1) -> Array:
+    """Reshape to a matrix: the axes before `axis` become rows, the others columns."""
+    split = axis + data.ndim if axis < 0 else axis
+    return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
+
+
+def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
+    """Return one element per index, at the same position along all other axes."""
+    return np.take_along_axis(data[_beside(indices, axis)], indices, axis)
+
+
+def scatter_elements(
+    data: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
+) -> Array:
+    """Write one element per index, the counterpart of `gather_elements`.
+
+    Args:
+        data: [D1 ... Dn].
+        indices: [E1 ... En], no larger than the data along the other axes.
+        updates: like `indices`.
+        axis: the axis that the indices refer to.
+        reduction: how an update is combined with the old value: none (replaces it), add, mul, min
+            or max.
+
+    Raises:
+        Unsupported: the reduction is unknown.
+    """
+    if reduction not in ("none", *_REDUCTIONS):
+        raise Unsupported(f"reduction '{reduction}' is not supported")
+    result = data.copy()
+    part = result[_beside(indices, axis)]
+    if reduction == "none":
+        np.put_along_axis(part, indices, updates, axis)
+    else:
+        place = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+        place[axis] = indices
+        _REDUCTIONS[reduction].at(part, tuple(place), updates)
+    return result
+
+
+def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
+    """Return slices by their leading coordinates, the last axis of `indices`.
+
+    Args:
+        data: [B1 ... Bb, D1 ... Dn].
+        indices: [B1 ... Bb, ..., k].
+        batch_dims: b, the number of shared leading axes.
+
+    Returns:
+        [B1 ... Bb, ..., Dk+1 ... Dn].
+    """
+    places = indices.shape[:-1]
+    batch = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
+    return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
+
+
+@partial(Staged, late=(0, 2))
+def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, Array], Array]:
+    """Write slices by their leading coordinates, the counterpart of `gather_nd`.
+
+    The second stage takes the data, [D1 ... Dn], and the updates, [..., Dk+1 ... Dn].
+
+    Args:
+        indices: [..., k]; the last of equal ones wins.
+        reduction: as in `scatter_elements`.
+
+    Raises:
+        InvalidRequest: the updates have another shape.
+        Unsupported: the reduction is unknown.
+    """
+    if reduction not in ("none", *_REDUCTIONS):
+        raise Unsupported(f"reduction '{reduction}' is not supported")
+    rank = indices.shape[-1]
+    places = per_shape(partial(_places, indices))
+
+    def scattered(data: Array, updates: Array) -> Array:
+        wanted = indices.shape[:-1] + data.shape[rank:]
+        if updates.shape != wanted:
+            raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
+        result, place = data.copy(), places(data.shape[:rank])
+        if reduction == "none":
+            result[place] = updates
+        else:
+            _REDUCTIONS[reduction].at(result, place, updates)
+        return result
+
+    return scattered
+
+
+def _places(indices: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return where coordinates [..., k] are in a tensor's first k axes: slices for a block."""
+    rows = [*np.moveaxis(indices, -1, 0)]
+    if len(rows) != indices.ndim - 1 or not indices.size:
+        return tuple(rows)
+    first = indices[(0,) * len(rows)]
+    block = np.moveaxis(np.indices(indices.shape[:-1]), 0, -1) + first
+    if first.min() < 0 or (block[(-1,) * len(rows)] >= shape).any() or (block != indices).any():
+        return tuple(rows)
+    return tuple(slice(a, a + n) for a, n in zip(first.tolist(), indices.shape, strict=False))
+
+
+def _beside(indices: Array, axis: int) -> tuple[slice, ...]:
+    """Return slices that crop a tensor to the size of its indices along all axes but one."""
+    along = axis % indices.ndim
+    return tuple(slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape))
+
+
+def split(
+    data: Array,
+    lengths: Array | None = None,
+    *,
+    outputs: int,
+    axis: int = 0,
+    split: Sequence[int] | None = None,
+    num_outputs: int | None = None,
+) -> tuple[Array, ...]:
+    """Split into parts of given or equal lengths.
+
+    Args:
+        data: [D1 ... Dn].
+        lengths: the lengths of the parts.
+        outputs: the number of parts that the node names.
+        axis: the axis to split.
+        split: the lengths, as an attribute before opset 13.
+        num_outputs: the number of equal parts; the last may be shorter (opset 18).
+
+    Raises:
+        InvalidRequest: the number of parts or their total length is wrong.
+    """
+    size = data.shape[axis]
+    given = split if lengths is None else lengths.astype(np.int64).tolist()
+    parts = _equal_parts(size, outputs, num_outputs) if given is None else [*given]
+    if len(parts) != outputs or sum(parts) != size or min(parts, default=0) < 0:
+        raise InvalidRequest(f"axis {axis} of size {size} cannot be split into parts of {parts}")
+    return tuple(np.split(data, np.cumsum(parts)[:-1], axis))
+
+
+def _equal_parts(size: int, outputs: int, num_outputs: int | None) -> list[int]:
+    if not num_outputs:
+        return [size // outputs] * outputs
+    part = -(-size // num_outputs)
+    return [part] * (num_outputs - 1) + [size - part * (num_outputs - 1)]

@@ -1,0 +1,171 @@
+"""Rows of the table of host operators, their kernels, and what runs them in onnx's evaluator."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+from rnncli.errors import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import onnx
+
+
+per_shape = lru_cache(maxsize=4)
+"""Remembers what a second stage computes of shapes, which may be as large as the data."""
+
+
+class Staged:
+    """A kernel of two stages, of which the first runs once for inputs that are constants.
+
+    Args:
+        prepare: the first stage: from the other inputs and the attributes to the second, a function
+            of the late inputs for one thread at a time.
+        late: the positions of the late inputs.
+    """
+
+    def __init__(
+        self, prepare: Callable[..., Callable[..., Any]], late: tuple[int, ...] = (0,)
+    ) -> None:
+        self.prepare, self.late = prepare, late
+
+    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+        """Run both stages."""
+        early = (each for i, each in enumerate(inputs) if i not in self.late)
+        return self.prepare(*early, **attributes)(*(inputs[i] for i in self.late))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostOperator:
+    """The kernel of an operator for a range of opsets.
+
+    Attributes:
+        op_type: the operator.
+        first: the first opset served.
+        last: the last opset served, or None for all later ones.
+        kernel: ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged`
+            kernel, an `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`.
+        inert: attributes that do not affect the result of inference.
+        counts_outputs: whether the kernel takes `outputs`, the number of outputs that the node
+            names.
+        domain: the operator's domain.
+    """
+
+    op_type: str
+    first: int
+    last: int | None
+    kernel: str
+    inert: tuple[str, ...] = ()
+    counts_outputs: bool = False
+    domain: str = ""
+
+    def serves(self, opset: int) -> bool:
+        """Return whether the row covers an opset."""
+        return self.first <= opset and (self.last is None or opset <= self.last)
+
+    def load(self) -> Any:
+        """Import the kernel."""
+        module, name = self.kernel.split(":")
+        return getattr(importlib.import_module(f"rnncli.models.host_operators.{module}"), name)
+
+
+class KernelRun(OpRun):
+    """A node that runs the kernel of a row; its attributes are final.
+
+    Attributes:
+        call: what `run` does, as a function.
+    """
+
+    row: ClassVar[HostOperator]
+    kernel: ClassVar[Any]
+    op_schema: ClassVar[onnx.defs.OpSchema]
+
+    def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)
+        self._wanted = len(onnx_node.output)
+        arguments = self._arguments()
+        kernel = partial(self.kernel, **arguments) if arguments else self.kernel
+        self.call = _call(kernel, len(onnx_node.input), self._wanted)
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Call the kernel; return as many outputs as the node names."""
+        return self.call(*inputs)
+
+    @property
+    def late(self) -> tuple[int, ...] | None:
+        """The positions of the inputs that `prepared` leaves, if the kernel has stages."""
+        return self.kernel.late if isinstance(self.kernel, Staged) else None
+
+    def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+        """Return the node as a function of its late inputs."""
+        kernel = self.kernel.prepare(*early, **self._arguments())
+        return _call(kernel, len(self.kernel.late), self._wanted)
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
+
+    def _arguments(self) -> dict[str, Any]:
+        # consumed_inputs, only in opset 1, was just a hint at reusable memory.
+        inert = {"consumed_inputs", *self.row.inert}
+        attributes = {name: getattr(self, name) for name in self.attributes_names_ - inert}
+        given = {name: value for name, value in attributes.items() if value is not None}
+        if self.row.counts_outputs:
+            given["outputs"] = self._wanted
+        return given
+
+
+def _call(kernel: Callable[..., Any], inputs: int, wanted: int) -> Callable[..., tuple[Any, ...]]:
+    """Return a kernel as a function to as many outputs as a node names.
+
+    Calls of a function of any number of inputs take longer than many kernels.
+    """
+
+    def unary(x: Any) -> tuple[Any, ...]:
+        results = kernel(x)
+        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
+
+    def binary(x: Any, y: Any) -> tuple[Any, ...]:
+        results = kernel(x, y)
+        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
+
+    def variadic(*inputs: Any) -> tuple[Any, ...]:
+        return _outputs(kernel(*inputs), wanted)
+
+    of_inputs: dict[int, Callable[..., tuple[Any, ...]]] = {1: unary, 2: binary}
+    return of_inputs.get(inputs if wanted == 1 else 0, variadic)
+
+
+def _outputs(results: Any, wanted: int) -> tuple[Any, ...]:
+    if not isinstance(results, tuple):
+        results = (results,)
+    if len(results) < wanted:
+        raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
+    return tuple(map(np.asarray, results[:wanted]))
+
+
+def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
+    """Return the class that onnx's evaluator instantiates for a node of the schema's version.
+
+    The class carries the schema; otherwise onnx would fill in the defaults of the newest version
+    (axis = -1 for a Softmax-11, whose default is 1).
+    """
+    kernel = row.load()
+    if isinstance(kernel, type):
+        standard = () if issubclass(kernel, OpRun) else (_of_onnx(schema),)
+        return type(row.op_type, (kernel, *standard), {"op_schema": schema})
+    body = {"row": row, "kernel": staticmethod(kernel), "op_schema": schema}
+    return type(row.op_type, (KernelRun,), body)
+
+
+def _of_onnx(schema: onnx.defs.OpSchema) -> Any:
+    """Return onnx's own class for a version of an operator."""
+    from onnx.reference.ops import load_op  # imports all of them
+
+    return load_op(schema.domain, schema.name, schema.since_version)

@@ -1,0 +1,190 @@
+"""The table of host operators, which replace operators of onnx's reference evaluator.
+
+Each row corrects or speeds up the reference, as comparisons with ONNX Runtime showed. Operators not
+listed are evaluated by the reference.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import onnx
+
+from rnncli.models.host_operators.kernel import HostOperator as Row
+from rnncli.models.host_operators.kernel import op_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onnx.reference.op_run import OpRun
+
+_MOMENTUM = ("momentum",)  # only training updates the running statistics
+
+_ROWS = (
+    # Below opset 13 the softmax family works on a matrix; the reference always uses one axis.
+    Row("Softmax", 1, 12, "normalisation:softmax_of_matrix"),
+    Row("Softmax", 13, None, "corrections:Softmax"),
+    Row("LogSoftmax", 1, 12, "normalisation:log_softmax_of_matrix"),
+    Row("LogSoftmax", 13, None, "normalisation:log_softmax"),
+    Row("Hardmax", 1, 12, "normalisation:hardmax_of_matrix"),
+    Row("Hardmax", 13, None, "normalisation:hardmax"),
+    # Below opset 14 the reference normalises by statistics of the batch.
+    Row(
+        "BatchNormalization",
+        1,
+        13,
+        "normalisation:batch_normalization",
+        inert=_MOMENTUM,
+        counts_outputs=True,
+    ),
+    # The reference sums float16 and bfloat16 in their own precision, losing all but a few bits.
+    Row("LayerNormalization", 17, None, "normalisation:layer_normalization"),
+    # In float64 the statistics are at least as precise as the attribute requires.
+    Row("RMSNormalization", 23, None, "normalisation:rms_normalization", inert=("stash_type",)),
+    Row("InstanceNormalization", 1, None, "normalisation:instance_normalization"),
+    # The reference cannot infer the sizes of groups of no instance.
+    Row("GroupNormalization", 18, None, "normalisation:group_normalization", inert=("stash_type",)),
+    Row("MeanVarianceNormalization", 9, None, "normalisation:mean_variance_normalization"),
+    Row("GlobalAveragePool", 1, None, "pooling:global_average_pool"),
+    Row("Sum", 1, None, "reduction:total"),
+    Row("Mean", 1, None, "reduction:mean"),
+    Row("CumSum", 11, None, "reduction:cumsum"),
+    Row("ReduceSum", 1, None, "reduction:reduce_sum"),
+    Row("ReduceProd", 1, None, "reduction:reduce_prod"),
+    Row("ReduceMean", 1, None, "reduction:reduce_mean"),
+    Row("ReduceL1", 1, None, "reduction:reduce_l1"),
+    Row("ReduceL2", 1, None, "reduction:reduce_l2"),
+    Row("ReduceSumSquare", 1, None, "reduction:reduce_sum_square"),
+    Row("ReduceLogSum", 1, None, "reduction:reduce_log_sum"),
+    Row("ReduceLogSumExp", 1, None, "reduction:reduce_log_sum_exp"),
+    # The reference sums over the batch instead of the channels.
+    Row("LRN", 1, None, "normalisation:local_response_normalization"),
+    # The reference always reduces just the last two axes.
+    Row("GlobalMaxPool", 1, None, "pooling:global_max_pool"),
+    # The reference computes odd norms without absolute values.
+    Row("LpNormalization", 1, None, "normalisation:lp_normalization"),
+    # The reference loops over windows in Python and does not support SAME padding.
+    Row("MaxPool", 1, None, "pooling:max_pool", counts_outputs=True),
+    Row("AveragePool", 1, None, "pooling:average_pool"),
+    Row("LpPool", 1, None, "pooling:lp_pool"),
+    Row("GlobalLpPool", 1, None, "pooling:global_lp_pool"),
+    Row("Conv", 1, None, "convolution:conv"),
+    Row("ConvInteger", 10, None, "convolution:conv_integer"),
+    Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
+    Row("ConvTranspose", 1, None, "convolution:conv_transpose"),
+    Row("MatMul", 1, None, "precision:matmul"),
+    # A valid node needs no attribute to broadcast C.
+    Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
+    Row("Gemm", 7, None, "precision:gemm"),
+    Row("MatMulInteger", 10, None, "quantisation:matmul_integer"),
+    Row("QLinearMatMul", 10, None, "quantisation:qlinear_matmul"),
+    # The reference lacks DequantizeLinear below 19 and saturates infinities to the wrong end.
+    Row("QuantizeLinear", 10, None, "quantisation:quantize_linear"),
+    Row("DequantizeLinear", 10, None, "quantisation:dequantize_linear"),
+    Row("Upsample", 1, 6, "interpolation:upsample_1"),
+    Row("Upsample", 7, 8, "interpolation:upsample_7"),
+    Row("Upsample", 9, 9, "interpolation:resize_10"),
+    Row("Resize", 10, 10, "interpolation:resize_10"),
+    Row("Resize", 11, None, "interpolation:resize"),
+    Row("GridSample", 16, None, "sampling:grid_sample"),
+    # The reference ignores missing or mismatched parts.
+    Row("Split", 1, None, "indexing:split", counts_outputs=True),
+    Row("RoiAlign", 10, 15, "corrections:OutputHalfPixel"),
+    Row("NonMaxSuppression", 10, None, "corrections:OptionalLimits"),
+    Row("Attention", 23, None, "corrections:Attention"),
+    # Without a seed the reference draws different numbers in every run.
+    Row("RandomNormal", 1, None, "corrections:Seeded"),
+    Row("RandomNormalLike", 1, None, "corrections:Seeded"),
+    Row("RandomUniform", 1, None, "corrections:Seeded"),
+    Row("RandomUniformLike", 1, None, "corrections:Seeded"),
+    Row("Bernoulli", 15, None, "corrections:Seeded"),
+    Row("Dropout", 12, None, "corrections:SeededDropout"),
+    Row("NegativeLogLikelihoodLoss", 12, None, "corrections:InFloat32"),
+    Row("SoftmaxCrossEntropyLoss", 12, None, "corrections:InFloat32"),
+    Row("Optional", 15, None, "corrections:Optional"),
+    Row("If", 1, None, "control_flow:If"),
+    Row("Loop", 1, None, "control_flow:Loop"),
+    Row("Scan", 8, 8, "control_flow:Scan8"),
+    Row("Scan", 9, None, "control_flow:Scan"),
+    # The reference does not support negative numbers here.
+    Row("Pad", 1, 1, "indexing:pad_1"),
+    Row("Pad", 2, 10, "indexing:pad_2"),
+    Row("Pad", 11, None, "indexing:pad"),
+    # Nor unsorted axes, numbers of shape [1], or an unsorted Unique of a matrix.
+    Row("Unsqueeze", 1, None, "indexing:unsqueeze"),
+    Row("Squeeze", 1, None, "indexing:squeeze"),
+    Row("OneHot", 9, None, "indexing:one_hot"),
+    Row("Unique", 11, None, "indexing:unique"),
+    # The reference searches shapes of three numbers for zeros by array operations, slowly.
+    Row("Reshape", 5, None, "indexing:reshape"),
+    # The reference gathers at most 64 different elements, and scatters one at a time.
+    Row("GatherElements", 11, None, "indexing:gather_elements"),
+    Row("GatherND", 11, None, "indexing:gather_nd"),
+    Row("Scatter", 9, 10, "indexing:scatter_elements"),
+    Row("ScatterElements", 11, None, "indexing:scatter_elements"),
+    Row("ScatterND", 11, None, "indexing:scatter_nd"),
+    # The reference multiplies by ones, which fails for text.
+    Row("Expand", 8, None, "indexing:expand"),
+    # The reference spends more time around these than in them, and models have many.
+    Row("Add", 7, None, "precision:add"),
+    Row("Sub", 7, None, "precision:subtract"),
+    Row("Mul", 7, None, "precision:multiply"),
+    Row("Transpose", 1, None, "indexing:transpose"),
+    Row("Concat", 4, None, "indexing:concat"),
+    Row("Gather", 1, None, "indexing:gather"),
+    Row("Slice", 10, None, "indexing:cut"),
+    Row("Sigmoid", 1, None, "precision:sigmoid"),
+    Row("Sqrt", 1, None, "precision:sqrt"),
+    Row("Tanh", 1, None, "precision:tanh"),
+    Row("Relu", 1, None, "precision:relu"),
+    Row("PRelu", 7, None, "precision:prelu"),
+    Row("Div", 7, None, "precision:divide"),
+    Row("Pow", 7, None, "precision:power"),
+    Row("Col2Im", 18, None, "convolution:col2im"),
+    # The reference cannot infer the columns of a matrix without rows.
+    Row("Flatten", 1, None, "indexing:flatten"),
+    # The reference implements little of the first opsets, and with the newest semantics.
+    Row("Add", 1, 6, "first_opsets:add"),
+    Row("Sub", 1, 6, "first_opsets:sub"),
+    Row("Mul", 1, 6, "first_opsets:mul"),
+    Row("Div", 1, 6, "first_opsets:div"),
+    Row("Pow", 1, 6, "first_opsets:power"),
+    Row("And", 1, 6, "first_opsets:logical_and"),
+    Row("Or", 1, 6, "first_opsets:logical_or"),
+    Row("Xor", 1, 6, "first_opsets:logical_xor"),
+    Row("Equal", 1, 6, "first_opsets:equal"),
+    Row("Greater", 1, 6, "first_opsets:greater"),
+    Row("Less", 1, 6, "first_opsets:less"),
+    Row("PRelu", 1, 6, "first_opsets:prelu"),
+    Row("Selu", 1, 5, "first_opsets:selu"),
+    Row("Clip", 1, 5, "first_opsets:clip"),
+    Row("Reshape", 1, 4, "first_opsets:reshape"),
+    Row("Tile", 1, 5, "first_opsets:tile"),
+    Row("Concat", 1, 3, "first_opsets:concat"),
+    Row("Cast", 1, 5, "first_opsets:cast"),
+    Row("Dropout", 1, 9, "first_opsets:dropout", inert=("ratio",)),
+)
+
+HOST_OPERATORS: Mapping[tuple[str, str], tuple[Row, ...]] = MappingProxyType(
+    {
+        key: tuple(row for row in _ROWS if (row.domain, row.op_type) == key)
+        for key in dict.fromkeys((row.domain, row.op_type) for row in _ROWS)
+    }
+)
+"""Rows by domain and operator; each covers a range of opsets."""
+
+
+def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
+    """Return the class that evaluates an operator at an opset, or None for onnx's own."""
+    domain = "" if domain == "ai.onnx" else domain
+    for row in HOST_OPERATORS.get((domain, op_type), ()):
+        if row.serves(opset) and onnx.defs.has(op_type, opset, domain):
+            return _class(row, onnx.defs.get_schema(op_type, opset, domain).since_version)
+    return None
+
+
+@cache
+def _class(row: Row, version: int) -> type[OpRun]:
+    return op_run(row, onnx.defs.get_schema(row.op_type, version, row.domain))

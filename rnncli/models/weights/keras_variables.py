@@ -1,0 +1,253 @@
+"""The variables of Keras 3's `LSTM`, `GRU` and `SimpleRNN`, alone or in `Bidirectional`.
+
+https://keras.io/api/layers/recurrent_layers: `kernel` [I, G*H], `recurrent_kernel` [H, G*H] and
+`bias` [G*H], of a GRU with reset_after [2, 3*H].
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest
+from rnncli.models.weights.forms import (
+    cell_of,
+    expect_rank,
+    expect_shape,
+    form_of,
+    from_onnx,
+    to_onnx,
+)
+from rnncli.models.weights.layer import (
+    RecurrentLayer,
+    array_with,
+    expect_stacked,
+    for_each_direction,
+    joined,
+    only_module,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.models.weights.forms import WeightForm
+    from rnncli.numerics import Array
+
+VARIABLES = ("kernel", "recurrent_kernel", "bias")
+_NAMES = {"LSTM": "lstm", "GRU": "gru", "RNN": "simple_rnn"}
+_CELL = re.compile(r"cell(?:_[0-9]+)?$")
+# The variables of a layer, by number, in files that Keras 3 saves.
+_STORED = re.compile(
+    r"((?:.*/)?(?:(?:lstm|gru|simple_rnn)(?:_[0-9]+)?|(?:forward|backward)_layer)/cell)/vars/([012])"
+)
+_COUNTED = re.compile(
+    r"(?:.*/)?(?!(?:for|back)ward_layer)([a-z_]+?)(?:_([0-9]+))?(?:/(?:for|back)ward_layer)?/cell"
+)
+# What Bidirectional puts before the names of the layers that it holds.
+PREFIXES = ("forward_", "backward_")
+
+
+def from_keras(
+    variables: Mapping[str, Array],
+    cell: str = "",
+    *,
+    activation: str = "tanh",
+    reset_after: bool | None = None,
+    module: str | None = None,
+) -> list[RecurrentLayer]:
+    """Return the recurrent layers that variables belong to, in the order of the mapping.
+
+    Args:
+        variables: NumPy arrays by path, `{v.path: v.numpy() for v in model.weights}`. Those of a
+            recurrent layer end in kernel, recurrent_kernel and bias; what is before that tells
+            layers apart. Other layers, without recurrent_kernel, are not looked at. Files that
+            Keras 3 saves have lstm/cell/vars/0 for lstm/lstm_cell/kernel, and no order.
+        cell: LSTM, GRU or RNN; by default what the shapes say.
+        activation: of SimpleRNN: tanh or relu.
+        reset_after: of a GRU: by default what the shape of its bias says; without a bias it must be
+            given.
+        module: the path of the layers to take, or of the model that holds them: "encoder" for
+            "encoder/lstm/lstm_cell/kernel"; by default all, which one model must hold.
+
+    Raises:
+        rnncli.errors.InvalidRequest: there are no such layers, variables are missing or unknown,
+            shapes do not fit, or nothing tells what a GRU resets.
+    """
+    groups = _layers_of(_groups(variables), module)
+    if any(map(_STORED.fullmatch, variables)):
+        groups = _by_number(groups)
+    pairs: dict[str, list[str]] = {}
+    for group in groups:
+        pairs.setdefault(_owner(group), []).append(group)
+    layers = []
+    for owner, members in pairs.items():
+        directions = [
+            _direction(groups[each], each, cell, reset_after=reset_after) for each in members
+        ]
+        forms = {form for form, _ in directions}
+        if len(members) > 2 or len(forms) > 1 or _has_only_one(members):
+            raise InvalidRequest(
+                f"'{owner:.80}': Bidirectional has a forward_ and a backward_ layer of one kind,"
+                f" given {', '.join(members)}"
+            )
+        form = directions[0][0]
+        in_order = sorted(zip(members, directions, strict=True), key=lambda each: _turn(each[0]))
+        layers.append(joined([each[1] for _, each in in_order], form, activation=activation))
+    if reset_after is not None and all(layer.cell != "GRU" for layer in layers):
+        raise InvalidRequest("reset_after is of a GRU, and no layer is one")
+    expect_stacked(layers)
+    return layers
+
+
+def to_keras(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
+    """Return the variables of layers by path, in the order of `set_weights`.
+
+    The sum of two biases is rounded once, where Keras has one.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a layer is reverse only.
+    """
+    variables: dict[str, Array] = {}
+    for number, layer in enumerate(layers):
+        if layer.direction == "reverse":
+            raise InvalidRequest(
+                f"layer {number}: is reverse; go_backwards of Keras gives its outputs in another"
+                " order"
+            )
+        form = layer.form_in("Keras")
+        name, suffix = _NAMES[layer.cell], f"_{number}" if number else ""
+        owners = [f"{name}{suffix}"]
+        if len(layer.W) > 1:
+            owners = [f"bidirectional{suffix}/{prefix}{name}{suffix}" for prefix in PREFIXES]
+        directions = for_each_direction(layer, form, from_onnx)
+        for owner, (W, R, bias) in zip(owners, directions, strict=True):
+            shaped = bias.reshape(2, -1) if bias is not None and form.bias == "split" else bias
+            for variable, values in zip(VARIABLES, (W, R, shaped), strict=True):
+                if values is not None:
+                    variables[f"{owner}/{name}_cell/{variable}"] = values
+    return variables
+
+
+def _groups(variables: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Return the variables of each recurrent layer by name, by their common path."""
+    groups: dict[str, dict[str, Array]] = {}
+    for path, values in variables.items():
+        group, _, name = named_variable(path).rpartition("/")
+        groups.setdefault(group, {})[name] = values
+    found = {group: held for group, held in groups.items() if VARIABLES[1] in held}
+    for group, held in (found or groups).items():
+        for name in held:
+            if name not in VARIABLES:
+                path = f"{group}/{name}".removeprefix("/")
+                raise InvalidRequest(f"unknown '{path:.80}': wanted {', '.join(VARIABLES)}")
+    if not found:
+        array_with(variables, VARIABLES[1], VARIABLES)
+    return found
+
+
+def named_variable(path: str) -> str:
+    """Return the path of a variable with its name in place of the number in files of Keras 3."""
+    stored = _STORED.fullmatch(path)
+    return f"{stored[1]}/{VARIABLES[int(stored[2])]}" if stored else path
+
+
+def _by_number(groups: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+    """Return groups in the order of the numbers that end the names of their layers.
+
+    Raises:
+        InvalidRequest: layers are of several classes, each of which is counted by itself.
+    """
+    names = {group: _COUNTED.fullmatch(group) for group in groups}
+    kinds = sorted({name[1] for name in names.values() if name})
+    if len(kinds) > 1:
+        raise InvalidRequest(
+            f"has layers of {' and '.join(kinds)}, whose order is not in it; choose one"
+            " (--module), or save the model as .keras"
+        )
+    in_order = sorted(groups, key=lambda group: int(((name := names[group]) and name[2]) or 0))
+    return {group: groups[group] for group in in_order}
+
+
+def _layers_of(
+    groups: Mapping[str, dict[str, Array]], module: str | None
+) -> dict[str, dict[str, Array]]:
+    """Return the groups of a module; without one all, if they are of one model."""
+    parents = {group: _parent(group) for group in groups}
+    within = {g: held for g, held in groups.items() if f"{g}/".startswith(f"{module or ''}/")}
+    if module and within:
+        return within
+    chosen = only_module(parents.values(), module)
+    return {group: held for group, held in groups.items() if parents[group] == chosen}
+
+
+def _parent(group: str) -> str:
+    """Return the path of the model that holds a layer: without its cell, name and wrapper."""
+    *outer, last = group.split("/")
+    if outer and _CELL.search(last):
+        *outer, last = outer
+    return "/".join(outer[:-1] if _is_directed(last) else outer)
+
+
+def _owner(group: str) -> str:
+    """Return a group's name without the direction that Bidirectional puts before it."""
+    return "/".join(
+        part.removeprefix(PREFIXES[_turn(part)]) if _is_directed(part) else part
+        for part in group.split("/")
+    )
+
+
+def _is_directed(part: str) -> bool:
+    return part.startswith(PREFIXES)
+
+
+def _turn(group: str) -> int:
+    """Return 0 for the forward direction, 1 for the backward one."""
+    return int(any(part.startswith(PREFIXES[1]) for part in group.split("/")))
+
+
+def _has_only_one(members: list[str]) -> bool:
+    """Return whether a direction of Bidirectional is there without the other, or twice."""
+    directed = [each for each in members if any(map(_is_directed, each.split("/")))]
+    return len(members) != (2 if directed else 1) or len({*map(_turn, members)}) != len(members)
+
+
+def _direction(
+    group: Mapping[str, Array], path: str, cell: str, *, reset_after: bool | None
+) -> tuple[WeightForm, tuple[Array, Array, Array | None]]:
+    """Return the form of a layer's variables, and ONNX's W, R and B."""
+    at = f"{path}/" if path else ""
+    kernels = [array_with(group, name, VARIABLES) for name in VARIABLES[:2]]
+    for name, values in zip(VARIABLES, kernels, strict=False):
+        expect_rank(f"{at}{name}", values, "[rows, G*H]")
+    W, R = kernels
+    H, rows = R.shape
+    found = cell_of(R, rows, H, cell, f"{at}recurrent_kernel")
+    expect_shape(f"{at}kernel", W, (len(W), rows), "[I, G*H]")
+    bias = group.get("bias")
+    after = found == "GRU" and _is_after(bias, f"{at}bias", given=reset_after)
+    form = form_of("Keras", found, int(after))
+    if bias is not None:
+        split = form.bias == "split"
+        shape, meaning = ((2, rows), "[2, 3*H]") if split else ((rows,), "[G*H]")
+        expect_shape(f"{at}bias", bias, shape, meaning)
+        bias = bias.reshape(-1)
+    return form, to_onnx(form, W, R, bias)
+
+
+def _is_after(bias: Array | None, where: str, *, given: bool | None) -> bool:
+    """Return whether a GRU resets after the linear transformation: then it has two biases.
+
+    Raises:
+        InvalidRequest: nothing tells, or the bias tells otherwise than what is given.
+    """
+    if bias is None and given is None:
+        raise InvalidRequest(
+            f"no '{where}': weights of a GRU without bias do not tell whether it has reset_after;"
+            " say so (--reset-after, Keras's default, or --no-reset-after)"
+        )
+    told = given if bias is None else np.ndim(bias) == 2
+    if given not in {None, told}:
+        raise InvalidRequest(f"{where} is of a GRU with reset_after={told}, {given} is given")
+    return bool(told)

@@ -1,0 +1,144 @@
+"""The state of PyTorch's `nn.LSTM`, `nn.GRU` and `nn.RNN`.
+
+https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers: `weight_ih_l0` [G*H, I],
+`weight_hh_l0` [G*H, H], `bias_ih_l0` and `bias_hh_l0` [G*H], with `_reverse` at the end for the
+second direction. In the state of a larger module the path of the layer is before them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest
+from rnncli.models.weights.forms import (
+    cell_of,
+    expect_rank,
+    expect_shape,
+    form_of,
+    from_onnx,
+    to_onnx,
+)
+from rnncli.models.weights.layer import (
+    RecurrentLayer,
+    array_with,
+    for_each_direction,
+    joined,
+    module_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.models.weights.forms import WeightForm
+    from rnncli.numerics import Array
+
+PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+_KEY = re.compile(rf"(?:{'|'.join(PARTS)})_l(0|[1-9][0-9]{{0,3}})(?:_reverse)?")
+SUFFIXES = ("", "_reverse")
+
+
+def from_torch(
+    state: Mapping[str, Array],
+    cell: str = "",
+    *,
+    activation: str = "tanh",
+    module: str | None = None,
+) -> list[RecurrentLayer]:
+    """Return the layers of a recurrent module that a `state_dict` holds, the first layer first.
+
+    Args:
+        state: NumPy arrays by the names of `nn.LSTM`, `nn.GRU` or `nn.RNN`; `batch_first` leaves no
+            trace in it. Other modules' arrays are not looked at.
+        cell: LSTM, GRU or RNN; by default what the shapes say.
+        activation: `nonlinearity` of `nn.RNN`: tanh or relu.
+        module: the path of the recurrent module, "encoder.lstm" for "encoder.lstm.weight_ih_l0"; by
+            default the only one.
+
+    Raises:
+        rnncli.errors.InvalidRequest: there is not one such module, its keys are missing or unknown,
+            shapes do not fit.
+    """
+    at, own = module_of(state, _KEY, module)
+    count = max((_layer_number(key, at) for key in own), default=0) + 1
+    has_bias = any(key.startswith(f"{at}bias") for key in own)
+    D = 1 + any(key.endswith(SUFFIXES[1]) for key in own)
+    wanted = PARTS if has_bias else PARTS[:2]
+    layers: list[RecurrentLayer] = []
+    for number in range(count):
+        parts = [
+            [_value(own, f"{at}{part}_l{number}{suffix}", at) for part in wanted]
+            for suffix in SUFFIXES[:D]
+        ]
+        if layers:
+            before = D * layers[-1].hidden_size
+            expect_shape(
+                f"{at}weight_ih_l{number}",
+                parts[0][0],
+                (len(parts[0][0]), before),
+                "[G*H, D*H] of the layer below",
+            )
+        key = f"{at}weight_hh_l{number}"
+        cell = cell_of(own[key], len(own[key]), own[key].shape[1], cell, key)
+        form = form_of("PyTorch", cell, int(cell == "GRU"))
+        directions = [
+            _direction(form, each, at, f"l{number}{suffix}")
+            for each, suffix in zip(parts, SUFFIXES, strict=False)
+        ]
+        layers.append(joined(directions, form, activation=activation))
+    return layers
+
+
+def to_torch(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
+    """Return the `state_dict` of layers, for `load_state_dict` after `torch.from_numpy`.
+
+    Raises:
+        rnncli.errors.InvalidRequest: PyTorch has no such layer: reverse only, or a GRU that
+            resets before the linear transformation.
+    """
+    state: dict[str, Array] = {}
+    for number, layer in enumerate(layers):
+        if layer.direction == "reverse":
+            raise InvalidRequest(f"layer {number}: PyTorch has no layer that is reverse only")
+        form = layer.form_in("PyTorch")
+        directions = for_each_direction(layer, form, from_onnx)
+        for suffix, (W, R, bias) in zip(SUFFIXES, directions, strict=False):
+            values = [W, R, *([] if bias is None else np.split(bias, 2))]
+            named = zip(PARTS, values, strict=False)
+            state |= {f"{part}_l{number}{suffix}": each for part, each in named}
+    return state
+
+
+def _layer_number(key: str, at: str) -> int:
+    name = key.removeprefix(at)
+    if name.startswith("weight_hr_l"):
+        raise InvalidRequest(
+            f"'{key:.80}': a layer with proj_size projects its state, which ONNX cannot"
+        )
+    match = _KEY.fullmatch(name)
+    if not match:
+        raise InvalidRequest(
+            f"unknown '{key:.80}': wanted {', '.join(PARTS)}, each with _l0 or _l0_reverse"
+        )
+    return int(match[1])
+
+
+def _value(state: Mapping[str, Array], key: str, at: str) -> Array:
+    values = array_with(state, key, [f"{at}{part}_l0" for part in PARTS])
+    expect_rank(key, values, "[G*H]" if "bias" in key.removeprefix(at) else "[G*H, columns]")
+    return values
+
+
+def _direction(
+    form: WeightForm, parts: list[Array], at: str, end: str
+) -> tuple[Array, Array, Array | None]:
+    W, R, *biases = parts
+    H = R.shape[1]
+    rows = len(form.gates) * H
+    expect_shape(f"{at}weight_hh_{end}", R, (rows, H), "[G*H, H]")
+    expect_shape(f"{at}weight_ih_{end}", W, (rows, W.shape[1]), "[G*H, I]")
+    for part, bias in zip(PARTS[2:], biases, strict=False):
+        expect_shape(f"{at}{part}_{end}", bias, (rows,), "[G*H]")
+    return to_onnx(form, W, R, np.concatenate(biases) if biases else None)

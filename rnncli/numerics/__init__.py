@@ -1,0 +1,289 @@
+"""Numerics over NumPy arrays: element types, elementwise functions, rounding and ulp distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """An element type.
+
+    Attributes:
+        name: its name in YAML, on the command line and in messages.
+        numpy: the NumPy (or ml_dtypes) type that holds it in memory.
+        onnx: its number in ``onnx.TensorProto.DataType``.
+        precision: significand bits with the hidden one; 0 for types that are not floating point.
+    """
+
+    name: str
+    numpy: np.dtype[Any]
+    onnx: int
+    precision: int = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its values are floating-point numbers."""
+        return self.precision > 0
+
+    @property
+    def native_to_numpy(self) -> bool:
+        """Whether NumPy itself, without ml_dtypes, can store it in a file."""
+        return self.numpy.kind != "V" and self.numpy.type.__module__ == "numpy"
+
+
+_NATIVE = (
+    DType("float32", np.dtype(np.float32), 1, 24),
+    DType("uint8", np.dtype(np.uint8), 2),
+    DType("int8", np.dtype(np.int8), 3),
+    DType("uint16", np.dtype(np.uint16), 4),
+    DType("int16", np.dtype(np.int16), 5),
+    DType("int32", np.dtype(np.int32), 6),
+    DType("int64", np.dtype(np.int64), 7),
+    DType("string", np.dtype(object), 8),
+    DType("bool", np.dtype(np.bool_), 9),
+    DType("float16", np.dtype(np.float16), 10, 11),
+    DType("float64", np.dtype(np.float64), 11, 53),
+    DType("uint32", np.dtype(np.uint32), 12),
+    DType("uint64", np.dtype(np.uint64), 13),
+    DType("complex64", np.dtype(np.complex64), 14),
+    DType("complex128", np.dtype(np.complex128), 15),
+)
+_BY_NAME = {row.name: row for row in _NATIVE}
+_BY_NUMPY = {row.numpy: row for row in _NATIVE}
+_BY_ONNX = {row.onnx: row for row in _NATIVE}
+
+INTEGERS = tuple(row.name for row in _NATIVE if row.numpy.kind in "iu")
+
+
+@cache
+def _add_others() -> None:
+    """Add the types of ml_dtypes, whose import takes 3 % of the time of running a small model."""
+    import ml_dtypes
+
+    for row in (
+        DType("bfloat16", np.dtype(ml_dtypes.bfloat16), 16, 8),
+        DType("float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 17, 4),
+        DType("float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), 18, 4),
+        DType("float8e5m2", np.dtype(ml_dtypes.float8_e5m2), 19, 3),
+        DType("float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), 20, 3),
+        DType("uint4", np.dtype(ml_dtypes.uint4), 21),
+        DType("int4", np.dtype(ml_dtypes.int4), 22),
+        DType("float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), 23, 2),
+        DType("float8e8m0", np.dtype(ml_dtypes.float8_e8m0fnu), 24, 1),
+        DType("uint2", np.dtype(ml_dtypes.uint2), 25),
+        DType("int2", np.dtype(ml_dtypes.int2), 26),
+        DType("float6e2m3", np.dtype(ml_dtypes.float6_e2m3fn), 27, 4),
+        DType("float6e3m2", np.dtype(ml_dtypes.float6_e3m2fn), 28, 3),
+    ):
+        _BY_NAME[row.name] = _BY_NUMPY[row.numpy] = _BY_ONNX[row.onnx] = row
+
+
+def _found(table: Mapping[Any, DType], key: Any) -> DType | None:
+    """Look up NumPy's own types first, then all types."""
+    if key not in table:
+        _add_others()
+    return table.get(key)
+
+
+class _DTypes(Mapping[str, DType]):
+    """The rows by name, in the order of ONNX's numbers."""
+
+    def __getitem__(self, name: str) -> DType:
+        row = _found(_BY_NAME, name)
+        if row is None:
+            raise KeyError(name)
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        _add_others()
+        return iter(_BY_NAME)
+
+    def __len__(self) -> int:
+        _add_others()
+        return len(_BY_NAME)
+
+
+DTYPES: Mapping[str, DType] = _DTypes()
+
+
+def dtype_named(name: str) -> DType:
+    """Return the row of a name.
+
+    Raises:
+        InvalidRequest: unknown.
+    """
+    try:
+        return DTYPES[name]
+    except KeyError:
+        raise InvalidRequest(f"unknown dtype '{name}'{did_you_mean(name, DTYPES)}") from None
+
+
+def dtype_of(values: Array | np.dtype[Any]) -> DType:
+    """Return the row of an array's element type in any byte order; text of any width is `string`.
+
+    Raises:
+        InvalidRequest: tensors cannot have that type.
+    """
+    dtype = values if isinstance(values, np.dtype) else values.dtype
+    if dtype.kind in "UST":
+        return DTYPES["string"]
+    row = _BY_NUMPY.get(dtype) or _found(_BY_NUMPY, dtype.newbyteorder("="))
+    if row is None:
+        raise InvalidRequest(f"no tensor can hold elements of type {dtype}")
+    return row
+
+
+def dtype_numbered(onnx_number: int) -> DType:
+    """Return the row for a number of ``onnx.TensorProto.DataType``.
+
+    Raises:
+        InvalidRequest: unknown.
+    """
+    row = _found(_BY_ONNX, onnx_number)
+    if row is None:
+        raise InvalidRequest(f"unknown tensor element type number {onnx_number}")
+    return row
+
+
+class NumPyArithmetic:
+    """The functions of `recurrence.arithmetic` for NumPy arrays, in the arrays' own precision."""
+
+    tanh = staticmethod(np.tanh)
+    expm1 = staticmethod(np.expm1)
+    maximum = staticmethod(np.maximum)
+    minimum = staticmethod(np.minimum)
+    absolute = staticmethod(np.abs)
+
+    @staticmethod
+    def sigmoid(x: Any, /) -> Any:
+        """1/(1 + e^-x), both branches at once; the negative tail keeps its relative accuracy."""
+        e = np.abs(x)
+        np.negative(e, out=e)
+        np.exp(e, out=e)  # never overflows, unlike e^-x
+        return np.where(x < 0, e, 1) / (1 + e)
+
+    @staticmethod
+    def softplus(x: Any, /) -> Any:
+        """max(x, 0) + log1p(e^-|x|), because log(1 + e^x) overflows above 88.7 in float32."""
+        return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+    @staticmethod
+    def zero_below(x: Any, bound: float, *, inclusive: bool) -> Any:
+        """0 where x < bound (inclusive: x <= bound), else x; NaN stays NaN."""
+        return np.where(x <= bound if inclusive else x < bound, 0, x)
+
+    @staticmethod
+    def nonnegative_else(x: Any, otherwise: Any, /) -> Any:
+        """X where x >= 0, else `otherwise`, which is NaN if x is."""
+        return np.where(x >= 0, x, otherwise)
+
+    @staticmethod
+    def blend(z: Any, h: Any, H: Any, /) -> Any:
+        """(1 - z) (.) h + z (.) H as the specification writes it, including for infinities."""
+        return (1 - z) * h + z * H
+
+
+def round_to(values: Array, dtype: DType) -> Array:
+    """Round float64 (or float32) values once, to nearest even, to a floating-point type.
+
+    NumPy's own casts to float16 and float32 round once; those of ml_dtypes go through float32 and
+    round twice, so its types are rounded here on the float64 value itself. The cast decides the
+    result of overflow: infinity, NaN or the largest number. float8e8m0, only powers of two, has
+    neither zero nor a significand to round, so the cast decides its values.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if values.dtype == np.float64 and not dtype.native_to_numpy and dtype.precision > 1:
+            values = _nearest(values, dtype.precision, _smallest_exponent(dtype))
+        return values.astype(dtype.numpy)
+
+
+def ready_to_round(values: Array, dtype: DType) -> Array:
+    """Return values that an assignment to a dtype rounds at most once.
+
+    A cast to NumPy's own types, or from float32, rounds once; `round_to` handles the others. The
+    result is contiguous, because casts to 16 bits from other layouts take up to five times as long.
+    """
+    if values.dtype == dtype.numpy:
+        return values
+    once = values.dtype == np.float32 or dtype.native_to_numpy
+    return np.ascontiguousarray(values) if once else round_to(values, dtype)
+
+
+def _smallest_exponent(dtype: DType) -> int:
+    """Return the exponent of the smallest subnormal number, a power of two."""
+    import ml_dtypes
+
+    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    return math.frexp(float(info.smallest_subnormal))[1] - 1
+
+
+def _nearest(values: Array, precision: int, smallest_exponent: int) -> Array:
+    """Round to `precision` bits, or to multiples of 2**smallest_exponent if that is coarser.
+
+    Scaling by powers of two is exact, so `rint` is the only rounding. A carry to the next power of
+    two is harmless, because the result is a float64.
+    """
+    _, exponent = np.frexp(values)
+    quantum = np.maximum(exponent - precision, smallest_exponent)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum))
+
+
+def ulp_distance(a: Array, b: Array) -> Array:
+    """Return the ulp distances between a and b, elementwise, as float64.
+
+    Both zeros are one number. Infinity is one step above the largest finite number. The distance is
+    infinite if exactly one is NaN, and zero if both are.
+
+    Args:
+        a: an array of any floating-point dtype, in any byte order.
+        b: an array of the same dtype and shape.
+    """
+    steps_a, steps_b = _steps(a), _steps(b)
+    # In uint64 the difference of two int64 values is exact, however far apart they are.
+    distance = np.where(
+        steps_a >= steps_b,
+        steps_a.astype(np.uint64) - steps_b.astype(np.uint64),
+        steps_b.astype(np.uint64) - steps_a.astype(np.uint64),
+    ).astype(np.float64)
+    nan_a, nan_b = np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))
+    distance[nan_a != nan_b] = np.inf
+    distance[nan_a & nan_b] = 0
+    return np.asarray(distance)
+
+
+def _steps(values: Array) -> Array:
+    """Return the ranks of floating-point values in order, as int64; both zeros are 0."""
+    size = values.dtype.itemsize
+    if size == 1:
+        return _ranks(values.dtype)[values.view(np.uint8)]
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    bits = np.atleast_1d(np.ascontiguousarray(native)).view(f"i{size}").astype(np.int64)
+    magnitude = bits & ((1 << (8 * size - 1)) - 1)
+    return np.where(bits < 0, -magnitude, magnitude).reshape(values.shape)
+
+
+@cache
+def _ranks(dtype: np.dtype[Any]) -> Array:
+    """Return the ranks of all values of a one-byte type; not all have a sign in bit 7 (float4)."""
+    values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64)
+    return np.searchsorted(np.unique(values), values)

@@ -1,0 +1,196 @@
+"""Bounds on the distance between two correct outputs of one call, without a golden.
+
+Each output is within its tolerance of the exact result, so two are at most the sum of both
+tolerances apart. Tolerances are derived as for vectors, along a trajectory evaluated in float64.
+That trajectory is not certified, but a scale need not be exact. An implementation on another
+trajectory, through another reading or a bug, is allowed the widest tolerance everywhere, and at
+least u*sqrt(K) of its largest value, since relations only ask whether it agrees with itself.
+
+Deriving takes D*T*N*H*H operations. Beyond `DERIVABLE` of them, a cheaper scale is used: the node
+is evaluated in float64 unchanged, and with weights and biases perturbed at random by the errors
+that sums and activations of a correct kernel have. The difference is a sample of the rounding
+errors after any number of steps. The bound is the largest difference among a sequence's units at a
+step, times the number of deviations the profile grants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.judging.comparing.margins import errors_of
+from rnncli.judging.tolerances.derivation import derive
+from rnncli.models.conditioning import limit_of
+from rnncli.numerics import FLOAT64, dtype_named
+from rnncli.numerics.profiles import profile_named
+from rnncli.numerics.randomness import seed_key, uniform
+from rnncli.recurrence.recurrence import Result
+from rnncli.verifying.relations.node_call import D, H, I, N, T
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.numerics.profiles import Profile
+    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.verifying.relations.node_call import NodeCall
+
+# About 3 s on two cores of a server.
+DERIVABLE = 1 << 24
+DRAWS = 2
+DERIVED, PERTURBED = "derived", "perturbed"
+
+
+class Closeness(NamedTuple):
+    """The allowed distance between outputs of a call.
+
+    Attributes:
+        kind: `derived`, or `perturbed` if deriving would take too long.
+        allowed: by output, for each element; NaN if two correct outputs may be so far apart, or so
+            near infinity, that nothing can be judged.
+    """
+
+    kind: str
+    allowed: Tensors
+
+
+def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
+    """Return the allowed distance between two correct outputs of a call.
+
+    Args:
+        call: the call; its layout is that of the compared outputs.
+        outputs: its outputs, from an implementation that may use another reading of the
+            specification.
+        profile: the errors that a correct kernel may make.
+    """
+    work = call.size(D) * call.sizes[T] * call.sizes[N] * call.sizes[H] ** 2
+    kind = DERIVED if work <= DERIVABLE else PERTURBED
+    grants = profile_named(profile)
+    truth, tolerance = SCALES[kind](call, grants)
+    wanted, each = (call.node.outputs_of(result) for result in (truth, tolerance))
+    widths = {name: each[name].astype(np.float64) for name in wanted}
+    if any(_is_another(outputs[name], wanted[name], widths[name]) for name in wanted):
+        least = _least(call, outputs, grants)
+        widths = {name: _widened_to(least, widths[name], outputs[name]) for name in wanted}
+    return Closeness(kind, {n: _useful(wanted[n], widths[n], call) for n in wanted})
+
+
+def _is_another(output: Array, wanted: Array, tolerance: Array) -> bool:
+    """Whether an output is not on the trajectory along which tolerances were derived."""
+    return bool((errors_of(output, wanted, tolerance).margin > 1).any())
+
+
+def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
+    """Return the least tolerance of any element on another trajectory: u*sqrt(K) of the maximum."""
+    terms = call.sizes[I] + call.sizes[H] + 2
+    finite = (np.nan_to_num(np.abs(v.astype(np.float64)), posinf=0) for v in outputs.values())
+    largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
+    return profile.deviations * profile.rounding(call.dtype).unit * math.sqrt(terms) * largest
+
+
+def _widened_to(least: float, widths: Array, output: Array) -> Array:
+    """Return the widest tolerance, at least `least`, but 0 where zeros are not computed."""
+    widest = float(np.nan_to_num(widths, posinf=0).max(initial=0.0))
+    # Padding has tolerance 0, unless it is treated as steps.
+    touched = (widths > 0) | (output != 0)
+    return np.where(touched, np.maximum(widths, max(widest, least)), widths)
+
+
+def _useful(wanted: Array, width: Array, call: NodeCall) -> Array:
+    """Return twice the tolerances; NaN where they cannot tell right from wrong."""
+    size = np.abs(wanted.astype(np.float64))
+    finite = np.isfinite(size)
+    largest = float(np.max(size, initial=0.0, where=finite)) or 1.0
+    limit = limit_of(np.zeros(0, call.dtype.numpy))
+    with np.errstate(invalid="ignore"):
+        return np.where(finite & (width <= limit * largest), 2 * width, np.nan)
+
+
+def _derived(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
+    whole = replace(call.recurrence, wants_Y=True)
+    truth = evaluate(whole, NumPyEngine(FLOAT64))
+    return truth, derive(whole, profile, truth)
+
+
+def _perturbed(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
+    wide = _widened(call.recurrence)
+    numpy = backend_named("numpy")
+    truth = numpy.run(wide, Compute.FLOAT64)
+    moved = [numpy.run(_moved(wide, call, profile, k), Compute.FLOAT64) for k in range(DRAWS)]
+    rounding = profile.rounding(call.dtype)
+
+    def bound(of: Callable[[Result], Array | None], valid: Array) -> Array:
+        right = of(truth)
+        assert right is not None
+        size = np.abs(right)
+        with np.errstate(invalid="ignore"):
+            apart = [np.abs(values - right) for each in moved if (values := of(each)) is not None]
+        widest = np.max(apart, axis=(0, -1))[..., None]
+        # The error of a saturated function, whatever its argument.
+        least = rounding.relative * size + rounding.absolute + rounding.floor
+        return np.where(valid, profile.deviations * (widest / 2 + least / 3), 0.0)
+
+    lengths = call.lengths
+    live = (np.arange(call.sizes[T])[:, None] < lengths)[:, None, :, None]
+    started = (lengths > 0)[:, None]
+    last = [bound(lambda each, k=k: each.last[k], started) for k in range(len(truth.last))]  # type: ignore[misc]
+    return truth, Result(bound(lambda each: each.Y, live), tuple(last))
+
+
+SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {
+    DERIVED: _derived,
+    PERTURBED: _perturbed,
+}
+
+
+def _widened(recurrence: Recurrence) -> Recurrence:
+    """Return a recurrence of float64 tensors with all biases present."""
+
+    def wide(values: Array | None) -> Array | None:
+        return None if values is None else values.astype(np.float64)
+
+    r = recurrence
+    nothing = np.zeros(r.W.shape[:-1])
+    return replace(
+        r,
+        dtype=dtype_named("float64"),
+        X=r.X.astype(np.float64),
+        W=r.W.astype(np.float64),
+        R=r.R.astype(np.float64),
+        Wb=nothing if r.Wb is None else r.Wb.astype(np.float64),
+        Rb=wide(r.Rb),
+        P=wide(r.P),
+        initial=tuple(map(wide, r.initial)),
+        wants_Y=True,
+    )
+
+
+def _moved(recurrence: Recurrence, call: NodeCall, profile: Profile, draw: int) -> Recurrence:
+    """Return a recurrence with weights and biases perturbed by the errors of a correct kernel."""
+    r, rounding = recurrence, profile.rounding(call.dtype)
+    terms = r.X.shape[-1] + r.R.shape[-1] + 2
+    relative = math.hypot(2 * rounding.accumulator * math.sqrt(terms / 3), rounding.unit)
+    absolute = rounding.relative + rounding.absolute
+
+    def sign(name: str, values: Array) -> Array:
+        key = seed_key(draw, call.id, name)
+        return np.where(uniform([key], values.shape)[0] < 0.5, -1.0, 1.0)
+
+    def scaled(name: str, values: Array) -> Array:
+        return values * (1 + (relative + rounding.factor) * sign(name, values))
+
+    assert r.Wb is not None
+    return replace(
+        r,
+        W=scaled("W", r.W),
+        R=scaled("R", r.R),
+        P=None if r.P is None else scaled("P", r.P),
+        Wb=scaled("B", r.Wb) + absolute * sign("absolute", r.Wb),
+    )

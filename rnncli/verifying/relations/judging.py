@@ -1,0 +1,212 @@
+"""Judging relations on a case: the outputs of transformed calls against the case's own."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from rnncli.judging.comparing.margins import Errors, errors_of, histogram
+from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
+from rnncli.judging.session_calls import severity
+from rnncli.numerics import ulp_distance
+from rnncli.operators.node import CANONICAL
+from rnncli.talk.words import counted
+from rnncli.verifying.relations.asking import UnansweredError
+from rnncli.verifying.relations.bounds import Closeness, closeness_of
+from rnncli.verifying.relations.node_call import D, H, N, T
+from rnncli.verifying.relations.relations import BIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.verifying.relations.asking import Asker
+    from rnncli.verifying.relations.node_call import NodeCall
+    from rnncli.verifying.relations.relations import Relation
+
+# The names of axes in messages.
+AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
+CONSTANT = "each output is one number throughout, which any transformation keeps"
+
+
+def related_id(case_id: str, relation: str) -> str:
+    """Return the id of a relation of a case; "" stands for the case itself."""
+    return f"{case_id}::{relation}" if relation else case_id
+
+
+class AnsweredCall:
+    """A call with its own outputs and the allowed distance of related ones.
+
+    Args:
+        call: the call.
+        outputs: its outputs.
+        profile: the profile for the bounds.
+    """
+
+    def __init__(self, call: NodeCall, outputs: Tensors, profile: str) -> None:
+        self.call, self.outputs, self._profile = call, outputs, profile
+
+    @cached_property
+    def closeness(self) -> Closeness:
+        """The bounds for all relations, computed when first needed."""
+        return closeness_of(self.call, self.outputs, self._profile)
+
+    @cached_property
+    def same_bits(self) -> Closeness:
+        """The bounds for relations that demand equal bits."""
+        return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
+
+    def allowed(self, relation: Relation) -> Closeness:
+        """Return the allowed distance for a relation."""
+        return self.same_bits if relation.equality == BIT else self.closeness
+
+
+def judge_case(
+    calls: Sequence[NodeCall], relations: Sequence[Relation], asker: Asker, profile: str
+) -> Iterator[tuple[str, CaseVerdict]]:
+    """Yield the name of each relation, and the verdict on it: the worst over a case's data sets.
+
+    A data set without outputs of its own, to which nothing can be related, gives a verdict on the
+    case itself, which has no name. A data set to which no relation applies is not run.
+
+    Args:
+        calls: the data sets of the case.
+        relations: the relations to judge.
+        asker: runs the calls.
+        profile: the profile for the bounds.
+    """
+    obstacles = {call: {row.name: row.obstacle(call) for row in relations} for call in calls}
+    answered, unanswered = [], []
+    for call in calls:
+        if all(obstacles[call].values()):
+            continue
+        asker.seconds = 0.0
+        try:
+            answered.append(AnsweredCall(call, asker(call), profile))
+        except UnansweredError as error:
+            ended = _verdict(call, "", error.verdict, str(error))
+            unanswered.append(replace(ended, seconds=asker.seconds))
+    if unanswered:
+        yield "", max(unanswered, key=severity)
+    for row in relations:
+        found = [
+            _verdict(call, row.name, Verdict.SKIPPED, _inapplicable(row, why))
+            for call in calls
+            if (why := obstacles[call][row.name])
+        ]
+        found += [
+            judge(each, row, asker) for each in answered if not obstacles[each.call][row.name]
+        ]
+        if found:
+            yield row.name, max(found, key=severity)
+
+
+def judge(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
+    """Judge a relation that applies to a call."""
+    asker.seconds = 0.0
+    try:
+        verdict = _compared(case, relation, relation.answer(case.call, asker))
+    except UnansweredError as error:
+        is_lacking = error.verdict is Verdict.SKIPPED
+        why = _inapplicable(relation, str(error)) if is_lacking else str(error)
+        verdict = _verdict(case.call, relation.name, error.verdict, why)
+    return replace(verdict, seconds=asker.seconds)
+
+
+def _inapplicable(relation: Relation, why: str) -> str:
+    return f"{relation.name} does not apply: {why}"
+
+
+def _verdict(call: NodeCall, relation: str, verdict: Verdict, message: str) -> CaseVerdict:
+    return CaseVerdict(related_id(call.id, relation), verdict, message, data_set=call.data_set)
+
+
+def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseVerdict:
+    kind, allowed = case.allowed(relation)
+    outputs = tuple(
+        _judged(name, case.outputs[name], values, allowed[name], kind)
+        for name, values in related.items()
+    )
+    compared, of = sum(each.size for each in outputs), sum(v.size for v in related.values())
+    wrong = next((each.name for each in outputs if each.differing), None)
+    if wrong is not None:
+        first = _first(case, wrong, related[wrong], allowed[wrong], kind)
+        verdict, message = Verdict.DIFFERS, f"{first} ({kind})"
+    elif why := _shows_nothing(case.outputs, compared, of):
+        verdict, message, outputs = Verdict.SKIPPED, f"{relation.name} shows nothing: {why}", ()
+    else:
+        verdict, message = Verdict.PASS, f"{compared} of {counted(of, 'element')} compared ({kind})"
+    return replace(_verdict(case.call, relation.name, verdict, message), outputs=outputs)
+
+
+def _shows_nothing(outputs: Tensors, compared: int, of: int) -> str:
+    """Return the reason that equal elements would show nothing, or ""."""
+    if not compared:
+        return "no element can be told right from wrong" if of else "no output has an element"
+    several = [each for each in outputs.values() if each.size > 1]
+    # If no output has two elements, all outputs together may have.
+    return CONSTANT if _is_constant(several or [*outputs.values()], together=not several) else ""
+
+
+def _is_constant(outputs: Sequence[Array], *, together: bool) -> bool:
+    """Whether each output, or all together, hold one repeated number; False for one element."""
+    numbers = [each.astype(np.float64).ravel() for each in outputs]
+    groups = [np.concatenate(numbers)] if together else numbers
+    return all(each.size > 1 and np.array_equal(each, np.roll(each, 1), True) for each in groups)
+
+
+def _errors(alone: Array, related: Array, allowed: Array, kind: str) -> Errors:
+    """Return distances, as fractions of the allowed ones as well: NaN where nothing is judged."""
+    absolute, margin = errors_of(related, alone, np.nan_to_num(allowed))
+    if kind == BIT:
+        margin = np.where(_same_bits(alone, related), 0.0, np.inf)
+    return Errors(absolute, np.where(np.isnan(allowed), np.nan, margin))
+
+
+def _same_bits(one: Array, other: Array) -> Array:
+    """Return which elements have the same bits or are both NaN."""
+    a, b = (np.ascontiguousarray(each) for each in (one, other))
+    unsigned = f"u{a.dtype.itemsize}"
+    both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
+    return np.asarray((a.view(unsigned) == b.view(unsigned)) | both_nan)
+
+
+def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) -> OutputVerdict:
+    """Return the verdict on an output, whose size is the number of elements that are judged."""
+    absolute, margin = _errors(alone, related, allowed, kind)
+    judged = ~np.isnan(margin)
+    if not judged.any():
+        return OutputVerdict(name, Verdict.PASS)
+    margins, largest = margin[judged], float(absolute[judged].max())
+    index = tuple(map(int, np.unravel_index(np.nanargmax(margin), margin.shape)))
+    worst = Element(index, float(related[index]), float(alone[index]), float(allowed[index]))
+    differing = int(np.count_nonzero(margins > 1))
+    return OutputVerdict(
+        name,
+        Verdict.DIFFERS if differing else Verdict.PASS,
+        size=margins.size,
+        differing=differing,
+        margin=float(margins.max()),
+        max_abs=largest,
+        max_ulp=float(ulp_distance(related[judged], alone[judged]).max()) if largest else 0.0,
+        worst=worst if margins.any() else None,
+        histogram=histogram(margins),
+    )
+
+
+def _first(case: AnsweredCall, name: str, related: Array, allowed: Array, kind: str) -> str:
+    """Return the first differing element by time, then direction, sequence and unit, in words."""
+    node, alone = case.call.node, case.outputs[name]
+    (row,) = (row for row in case.call.row.outputs if row.name == name)
+    wrong = node.canonical(name, _errors(alone, related, allowed, kind).margin > 1)
+    position = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    values = (node.canonical(name, each)[position] for each in (alone, related, allowed))
+    was, became, width = map(float, values)
+    axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
+    place = ", ".join(f"{axis} {int(k)}" for axis, k in zip(axes, position, strict=True))
+    within = f"at most {width:.3g} apart" if width else "equal"
+    return f"{name} at {place}: {was:.9g}, and transformed {became:.9g}; they must be {within}"

@@ -1,0 +1,290 @@
+"""A node with its inputs, and selection along a size, the basis of all transformations.
+
+The operators' rows state the size of each axis and its multiple: W is [D, 4*H, I]. One function
+can therefore pick sequences, units, inputs, steps or directions from every tensor.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import RnncliWarning
+from rnncli.numerics import dtype_of
+from rnncli.numerics.randomness import integers, seed_key
+from rnncli.operators import Node, operator_named
+from rnncli.packs.conversion import with_model
+from rnncli.packs.record import node_entries
+from rnncli.packs.vector import Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.numerics import Array, DType
+    from rnncli.operators import Operator
+    from rnncli.operators.operator import Dim, Tensor
+    from rnncli.recurrence.recurrence import Recurrence
+
+T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
+SIZES = (T, N, I, H)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCall:
+    """A node with its inputs, as passed to an implementation.
+
+    Attributes:
+        id: the id of the case it is, or was derived from.
+        operator: the name of its operator's row.
+        attributes: as written on the node.
+        inputs: every present input, by name.
+        outputs: the names of the requested outputs.
+        readings: every reading of the operator.
+        weights: where a model has W, R, B and P: "inputs" or "initializers".
+        data_set: the number of its case's data set.
+    """
+
+    id: str
+    operator: str
+    attributes: Mapping[str, Any]
+    inputs: Tensors
+    outputs: tuple[str, ...]
+    readings: Mapping[str, str]
+    weights: str = "inputs"
+    data_set: int = 0
+
+    @cached_property
+    def row(self) -> Operator:
+        """The operator's row."""
+        return operator_named(self.operator)
+
+    @cached_property
+    def node(self) -> Node:
+        """The resolved operator, with attributes, outputs and readings."""
+        return Node(self.row, self.attributes, self.outputs, self.readings)
+
+    @cached_property
+    def recurrence(self) -> Recurrence:
+        """The canonical recurrence."""
+        with warnings.catch_warnings():
+            # `generate` and `lint` warn about alpha and beta that no activation takes.
+            warnings.simplefilter("ignore", RnncliWarning)
+            return self.node.recurrence(self.inputs)
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of all floating-point tensors."""
+        return dtype_of(self.inputs[self.row.inputs[0].name])
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """seq_length, batch_size, input_size and hidden_size."""
+        return {name: self.size(name) for name in SIZES}
+
+    def size(self, symbol: str) -> int:
+        """Return a size by its symbol, including num_directions."""
+        for row in self.row.inputs:
+            for axis, dim in enumerate(self.dims(row)):
+                if dim.symbol == symbol and row.name in self.inputs:
+                    return int(self.inputs[row.name].shape[axis]) // dim.multiple
+        return 1  # the axis that a cell lacks
+
+    @cached_property
+    def lengths(self) -> Array:
+        """The valid steps of each sequence, [N], int64; T without sequence lengths."""
+        row = self.named("lengths")
+        lengths = self.inputs.get(row.name) if row else None
+        if lengths is None:
+            return np.full(self.sizes[N], self.sizes[T], np.int64)
+        return lengths.astype(np.int64)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether there is padding."""
+        return bool((self.lengths < self.sizes[T]).any())
+
+    def named(self, role: str) -> Tensor | None:
+        """Return the input or output with a role; None if the operator has none."""
+        rows = (*self.row.inputs, *self.row.outputs)
+        return next((row for row in rows if row.role == role), None)
+
+    def dims(self, row: Tensor) -> tuple[Dim, ...]:
+        """Return the dimensions of an input or output in this node."""
+        return row.shape(self.node.variant)
+
+    def get(self, role: str) -> Array | None:
+        """Return an input by its role; None if it is absent."""
+        row = self.named(role)
+        return self.inputs.get(row.name) if row else None
+
+    def with_changes(self, inputs: Tensors | None = None, **changes: Any) -> NodeCall:
+        """Return a copy with some inputs with_input or added, and other fields changed."""
+        merged = {**self.inputs, **(inputs or {})}
+        ordered = {row.name: merged[row.name] for row in self.row.inputs if row.name in merged}
+        return replace(self, inputs=ordered, **changes)
+
+    def with_all_outputs(self) -> NodeCall:
+        """Return a copy that requests every output that the operator has."""
+        rows = self.row.outputs
+        conditions = {row.condition: True for row in rows if row.condition}
+        return self.with_changes(
+            outputs=tuple(row.name for row in rows), attributes={**self.attributes, **conditions}
+        )
+
+    def resized_attributes(self, symbol: str, size: int) -> dict[str, Any]:
+        """Return the attributes of a node in which a size is another."""
+        row = self.row.attribute_for(symbol)
+        is_stated = row is not None and self.attributes.get(row.name) is not None
+        return {**self.attributes, **(self.row.written(symbol, size) if is_stated else {})}
+
+    def with_input(self, role: str, values: Array) -> NodeCall:
+        """Return a copy with new values for the input with a role."""
+        row = self.named(role)
+        assert row is not None
+        own = np.dtype(np.int32) if row.dtypes else self.dtype.numpy
+        there = self.inputs.get(row.name)
+        dtype = own if there is None else there.dtype
+        return self.with_changes({row.name: np.ascontiguousarray(values.astype(dtype))})
+
+    def with_lengths(self, lengths: Array) -> NodeCall:
+        """Return a copy with other lengths."""
+        return self.with_input("lengths", lengths)
+
+    def canonical(self, role: str) -> Array:
+        """Return an input with canonical axes: X [T, N, I], states [D, N, H]; a view."""
+        row = self.named(role)
+        assert row is not None
+        return self.node.canonical(row.name, self.inputs[row.name])
+
+    def with_canonical(self, role: str, values: Array) -> NodeCall:
+        """Return a copy with new values, in canonical axes, for the input with a role."""
+        row = self.named(role)
+        assert row is not None
+        return self.with_input(role, self.node.in_layout(row.name, values))
+
+    def shuffled(self, size: int, what: str) -> Array:
+        """Return an order of `size` positions, the same for this case on every machine."""
+        words = integers([seed_key(0, self.id, what)], (size,), 0, (1 << 31) - 1)[0]
+        return np.argsort(words, kind="stable")
+
+    def deranged(self, size: int, what: str) -> Array:
+        """Return such an order in which every position moves, unless there is only one."""
+        cycle = self.shuffled(size, what)
+        order = np.empty_like(cycle)
+        order[cycle] = np.roll(cycle, 1)
+        return order
+
+    def record(self, requirements: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the case's record, as in a manifest.
+
+        Args:
+            requirements: the capabilities an implementation needs, if they are to be recorded.
+        """
+        return node_entries(
+            self.id,
+            self.row,
+            attributes=self.attributes,
+            sizes=self.sizes,
+            dtype=self.dtype.name,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            weights=self.weights,
+            readings=self.readings,
+            expect="result",
+            flags=[],
+            tags=[],
+            requirements=requirements or {},
+        )
+
+    def vector(self) -> Vector:
+        """Return the call as a vector without answers, for subjects."""
+        # The values are never read: the model needs the dtype and shape of the outputs.
+        templates = {name: self.empty_output(name) for name in self.outputs}
+        inputs = dict(self.inputs)
+        return with_model(Vector(self.id, b"", inputs, (), Answers(templates), {}, self.record()))
+
+    def empty_output(self, output: str) -> Array:
+        """Return an array of an output's shape and dtype that takes no memory."""
+        (row,) = (each for each in self.row.outputs if each.name == output)
+        shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(row))
+        return np.broadcast_to(np.zeros((), self.dtype.numpy), shape)
+
+
+def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> NodeCall:
+    """Return a call with some positions of a size, in order, in every input that has it."""
+    rows = {row.name: row for row in call.row.inputs}
+    chosen = {
+        name: along(values, call.dims(rows[name]), symbol, positions)
+        for name, values in call.inputs.items()
+    }
+    return replace(call, inputs=chosen, attributes=call.resized_attributes(symbol, len(positions)))
+
+
+def picked_outputs(
+    call: NodeCall, outputs: Tensors, symbol: str, positions: Sequence[int] | Array
+) -> Tensors:
+    """Return some positions of a size from outputs in a call's layout."""
+    rows = {row.name: row for row in call.row.outputs}
+    return {
+        name: along(values, call.dims(rows[name]), symbol, positions)
+        for name, values in outputs.items()
+    }
+
+
+def along(
+    values: Array, dims: Sequence[Dim], symbol: str, positions: Sequence[int] | Array
+) -> Array:
+    """Pick positions along every axis of a tensor that is a size or a multiple of it."""
+    index = np.asarray(positions, np.int64)
+    for axis, dim in enumerate(dims):
+        if dim.symbol == symbol:
+            size = values.shape[axis] // dim.multiple
+            blocks = [index + k * size for k in range(dim.multiple)]
+            values = values.take(np.concatenate(blocks), axis)
+    return values
+
+
+def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
+    """Join outputs of parts of a call along a size."""
+    rows = {row.name: row for row in call.row.outputs}
+    found = {}
+    for name in parts[0]:
+        (axis,) = (k for k, dim in enumerate(call.dims(rows[name])) if dim.symbol == symbol)
+        found[name] = np.concatenate([part[name] for part in parts], axis)
+    return found
+
+
+def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeCall:
+    """Return a call of a larger size, with its values at some positions and zeros elsewhere."""
+    rows = {row.name: row for row in call.row.inputs}
+    spread = {
+        name: _scattered(values, call.dims(rows[name]), symbol, size, positions)
+        for name, values in call.inputs.items()
+    }
+    return replace(call, inputs=spread, attributes=call.resized_attributes(symbol, size))
+
+
+def _scattered(
+    values: Array, dims: Sequence[Dim], symbol: str, size: int, positions: Array
+) -> Array:
+    for axis, dim in enumerate(dims):
+        if dim.symbol == symbol:
+            blocks = np.concatenate([positions + k * size for k in range(dim.multiple)])
+            shape = list(values.shape)
+            shape[axis] = size * dim.multiple
+            wide = np.zeros(shape, values.dtype)
+            index: list[Any] = [slice(None)] * values.ndim
+            index[axis] = blocks
+            wide[tuple(index)] = values
+            values = wide
+    return values
+
+
+def inverse(order: Array) -> Array:
+    """Return the inverse of an order."""
+    return np.argsort(order, kind="stable")

@@ -1,0 +1,230 @@
+"""Judging an implementation by relations, from the target to the report."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rnncli.cases.selection import Selection, is_called
+from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning
+from rnncli.generating.case_record import requirements_of
+from rnncli.jobs.tenancy import require_run
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.report import JudgedCase, JudgedPack
+from rnncli.talk.words import counted
+from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused
+from rnncli.verifying.history import shuffled
+from rnncli.verifying.relations.asking import Asker
+from rnncli.verifying.relations.judging import judge_case, related_id
+from rnncli.verifying.relations.node_call import SIZES
+from rnncli.verifying.relations.relations import RELATIONS, relation_named
+from rnncli.verifying.relations.targets import CallSource, source_of
+from rnncli.verifying.verification import RunStart, VerificationPlan, report_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.judging.report import VerificationReport
+    from rnncli.subjects.subject import Subject
+    from rnncli.verifying.relations.node_call import NodeCall
+
+# The number of threads for the relation `threads` if a subject otherwise has one.
+SEVERAL = 4
+ITSELF = "the case as it is"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationPlan(VerificationPlan):
+    """The target, the implementation and the options of a run; its `pack` may be a suite or config.
+
+    Attributes:
+        relations: the names of the relations to judge; () for all.
+        sizes: pairs of name and size that replace those of every case of a suite or config.
+
+    Raises:
+        InvalidRequest: a relation or size does not exist, or the implementation or the rule needs
+            expected outputs.
+    """
+
+    relations: tuple[str, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.relations:
+            relation_named(name)
+        for name, size in self.sizes:
+            if name not in SIZES or size < 1:
+                known = ", ".join(SIZES)
+                raise InvalidRequest(f"--sizes {name}={size}: expected one of {known}, at least 1")
+        rule, subject = self.terms.rule, self.terms.subject
+        given = rule.options[0] if rule.tolerance else "" if subject.can_be_asked else "--results"
+        if given:
+            raise InvalidRequest(f"{given} is about expected outputs, which relations do without")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the relations, in the order of the table."""
+        return [name for name in RELATIONS if name in self.relations or not self.relations]
+
+    @property
+    def profile(self) -> str:
+        """The profile for the bounds."""
+        return self.terms.rule.profile or "standard"
+
+    @property
+    def source(self) -> CallSource:
+        """The cases."""
+        return source_of(str(self.pack), self.digest, trust=self.trust)
+
+
+def select(plan: RelationPlan) -> dict[str, list[str]]:
+    """Open the target and return the relations to judge on each case.
+
+    Warns:
+        RnncliWarning: a known failure matches no relation of a case, or all of them; files are not
+            part of the pack, or not compared with their checksums.
+
+    Raises:
+        InvalidRequest: the target cannot be judged, or its content is wrong.
+        NothingSelected: there is nothing to judge, or less than `min_cases`.
+    """
+    source, pack = plan.source, plan.source.pack
+    if pack and plan.sizes:
+        raise InvalidRequest(
+            f"{plan.pack}: the sizes of a pack's inputs are fixed; --sizes is for suites and"
+            " configs"
+        )
+    every = [(case_id, relation) for case_id in source.cases for relation in plan.names]
+    ids = [*source.cases, *(related_id(*pair) for pair in every)]
+    for sentence in (*(pack.doubts() if pack else ()), *plan.terms.xfails.doubts(ids)):
+        warnings.warn(sentence, RnncliWarning, stacklevel=2)
+    is_meant = partial(_is_called, source)
+    chosen: dict[str, list[str]] = {}
+    for case_id, relation in Selection(plan.cases.select).chosen(every, is_meant, str(plan.pack)):
+        chosen.setdefault(case_id, []).append(relation)
+    part = plan.cases.part
+    found = dict([*chosen.items()][part.number - 1 :: part.of])
+    count = sum(map(len, found.values()))
+    if count < max(1, plan.min_cases):
+        many = f"only {counted(count, 'relation')}" if count else "no relation"
+        raise NothingSelected(
+            f"{plan.pack}: {many} of a case to judge; --min-cases requires {plan.min_cases}"
+        )
+    return found
+
+
+def _is_called(source: CallSource, pair: tuple[str, str], word: str) -> bool:
+    """Whether a word is true of a case, or of a relation of it."""
+    case_id, relation = pair
+    return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
+
+
+def judge_all(
+    plan: RelationPlan,
+    selected: Mapping[str, Sequence[str]],
+    done: Callable[[CaseVerdict], None],
+) -> VerificationReport:
+    """Judge relations on the cases of a plan.
+
+    Args:
+        plan: the target, the implementation and the options.
+        selected: id of each case -> the names of the relations to judge on it.
+        done: called with each verdict as it arrives; workers deliver those of a case together.
+
+    Raises:
+        RnncliError: the subject cannot run at all, or a vector is damaged.
+    """
+    start, source = RunStart.now(), plan.source
+    digest = source.pack.sealed_digest if source.pack else ""
+    plan = replace(plan, digest=digest)
+    tasks = [(name, selected[name]) for name in shuffled(selected, plan.cases.shuffle)]
+    by_case: dict[str, list[JudgedCase]] = {name: [] for name in selected}
+    try:
+        about = dict(OPEN_SUBJECTS.of(plan.terms.subject).subject.describe())
+        for case_id, case in _judged(plan, tasks):
+            by_case[case_id].append(case)
+            done(case.verdict)
+            if plan.terms.stop_at_failure and case.verdict.fails:
+                break
+    finally:
+        OPEN_SUBJECTS.close()
+    if not (all(by_case.values()) or plan.terms.stop_at_failure):
+        raise AssertionError("workers returned fewer cases than they were sent")
+    finds = {name: RELATIONS[name].finds for name in plan.names}
+    report = report_of(
+        plan,
+        JudgedPack(f"{source.name}.relations", digest, str(plan.pack), finds),
+        about,
+        [case for cases in by_case.values() for case in cases],
+        start=start,
+        rule=f"relations and profile {plan.profile}",
+    )
+    some = ["--relation"] * bool(plan.relations)
+    return replace(report, concessions=(*report.concessions, *some))
+
+
+def _judged(
+    plan: RelationPlan, tasks: Sequence[tuple[str, Sequence[str]]]
+) -> Iterator[tuple[str, JudgedCase]]:
+    """Yield the relations of each case; without workers one by one, since a case takes long."""
+    if plan.workers.are_here:
+        for task in tasks:
+            yield from ((task[0], case) for case in _related(plan, *task))
+        return
+    for index, cases in plan.workers.run(partial(work, plan), tasks):
+        yield from ((tasks[index][0], case) for case in cases)
+
+
+def work(plan: RelationPlan, task: tuple[str, Sequence[str]]) -> list[JudgedCase]:
+    """Judge some relations on one case of a plan's target, in any process.
+
+    Args:
+        plan: the target, the implementation and the options.
+        task: the id of the case, and the names of the relations.
+    """
+    require_run()
+    return [*_related(plan, *task)]
+
+
+def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iterator[JudgedCase]:
+    try:
+        calls = plan.source.make(case_id, dict(plan.sizes))
+    except ConfigError as error:
+        if not plan.sizes:
+            raise
+        # The case was written for other sizes.
+        first, *_ = plan.source.make(case_id, {})
+        verdict = CaseVerdict(case_id, Verdict.SKIPPED, f"cannot be made: {error}")
+        yield JudgedCase(_record(first, ""), verdict)
+        return
+    if weights := plan.terms.subject.place_of_weights:
+        calls = tuple(call.with_changes(weights=weights) for call in calls)
+    rows = [RELATIONS[name] for name in relations]
+    for relation, verdict in judge_case(calls, rows, _asker(plan), plan.profile):
+        yield JudgedCase(_record(calls[0], relation), excused(verdict, plan.terms))
+
+
+def _record(call: NodeCall, relation: str) -> dict[str, Any]:
+    """Return the record of a relation of a case, a flag of which is the relation; "" is itself."""
+    named = {"flags": [relation], "relation": relation} if relation else {"relation": ""}
+    summary = RELATIONS[relation].summary if relation else ITSELF
+    record = call.record(requirements_of(call.weights, call, call.inputs))
+    return {**record, "id": related_id(call.id, relation), "summary": summary, **named}
+
+
+def _asker(plan: RelationPlan) -> Asker:
+    spec, needed = plan.terms.subject, plan.cases.requirements
+    threads = SEVERAL if spec.limits.threads in {None, 1} else 1
+
+    def threaded() -> Subject:
+        other = replace(spec, limits=replace(spec.limits, threads=threads))
+        return OPEN_SUBJECTS.of(other).subject
+
+    return Asker(
+        OPEN_SUBJECTS.of(spec).subject,
+        threaded,
+        "" if spec.has_threads else f"{spec.name} has no setting for threads",
+        lambda call: needed.reason(_record(call, "")),
+    )

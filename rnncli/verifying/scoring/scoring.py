@@ -1,0 +1,163 @@
+"""Scoring a pack or suite, from the selection of cases to the kill matrix."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.cases.suite.suite import load_suite
+from rnncli.errors import NothingSelected, RnncliWarning
+from rnncli.generating.generation import require_backends
+from rnncli.generating.production import make_vectors
+from rnncli.jobs.workers import HERE, Workers
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
+from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
+from rnncli.verifying.verification import whole_pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.vector import Vector
+
+
+LARGEST_BATCH = 8
+
+# The tolerances of onnx.backend.test, by default of its loader. Its newer runners allow bfloat16
+# an rtol of 2^-6.
+ONNX_RULE = Rule(rtol=1e-3, atol=1e-7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringPlan:
+    """The suite to score and how to score it.
+
+    Attributes:
+        suite: a pack's folder, or a suite's file or name.
+        selection: a -k expression; "" selects all.
+        rule: the tolerances by which mutants are judged.
+        workers: who does the work.
+    """
+
+    suite: str
+    selection: str = ""
+    rule: Rule = PACK_RULE
+    workers: Workers = HERE
+
+
+class ScoredCases(NamedTuple):
+    """The selected cases of a plan.
+
+    Attributes:
+        name: the name of the pack or suite.
+        origin: the pack, or the suite.
+        outputs: the requested outputs of each case, in order, by id.
+    """
+
+    name: str
+    origin: PackReference | Suite
+    outputs: Mapping[str, Sequence[str]]
+
+
+def select(plan: ScoringPlan) -> ScoredCases:
+    """Choose the cases.
+
+    Raises:
+        InvalidRequest: neither pack nor suite, an incomplete pack, or a tolerance for an output
+            that no case has.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite's goldens need an extra.
+    """
+    found = _of_pack(plan) if is_pack(plan.suite) else _of_suite(plan)
+    plan.rule.check({"outputs": names} for names in found.outputs.values())
+    return found
+
+
+def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:
+    """Run the mutants on the cases of a plan.
+
+    Args:
+        plan: the suite and how to score it.
+        selected: its cases.
+        done: called with the number of cases just finished.
+
+    Raises:
+        RnncliError: a vector is damaged or cannot be generated.
+        NothingSelected: no case can be scored.
+    """
+    found: dict[str, VectorRow | Unscored] = {}
+    for scored in _scored(plan, selected):
+        found |= {each.id: each for each in scored}
+        done(len(scored))
+    ordered = [found[case_id] for case_id in selected.outputs]
+    rows = tuple(each for each in ordered if isinstance(each, VectorRow))
+    left = dict(each for each in ordered if isinstance(each, Unscored))
+    if not rows:
+        name, reason = next(iter(left.items()))
+        raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
+    text = "ONNX's tolerances" if plan.rule == ONNX_RULE else plan.rule.text
+    return KillMatrix(selected.name, text, rows, left)
+
+
+def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[VectorRow | Unscored]]:
+    scoring = partial(work, selected.origin, plan.rule)
+    return plan.workers.in_batches(scoring, list(selected.outputs), most=LARGEST_BATCH)
+
+
+def _of_pack(plan: ScoringPlan) -> ScoredCases:
+    pack = whole_pack(Path(plan.suite))
+    OPEN_PACKS.keep(pack.reference, pack)
+    records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
+    outputs = {record["id"]: record["outputs"] for record in records}
+    return ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
+
+
+def _of_suite(plan: ScoringPlan) -> ScoredCases:
+    suite = load_suite(plan.suite)
+    entries = suite.select(plan.selection)
+    require_backends(entries)
+    outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
+    return ScoredCases(suite.name, suite, outputs)
+
+
+def work(
+    origin: PackReference | Suite, rule: Rule, ids: Sequence[str]
+) -> list[VectorRow | Unscored]:
+    """Score some vectors of a pack or suite.
+
+    Args:
+        origin: the pack, or the suite.
+        rule: the tolerances by which mutants are judged.
+        ids: the ids of the cases.
+
+    Raises:
+        RnncliError: a vector is damaged or cannot be generated.
+    """
+    return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
+
+
+def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:
+    """Yield some vectors of a pack or suite; those of a suite are generated in memory.
+
+    Args:
+        origin: the pack, or the suite.
+        ids: the ids of the cases.
+
+    Raises:
+        RnncliError: a vector is damaged or cannot be generated.
+    """
+    if isinstance(origin, PackReference):
+        pack = OPEN_PACKS.of(origin)
+        yield from (pack.read(pack.case(case_id)) for case_id in ids)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
+        made = list(make_vectors([origin.entry(case_id) for case_id in ids]))
+    for vector in made:
+        if isinstance(vector, Exception):
+            raise vector
+        yield vector

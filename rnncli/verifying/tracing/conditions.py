@@ -1,0 +1,263 @@
+"""The conditions of statements, by the words in which files and reports name them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.cases.yaml_reader import plain_scalar, unknown
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.operators.checking import element_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from rnncli.operators import Operator
+    from rnncli.verifying.tracing.traced_case import TracedCase
+
+
+class CaseCondition(NamedTuple):
+    """A condition on cases that exercise a statement.
+
+    Attributes:
+        words: the condition in words, to follow "the case".
+        holds: whether a case meets it.
+    """
+
+    words: str
+    holds: Callable[[TracedCase], bool]
+
+
+def _skips_one(names: list[str]) -> bool:
+    """Whether a name is omitted before one that is present."""
+    return "" in "\0".join(names).rstrip("\0").split("\0")
+
+
+def _is_ragged(case: TracedCase) -> bool:
+    return bool(np.any(case.padding))
+
+
+def _clips(case: TracedCase) -> bool:
+    return bool(case.noticed(["clip-ignored"]))
+
+
+def _value_after_none(case: TracedCase, key: str) -> bool:
+    takes = [getattr(function, key) is not None for function in case.activations]
+    return any(has and not all(takes[:k]) for k, has in enumerate(case.with_own(key)))
+
+
+def _has_lengths_of(case: TracedCase, dtype: str) -> bool:
+    return case.lengths is not None and case.lengths.dtype.name == dtype
+
+
+def _is_of(case: TracedCase, dtype: str) -> bool:
+    X = case.inputs.get(case.operator.inputs[0].name)
+    return X is not None and element_type(X) == dtype
+
+
+# --- cases that must be refused ---
+
+
+def _breaks_attribute(case: TracedCase, name: str) -> bool:
+    return case.broken == {("attributes", name)}
+
+
+def _breaks_rank(case: TracedCase, name: str) -> bool:
+    (row,) = (row for row in case.operator.inputs if row.name == name)
+    return ("inputs", name) in case.broken and case.inputs[name].ndim != len(row.shape())
+
+
+def _is_foreign(case: TracedCase, name: str) -> bool:
+    """Whether an input has the wrong element type."""
+    (row,) = (row for row in case.operator.inputs if row.name == name)
+    given, X = element_type(case.inputs[name]), case.input_for("X")
+    if row.role == "X":
+        return given not in case.operator.input_dtypes(row)
+    return given not in row.dtypes if row.dtypes else given != element_type(X)
+
+
+def _breaks_input(case: TracedCase, name: str, *, foreign: bool) -> bool:
+    return case.broken == {("inputs", name)} and _is_foreign(case, name) == foreign
+
+
+def _mixes_types(case: TracedCase) -> bool:
+    given = [case.inputs[row.name] for row in case.operator.inputs if row.name in case.inputs]
+    floats = [element_type(values) for values in given if values.dtype.kind != "i"]
+    return len({*floats}) > 1 and set(floats) <= set(case.operator.dtypes)
+
+
+def _bad_hidden_size(case: TracedCase) -> bool:
+    R = case.inputs.get("R")
+    given = case.written.get("hidden_size")
+    if R is None or given is None:
+        return False
+    (row,) = (row for row in case.operator.inputs if row.role == "R")
+    return bool(len(row.shape()) == R.ndim and given != R.shape[-1])
+
+
+def _bad_directions(case: TracedCase) -> bool:
+    W = case.inputs.get("W")
+    wanted = 2 if case.written.get("direction") == "bidirectional" else 1
+    return W is not None and W.ndim == 3 and W.shape[0] != wanted
+
+
+def _unknown_activation(case: TracedCase) -> bool:
+    given = case.written.get("activations")
+    names = {str(name).casefold() for name in given} if isinstance(given, list) else set()
+    return not names <= {name.casefold() for name in case.operator.activations}
+
+
+def _wrong_length(case: TracedCase) -> bool:
+    if case.lengths_row is None or not _breaks_input(case, case.lengths_row.name, foreign=False):
+        return False
+    lengths = case.inputs[case.lengths_row.name]
+    return bool(np.any((lengths < 0) | (lengths > case.steps_of_x)))
+
+
+CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
+    "has one direction": lambda c: c.directions == 1,
+    "is bidirectional": lambda c: c.directions == 2,
+    "has a length below T over padding that is not zero": _is_ragged,
+    "gives no lengths": lambda c: c.lengths is None,
+    "has values beyond the clip": _clips,
+    "has no value beyond the clip": lambda c: not _clips(c),
+    "has output_sequence 0": lambda c: not c.written.get("output_sequence"),
+    "holds W and R in the model": lambda c: c.record["weights"] != "inputs",
+    "gives the required inputs alone": lambda c: (
+        [*c.inputs] == [row.name for row in c.operator.inputs if not row.optional]
+    ),
+    "gives every input": lambda c: [*c.inputs] == [row.name for row in c.operator.inputs],
+    'has "" for an input before one that is given': lambda c: _skips_one(c.node_inputs),
+    'ends its inputs with ""': lambda c: bool(c.node_inputs) and not c.node_inputs[-1],
+    "leaves the last inputs out of its list": lambda c: (
+        c.operator.inputs[-1].name not in c.inputs and len(c.node_inputs) < len(c.operator.inputs)
+    ),
+    "leaves the last outputs out of its list": lambda c: (
+        bool(c.node_outputs) and len(c.node_outputs) < len(c.operator.outputs)
+    ),
+    'has "" for an output before one that is asked for': lambda c: (
+        c.outputs != [row.name for row in c.operator.outputs[: len(c.outputs)]]
+    ),
+    # of cases that must be refused
+    "names a function that is not listed": lambda c: (
+        _breaks_attribute(c, "activations") and _unknown_activation(c)
+    ),
+    "names too few or too many functions, all of them listed": lambda c: (
+        _breaks_attribute(c, "activations") and not _unknown_activation(c)
+    ),
+    "has a hidden_size that R contradicts": _bad_hidden_size,
+    "has a direction that W contradicts": _bad_directions,
+    "has a length below 0 or above T": _wrong_length,
+    "has an empty tensor": lambda c: any(0 in values.shape for values in c.inputs.values()),
+    "has floating-point tensors of two types": _mixes_types,
+}
+"""Conditions that stand alone: words -> whether a case meets them."""
+
+BLANKS: Mapping[str, Callable[[Operator], Collection[str]]] = {
+    "attribute": lambda row: row.attributes,
+    "inputs": lambda row: [each.name for each in row.inputs],
+    "outputs": lambda row: [each.name for each in row.outputs],
+    "function": lambda row: row.activations,
+}
+"""What may be put in place of a blank of that name, by operator; in place of others, any word."""
+
+# In order: the first that fits is taken.
+CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
+    "writes {attribute}": lambda c, name: name in c.written,
+    "writes {attribute} {value}": lambda c, name, value: (
+        name in c.written and c.written[name] == plain_scalar(value)
+    ),
+    "writes {attribute} other than {value} and {other}": lambda c, name, *values: (
+        name in c.written and c.written[name] not in map(plain_scalar, values)
+    ),
+    "leaves {attribute} out": lambda c, name: name not in c.written,
+    "gives {key} to a function after one that takes none": _value_after_none,
+    "gives no {inputs}": lambda c, *names: not any(name in c.inputs for name in names),
+    "gives {inputs}": lambda c, *names: all(name in c.inputs for name in names),
+    "asks for {outputs} in vain": lambda c, name: c.broken == {("outputs", name)},
+    "asks for {outputs}": lambda c, *names: all(name in c.outputs for name in names),
+    "does not ask for {outputs}": lambda c, *names: not any(n in c.outputs for n in names),
+    "has layout {layout}": lambda c, layout: c.layout == int(layout),
+    "is {direction}": lambda c, direction: c.vector.node.values["direction"] == direction,
+    "is of {dtype}": _is_of,
+    "has lengths of {dtype}": _has_lengths_of,
+    "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
+    "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
+    "has another answer under {choice}": lambda c, choice: choice in c.record["alternatives"],
+    "has different {sizes}": lambda c, *names: len({c.sizes[name] for name in names}) == len(names),
+    # of cases that must be refused
+    "breaks {attribute} alone": _breaks_attribute,
+    "breaks the shape of {inputs} alone": lambda c, name: _breaks_input(c, name, foreign=False),
+    "breaks the element type of {inputs} alone": lambda c, name: _breaks_input(
+        c, name, foreign=True
+    ),
+    "breaks the number of dimensions of {inputs}": _breaks_rank,
+    "leaves out {inputs} alone": lambda c, *names: (
+        c.broken == {("inputs",)} and any(name not in c.inputs for name in names)
+    ),
+}
+"""Conditions with blanks: words -> whether a case meets them, given what is put in the blanks.
+
+The plural ones, `inputs`, `outputs` and `sizes`, take several names: `gives W and R`.
+"""
+
+
+def all_of(conditions: Sequence[CaseCondition]) -> CaseCondition:
+    """Return the condition that all of some hold; of none, one that always does."""
+    words = " and ".join(each.words for each in conditions)
+    return CaseCondition(words, lambda case: all(each.holds(case) for each in conditions))
+
+
+def condition_named(words: str, operators: Sequence[Operator]) -> CaseCondition:
+    """Return the condition of some words, such as `writes clip`.
+
+    Args:
+        words: a row of a table, with something in each blank.
+        operators: those of the statement, whose attributes, inputs and outputs may be named.
+
+    Raises:
+        InvalidRequest: the condition is unknown, or a name in it.
+    """
+    return CaseCondition(words, CONDITIONS.get(words) or _filled_in(words, operators))
+
+
+def _filled_in(words: str, operators: Sequence[Operator]) -> Callable[[TracedCase], bool]:
+    forms = zip(CONDITIONS_WITH_BLANKS, _patterns(), strict=True)
+    matches = ((form, found) for form, pattern in forms if (found := pattern.fullmatch(words)))
+    form, found = next(matches, ("", None))
+    if found is None:
+        near = (*CONDITIONS, *(_filled_alike(form, words) for form in CONDITIONS_WITH_BLANKS))
+        raise InvalidRequest(f"unknown condition '{words}'{did_you_mean(words, near)}")
+    names = [*_names(form, found, operators)]
+    return lambda case: CONDITIONS_WITH_BLANKS[form](case, *names)
+
+
+@cache
+def _patterns() -> list[re.Pattern[str]]:
+    """Return what matches each condition with blanks; a plural blank takes several words."""
+    blank = re.compile(r"\{\w+?(s?)\}")
+    return [
+        re.compile(blank.sub(lambda found: "(.+)" if found[1] else r"(\S+)", form))
+        for form in CONDITIONS_WITH_BLANKS
+    ]
+
+
+def _names(form: str, found: re.Match[str], operators: Sequence[Operator]) -> Iterator[str]:
+    """Yield what is put in the blanks of a condition."""
+    for blank, given in zip(re.findall(r"\{(\w+)\}", form), found.groups(), strict=True):
+        names = re.split(r", | and no | and | or ", given) if blank.endswith("s") else [given]
+        for name in names:
+            if blank in BLANKS and not any(name in BLANKS[blank](row) for row in operators):
+                known = dict.fromkeys(each for row in operators for each in BLANKS[blank](row))
+                raise InvalidRequest(unknown(blank.removesuffix("s"), name, known))
+            yield name
+
+
+def _filled_alike(form: str, words: str) -> str:
+    """Return a condition with its blanks filled by the words that stand in their places."""
+    pairs = zip_longest(form.split(), words.split(), fillvalue="")
+    return " ".join(given if "{" in own else own for own, given in pairs).strip()
