@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
     from rnncli.files.formats import read_tensors, write_tensors
-    from rnncli.generating.report import GenerationReport
+    from rnncli.generating.generation_report import GenerationReport
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import Comparison, compare
     from rnncli.judging.comparing.rule import Rule
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import open_pack
     from rnncli.subjects.implementation import Implementation
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.report import ScoreReport
+    from rnncli.verifying.scoring.score_report import ScoreReport
 
     pytest = pytest_plugin
 
@@ -73,12 +73,12 @@ __version__ = "0.1.0"
 _ELSEWHERE = {
     "Comparison": "rnncli.judging.comparing.comparison:Comparison",
     "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
-    "GenerationReport": "rnncli.generating.report:GenerationReport",
+    "GenerationReport": "rnncli.generating.generation_report:GenerationReport",
     "Implementation": "rnncli.subjects.implementation:Implementation",
     "Judgement": "rnncli.api.conformance:Judgement",
     "Limits": "rnncli.limits:Limits",
     "Rule": "rnncli.judging.comparing.rule:Rule",
-    "ScoreReport": "rnncli.verifying.scoring.report:ScoreReport",
+    "ScoreReport": "rnncli.verifying.scoring.score_report:ScoreReport",
     "Selected": "rnncli.judging.selected:Selected",
     "Session": "rnncli.models.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",

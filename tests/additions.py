@@ -136,7 +136,7 @@ ZEROS_ROW = """
             "no initial_h is given",
             lambda call: "" if call.get("initial_h") is None else "an initial_h is given",
         ),
-        settings.zeros_given,
+        other_settings.zeros_given,
     ),"""
 # A runtime, in a package of its own.
 RUNTIME = """\
@@ -262,7 +262,7 @@ ADDITIONS = {
     },
     "relation": {
         "rnncli/verifying/relations/relations.py": [before("\n)\nRELATIONS: ", ZEROS_ROW)],
-        "rnncli/verifying/relations/settings.py": [
+        "rnncli/verifying/relations/other_settings.py": [
             before("\n\ndef in_threads(", ZEROS),
         ],
     },
@@ -273,7 +273,7 @@ ADDITIONS = {
     },
     "dialect": {
         "rnncli/operators/plain_rows.py": DIALECT,
-        "rnncli/operators/table.py": [
+        "rnncli/operators/operator_table.py": [
             Edit("openvino_rows, webnn_rows\n", "openvino_rows, plain_rows, webnn_rows\n"),
             Edit("*onnxruntime_rows.ROWS)", "*onnxruntime_rows.ROWS, *plain_rows.ROWS)"),
         ],

@@ -9,7 +9,7 @@ from rnncli.files.formats.raw import content_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.session_calls import judge_session
 from rnncli.packs.vector import group_of
-from rnncli.subjects.backend import BACKEND, COMPUTE, BackendRuntime
+from rnncli.subjects.own_backend import BACKEND, COMPUTE, BackendRuntime
 from rnncli.subjects.results import results_subject
 from rnncli.verifying.history import session_calls_of
 

@@ -43,14 +43,14 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Tables, and the modules of their package that may import them.
 TABLES = {
-    "rnncli.backends.table": {"backends/__init__.py"},
-    "rnncli.operators.table": {
+    "rnncli.backends.backend_table": {"backends/__init__.py"},
+    "rnncli.operators.operator_table": {
         "operators/__init__.py",
         "operators/evaluation.py",  # takes operators by name
         "operators/attributes.py",  # says which versions have an attribute
         "operators/checking.py",  # says which versions have a dtype
     },
-    "rnncli.models.host_operators.table": set(),
+    "rnncli.models.host_operators.kernel_table": set(),
 }
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))

@@ -19,12 +19,12 @@ from mkdocs.structure.files import File
 import rnncli
 from rnncli import weights
 from rnncli.backends.backend import Backend
-from rnncli.backends.table import describe_backends
+from rnncli.backends.backend_table import describe_backends
 from rnncli.cases.config.schema import config_schema
 from rnncli.cases.fills import FILLS
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES
-from rnncli.cases.suite.schema import suite_schema
+from rnncli.cases.suite.suite_schema import suite_schema
 from rnncli.cli.group import cli
 from rnncli.errors import EXIT_CODES, SEVERITY
 from rnncli.files.formats import describe_formats
@@ -42,7 +42,7 @@ from rnncli.recurrence.recurrence import Recurrence, Result
 from rnncli.reports import traceability
 from rnncli.reports.operators import as_record
 from rnncli.subjects.runtime import Runtime
-from rnncli.subjects.table import describe_subjects
+from rnncli.subjects.runtime_table import describe_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

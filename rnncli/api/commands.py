@@ -26,7 +26,7 @@ from rnncli.talk.words import counted, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.generating.report import GenerationReport
+    from rnncli.generating.generation_report import GenerationReport
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.report import ScoreReport
+    from rnncli.verifying.scoring.score_report import ScoreReport
     from rnncli.verifying.verification import VerificationPlan
 
     Function: TypeAlias = Callable[[Vector], Any]
@@ -93,7 +93,7 @@ def generate(
     workers.expect(*modules)
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating.generation import GenerationPlan
-    from rnncli.generating.report import check_pack, write_pack
+    from rnncli.generating.generation_report import check_pack, write_pack
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
@@ -227,8 +227,8 @@ def relate(
         rnncli.errors.NothingSelected: nothing is left to judge, or less than `min_cases`.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
-    workers.expect("rnncli.verifying.relations.run")
-    from rnncli.verifying.relations.run import RelationPlan, judge_all, select
+    workers.expect("rnncli.verifying.relations.relating")
+    from rnncli.verifying.relations.relating import RelationPlan, judge_all, select
 
     told = ",".join(f"{name}={size}" for name, size in (sizes or {}).items())
     chosen = [word for name in relation for word in ("--relation", name)]
@@ -339,7 +339,7 @@ def score(
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
     workers.expect("rnncli.verifying.scoring.scoring", "numpy.random")
-    from rnncli.verifying.scoring.report import ScoreReport
+    from rnncli.verifying.scoring.score_report import ScoreReport
     from rnncli.verifying.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
     from rnncli.verifying.scoring.scoring import select as select_cases
 
@@ -459,7 +459,7 @@ class _CaseCount:
 
 def _place_of(weights: str) -> str:
     """Return what records call a place of weights."""
-    from rnncli.cases.suite.keys import PLACES_OF_WEIGHTS
+    from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
 
     return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 

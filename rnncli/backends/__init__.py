@@ -1,5 +1,5 @@
 """Backends, which evaluate canonical recurrences, and their table."""
 
-from rnncli.backends.table import backend_named, known_backends
+from rnncli.backends.backend_table import backend_named, known_backends
 
 __all__ = ["backend_named", "known_backends"]

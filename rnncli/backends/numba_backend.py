@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rnncli.backends.backend import QUANTISED
 from rnncli.backends.compiled.driver import bind, run
 from rnncli.backends.compiled.equations import OPTIONS
+from rnncli.backends.compiled.kernel_shapes import PHASES
 from rnncli.backends.compiled.routines import CODES
-from rnncli.backends.compiled.shapes import PHASES
 from rnncli.errors import Unsupported
 from rnncli.recurrence.cells import CELLS, beyond
 

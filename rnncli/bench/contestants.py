@@ -9,13 +9,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.backends import known_backends
-from rnncli.backends.table import FAMILIES
+from rnncli.backends.backend_table import FAMILIES
 from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE, HOST
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.files.regular import read_bytes
 from rnncli.models.hosts import ONNX
+from rnncli.subjects.runtime_table import known_subjects
 from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
-from rnncli.subjects.table import known_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

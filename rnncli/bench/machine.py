@@ -18,7 +18,7 @@ import numpy as np
 
 from rnncli.backends.threads import VARIABLE
 from rnncli.jobs.processes import BLAS_THREADS
-from rnncli.subjects.supervision.messages import Channel, Message
+from rnncli.subjects.supervision.binary_messages import Channel, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

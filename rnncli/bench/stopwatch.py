@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.packs.attempt import Status
 from rnncli.subjects.runtime import Preparing, Refusal, put
-from rnncli.subjects.supervision.messages import Channel, Message
+from rnncli.subjects.supervision.binary_messages import Channel, Message
 from rnncli.subjects.worker import RUN, started, vector_of
 
 if TYPE_CHECKING:

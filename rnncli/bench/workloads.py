@@ -15,7 +15,7 @@ from rnncli.cases.config.config import Case, parse_config
 from rnncli.errors import Unsupported
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.model import Model, all_bodies
-from rnncli.models.tensors import tensor_values
+from rnncli.models.tensor_values import tensor_values
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
 from rnncli.running.execution import execute

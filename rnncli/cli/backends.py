@@ -16,7 +16,7 @@ def backends(as_json: bool) -> None:
 
     Installed packages add backends through the entry point group `rnncli.backends`.
     """
-    from rnncli.backends.table import describe_backends
+    from rnncli.backends.backend_table import describe_backends
 
     rows = describe_backends()
     print_records(("backend", "what it is", "from"), rows, as_json=as_json)

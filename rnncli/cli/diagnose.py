@@ -49,7 +49,7 @@ def diagnose(
     rnncli diagnose vectors/core --runtime openvino --json
     """
     from rnncli.api import commands
-    from rnncli.reports.diagnosis import show_diagnosis_report
+    from rnncli.reports.causes import show_diagnosis_report
     from rnncli.reports.progress import progress_bar
 
     with progress_bar(unit="cases") as progress:

@@ -106,7 +106,7 @@ def extract(model: str, **options: Any) -> None:
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
     """
     from rnncli.generating.extraction import ExtractionPlan, require
-    from rnncli.reports.generation import show_pack
+    from rnncli.reports.generated import show_pack
     from rnncli.running.target_names import short_names
 
     folder, as_json = options.pop("output"), options.pop("as_json")

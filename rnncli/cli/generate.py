@@ -63,7 +63,7 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     rnncli generate three-way -o pack --format h5 -j 8
     """
     from rnncli.api import commands
-    from rnncli.reports.generation import show_generation
+    from rnncli.reports.generated import show_generation
     from rnncli.reports.progress import progress_bar
 
     as_json, is_check = options.pop("as_json"), options["check"]

@@ -10,7 +10,7 @@ from rnncli.cli.written import Written
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
     "config": "rnncli.cases.config.schema:config_schema",
-    "suite": "rnncli.cases.suite.schema:suite_schema",
+    "suite": "rnncli.cases.suite.suite_schema:suite_schema",
     "manifest": "rnncli.packs.manifest:manifest_schema",
     "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def _ids() -> Iterable[str]:
-    from rnncli.verifying.tracing.table import STATEMENTS
+    from rnncli.verifying.tracing.statement_table import STATEMENTS
 
     return STATEMENTS
 
 
 def _operators() -> Iterable[str]:
-    from rnncli.verifying.tracing.table import OPERATORS
+    from rnncli.verifying.tracing.statement_table import OPERATORS
 
     return OPERATORS
 
@@ -98,7 +98,7 @@ def trace(
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
     from rnncli.verifying.tracing.matrix import INCOMPLETE
-    from rnncli.verifying.tracing.table import statement_named
+    from rnncli.verifying.tracing.statement_table import statement_named
 
     row = statement_named(statement) if statement else None
     matrix = _traced(suite, options)

@@ -20,7 +20,7 @@ from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.production import make_vectors
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
-from rnncli.operators.weights import WEIGHTS
+from rnncli.operators.canonical_weights import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS

@@ -18,7 +18,7 @@ from onnx import FunctionProto
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
 from rnncli.models.arrangement import arranged, draws
-from rnncli.models.functions import MOST_KEPT, FunctionCall, Library, kept
+from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of
 from rnncli.models.hosts import ONNX
 from rnncli.models.memory import MemoryTally, may_be_giant
@@ -34,7 +34,7 @@ from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
 from rnncli.models.refusals import place, placed
 from rnncli.models.regions import Division, division_of, shadows
 from rnncli.models.schedule import Step, bound, forget_early
-from rnncli.models.tensors import sparse_tensor_values, tensor_values
+from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import lock
 

@@ -128,7 +128,7 @@ def _purposes(
 ) -> dict[str, Purpose]:
     """Return the purposes of integer inputs, which requires onnx's shape inference."""
     from rnncli.models.integer_inputs import facts_of, purpose
-    from rnncli.models.shapes import inferred
+    from rnncli.models.shape_inference import inferred
 
     skeleton = inferred(model, shapes)
     facts = facts_of(skeleton)

@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorPr
 
 from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
-from rnncli.files.formats.messages import tensor_of
+from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.limits import deadline
 from rnncli.models.own_node import OwnNode
 from rnncli.numerics import dtype_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto
 
-    from rnncli.models.functions import Runnable
+    from rnncli.models.function_bodies import Runnable
     from rnncli.numerics import Array
 
 IR_VERSION = 10

@@ -14,8 +14,8 @@ from onnx.reference.op_run import RuntimeContextError
 from onnx.reference.ops import load_op  # all of onnx's operators
 
 from rnncli.errors import did_you_mean
-from rnncli.models.functions import FunctionCall, TypedFunctionCall
-from rnncli.models.host_operators.table import host_operator
+from rnncli.models.function_bodies import FunctionCall, TypedFunctionCall
+from rnncli.models.host_operators.kernel_table import host_operator
 from rnncli.models.model import subgraphs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, NodeProto
     from onnx.reference.op_run import OpRun
 
-    from rnncli.models.functions import Library
+    from rnncli.models.function_bodies import Library
     from rnncli.models.own_node import OwnNode
 
 # Other domains that onnx's reference implements, with their loaders of operators.

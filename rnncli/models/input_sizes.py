@@ -15,7 +15,7 @@ from rnncli.limits.budget import OutOfMemory, ask
 from rnncli.models.declarations import describe, symbols, template
 from rnncli.models.model import declared_shape
 from rnncli.models.spelling import says_unknown
-from rnncli.models.tensors import LARGEST_FROM_NOTHING
+from rnncli.models.tensor_values import LARGEST_FROM_NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

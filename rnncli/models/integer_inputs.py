@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.files.formats.messages import array_of
+from rnncli.files.formats.tensor_messages import array_of
 from rnncli.models.model import Model, Site, bodies, subgraphs, walk
-from rnncli.models.shapes import shapes_in
+from rnncli.models.shape_inference import shapes_in
 from rnncli.operators import operator_for
 from rnncli.operators.operator import Dim
 

@@ -12,7 +12,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from rnncli.errors import InvalidOperator, Unsupported, listed
-from rnncli.files.formats.messages import tensor_of
+from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.models.loading import model_from
 from rnncli.models.model import GRAPH, Model
 from rnncli.models.node_listing import RECURRENT, UnevaluatedNode

@@ -19,7 +19,7 @@ from rnncli.models.model import Model
 from rnncli.models.node_order import sort_nodes
 from rnncli.models.spelling import normalise
 from rnncli.models.structure import check_structure, check_text
-from rnncli.models.tensors import embed_attribute_tensors
+from rnncli.models.tensor_values import embed_attribute_tensors
 from rnncli.models.wire import refuse_bomb
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ class RecurrentNode:
 
 def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     """Yield the recurrent nodes at any depth in file order, functions after the graph."""
-    from rnncli.models.shapes import inferred, shapes_in  # all of onnx
+    from rnncli.models.shape_inference import inferred, shapes_in  # all of onnx
 
     shapes = shapes_in(inferred(model, {}).proto)
     for site, row in recurrent_sites(model):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rnncli.models.evaluator import Evaluator, run
-from rnncli.models.functions import Library
+from rnncli.models.function_bodies import Library
 from rnncli.models.model import operator_name
 from rnncli.models.observation import Watch
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants import (
-    arithmetic,
     clipping,
     directions,
     functions,
     gates,
+    imprecision,
     partial_bugs,
-    quantisation,
+    quantised_kernels,
     ragged,
     reported_bugs,
     shifted,
@@ -21,13 +21,13 @@ from rnncli.mutants import (
     weights,
 )
 from rnncli.mutants.structural import (
-    addresses,
-    batch,
+    batch_tiles,
     buffers,
     omissions,
     products,
     time_chunks,
     unit_tails,
+    wrong_addresses,
 )
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 _SCORED = (
     *(weights, states, ragged, directions, vectors),
-    *(clipping, functions, gates, arithmetic, quantisation),
+    *(clipping, functions, gates, imprecision, quantised_kernels),
 )
 _UNSCORED = (partial_bugs, shifted, reported_bugs)
-_STRUCTURAL = (unit_tails, products, batch, time_chunks, omissions, addresses, buffers)
+_STRUCTURAL = (unit_tails, products, batch_tiles, time_chunks, omissions, wrong_addresses, buffers)
 _ROWS = tuple(row for leaf in (*_SCORED, *_UNSCORED) for row in leaf.ROWS)
 _STRUCTURAL_ROWS = tuple(row for leaf in _STRUCTURAL for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
@@ -57,7 +57,7 @@ def scored_of(cell: str, *, quantised: bool = False) -> tuple[Mutant, ...]:
         cell: its name.
         quantised: whether an operator quantises, so that the bugs of that count as well.
     """
-    left_out = () if quantised else quantisation.ROWS
+    left_out = () if quantised else quantised_kernels.ROWS
     return tuple(row for row in mutants_of(cell) if is_scored(row.id) and row not in left_out)
 
 

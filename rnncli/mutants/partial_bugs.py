@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.arithmetic import NO_SIGMOID, SMOOTH, sigmoid
 from rnncli.mutants.changes import (
     ALL,
     GATED,
@@ -45,6 +44,7 @@ from rnncli.mutants.equivalence import (
     where,
 )
 from rnncli.mutants.functions import each_row, every_value
+from rnncli.mutants.imprecision import NO_SIGMOID, SMOOTH, sigmoid
 from rnncli.mutants.ragged import LONGEST_FIRST, SORTED, longest_first, starts_unsorted
 from rnncli.mutants.weights import (
     ORDERS,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.arithmetic import sigmoid
 from rnncli.mutants.changes import (
     GRU,
     RIGHT,
@@ -34,6 +33,7 @@ from rnncli.mutants.equivalence import (
     lengths_of,
     where,
 )
+from rnncli.mutants.imprecision import sigmoid
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:

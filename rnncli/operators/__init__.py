@@ -4,7 +4,7 @@ from rnncli.operators.checking import problems
 from rnncli.operators.evaluation import arrays_of, evaluate
 from rnncli.operators.node import Node, checked
 from rnncli.operators.operator import Attribute, Dim, Input, Operator, Output
-from rnncli.operators.table import OPERATORS, operator_for, operator_named
+from rnncli.operators.operator_table import OPERATORS, operator_for, operator_named
 
 __all__ = [
     "OPERATORS",

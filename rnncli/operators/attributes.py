@@ -9,7 +9,7 @@ import numpy as np
 
 from rnncli.errors import Problem, did_you_mean
 from rnncli.operators.operator import SYMBOLS
-from rnncli.operators.table import OPERATORS
+from rnncli.operators.operator_table import OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

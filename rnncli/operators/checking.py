@@ -12,7 +12,7 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import activation_problems
 from rnncli.operators.attributes import attribute_problems, complete
 from rnncli.operators.operator import SYMBOLS, Dim
-from rnncli.operators.table import OPERATORS
+from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
 from rnncli.operators.node import checked
-from rnncli.operators.table import operator_named
+from rnncli.operators.operator_table import operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,9 +17,9 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import resolve_activations
 from rnncli.operators.attributes import complete, remember
 from rnncli.operators.axis_moves import moves_between
+from rnncli.operators.canonical_weights import EVALUATED
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
-from rnncli.operators.weights import EVALUATED
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.operators.axis_moves import AxisMove
+    from rnncli.operators.canonical_weights import WeightCache
     from rnncli.operators.operator import Operator
-    from rnncli.operators.weights import WeightCache
     from rnncli.recurrence.activations import Activation
 
     Kinds: TypeAlias = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]

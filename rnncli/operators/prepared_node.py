@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.backends.backend import bound_call
 from rnncli.operators.attributes import remember
 from rnncli.operators.axis_moves import moved
+from rnncli.operators.canonical_weights import WEIGHTS, WeightCache, any_unlocked
 from rnncli.operators.evaluation import evaluate_recurrence
 from rnncli.operators.node import Node, checked
-from rnncli.operators.weights import WEIGHTS, WeightCache, any_unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

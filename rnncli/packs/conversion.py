@@ -12,7 +12,7 @@ from rnncli.files.small_files import write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.operators.weights import WEIGHTS
+from rnncli.operators.canonical_weights import WEIGHTS
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest

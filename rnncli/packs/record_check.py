@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.cases.config.shapes import SIZES, frame_of, size_names
+from rnncli.cases.config.case_shapes import SIZES, frame_of, size_names
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.bench.generation import GenerationTimes
     from rnncli.bench.measurement import WorkloadMeasurements
     from rnncli.bench.startup import StartupTimes
+    from rnncli.bench.throughput import GenerationTimes
 
 
 # The columns in a pipe; long entries of the record are in the JSON only.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
-from rnncli.reports.diagnosis import diagnosis_sentences
+from rnncli.reports.causes import diagnosis_sentences
 from rnncli.reports.failures import failure_groups, times
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted

@@ -6,9 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import MEANINGS
+from rnncli.reports.causes import diagnosis_sentences, later_sentences
 from rnncli.reports.comparisons import COLUMNS as COMPARED
 from rnncli.reports.comparisons import row as comparison_row
-from rnncli.reports.diagnosis import diagnosis_sentences, later_sentences
 from rnncli.reports.failures import reasons, times
 from rnncli.reports.scores import COUNTS, closing_of_structure
 from rnncli.reports.scores import closing as score_closing
@@ -21,13 +21,13 @@ from rnncli.talk.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rnncli.generating.report import GenerationReport
+    from rnncli.generating.generation_report import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.report import ScoreReport
+    from rnncli.verifying.scoring.score_report import ScoreReport
 
 # Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
 MOST_ROWS, MOST_CHARACTERS = 50, 300

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli.reports.causes import diagnosis_sentences, later_sentences
 from rnncli.reports.comparisons import difference
-from rnncli.reports.diagnosis import diagnosis_sentences, later_sentences
 from rnncli.reports.failures import sentences
 from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.scores import closing_of_structure
@@ -16,13 +16,13 @@ from rnncli.talk.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.generating.report import GenerationReport
+    from rnncli.generating.generation_report import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.report import ScoreReport
+    from rnncli.verifying.scoring.score_report import ScoreReport
 
 
 def verification(report: VerificationReport) -> Iterator[str]:

@@ -14,7 +14,7 @@ from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 from rnncli.verifying.tracing.matrix import MISSING, CoverageState
 from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.table import STATEMENTS
+from rnncli.verifying.tracing.statement_table import STATEMENTS
 from rnncli.verifying.tracing.tracing import trace_of
 from rnncli.verifying.tracing.violations import violation_named
 

@@ -13,7 +13,7 @@ import msgspec
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
-from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
+from rnncli.reports.causes import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.tolerances.signals import answers_of
+from rnncli.judging.tolerances.step_signals import answers_of
 from rnncli.numerics import FLOAT64
 from rnncli.numerics.profiles import PROFILES
 

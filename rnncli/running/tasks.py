@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.files.formats import FOLDER, format_of
-from rnncli.running.batch import Task
+from rnncli.running.many_runs import Task
 from rnncli.running.target import cases_of
 from rnncli.running.target_names import short_names
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.table import known_subjects
+    from rnncli.subjects.runtime_table import known_subjects
 
     return known_subjects()
 
@@ -130,7 +130,7 @@ class Implementation:
     @property
     def place_of_weights(self) -> str:
         """Where models have the weights, as records say it; "" for where the cases have them."""
-        from rnncli.cases.suite.keys import PLACES_OF_WEIGHTS
+        from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
 
         return PLACES_OF_WEIGHTS.get(self.weights, "")
 
@@ -142,7 +142,7 @@ class Implementation:
     @property
     def has_threads(self) -> bool:
         """Whether the number of threads has an effect on it."""
-        from rnncli.subjects.table import takes_threads
+        from rnncli.subjects.runtime_table import takes_threads
 
         return bool(self.backend) or (bool(self.runtime) and takes_threads(self.runtime))
 
@@ -182,13 +182,13 @@ class Implementation:
 
 
 def _runtime(asked: Implementation) -> Subject:
-    from rnncli.subjects.table import subject_named
+    from rnncli.subjects.runtime_table import subject_named
 
     return subject_named(asked.runtime, settings=asked.settings, limits=asked.limits)
 
 
 def _backend(asked: Implementation) -> Subject:
-    from rnncli.subjects.backend import backend_subject
+    from rnncli.subjects.own_backend import backend_subject
 
     return backend_subject(asked.backend, asked.compute, limits=asked.limits)
 

@@ -10,7 +10,7 @@ from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.kept_process import KeptSubject
-from rnncli.subjects.supervision.messages import Message
+from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.talk.words import printable

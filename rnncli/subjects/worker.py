@@ -15,7 +15,7 @@ from rnncli.packs.record import NODE_FIELDS
 from rnncli.packs.vector import INPUTS, Answers, Vector
 from rnncli.subjects.runtime import OpenSession, put
 from rnncli.subjects.subject import AGAIN, OPEN
-from rnncli.subjects.supervision.messages import Channel, Message
+from rnncli.subjects.supervision.binary_messages import Channel, Message
 
 if TYPE_CHECKING:
     from rnncli.subjects.runtime import Runtime

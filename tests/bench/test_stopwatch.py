@@ -8,7 +8,7 @@ from rnncli.bench import stopwatch
 from rnncli.bench.own import Own
 from rnncli.bench.stopwatch import CLOCKS, TURN, Stopwatch
 from rnncli.bench.workloads import planned
-from rnncli.subjects.supervision.messages import Message
+from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.worker import question
 
 

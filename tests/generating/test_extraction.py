@@ -20,7 +20,7 @@ from rnncli.models.evaluator import prepare, run
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.session import evaluate_model
 from rnncli.numerics import DTYPES
-from rnncli.operators.weights import WEIGHTS as PARAMETERS
+from rnncli.operators.canonical_weights import WEIGHTS as PARAMETERS
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import manifest_schema
 from rnncli.packs.pack import open_pack

@@ -11,7 +11,7 @@ from recurrences import PREVIOUS, recurrence_of
 
 from rnncli import prepare
 from rnncli.backends.backend import Compute
-from rnncli.backends.table import backend_named, describe_backends, known_backends
+from rnncli.backends.backend_table import backend_named, describe_backends, known_backends
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.files.formats import describe_formats, read_tensors, write_tensors
 from rnncli.jobs.plugins import Plugin, PluginFailure, calling, plugins

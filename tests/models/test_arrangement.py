@@ -7,7 +7,7 @@ from onnx import numpy_helper
 from rnncli.errors import InvalidRequest
 from rnncli.limits import Limits
 from rnncli.limits.budget import OutOfMemory
-from rnncli.models import evaluator, functions
+from rnncli.models import evaluator, function_bodies
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.host_operators.kernel import KernelRun
 from rnncli.models.session import evaluate_model
@@ -100,7 +100,7 @@ def test_random_numbers_are_drawn_at_each_run(parse, ran):
 
 def test_what_is_large_is_made_again(parse, ran, monkeypatch):
     """Memory is bounded, and the answer the same."""
-    monkeypatch.setattr(functions, "MOST_KEPT", 7)
+    monkeypatch.setattr(function_bodies, "MOST_KEPT", 7)
     prepared = prepare(parse(CUT))
     for _ in range(2):
         assert run(prepared, {"x": np.zeros(2, np.float32)})[0].tolist() == [3, 4]

@@ -9,10 +9,10 @@ from rnncli.errors import UnreadableFile
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.loading import LARGE, load_model
 from rnncli.models.session import evaluate_model
-from rnncli.models.tensors import tensor_values
+from rnncli.models.tensor_values import tensor_values
 from rnncli.models.wire import without_weights
 from rnncli.recurrence.recurrence import is_constant, lock
-from rnncli.running.batch import Task, run_task
+from rnncli.running.many_runs import Task, run_task
 from rnncli.running.request import Request
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float y) { y = ReduceSum (z) }'

@@ -13,7 +13,7 @@ from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.threads import threads
 from rnncli.errors import Exhausted, InvalidOperator, InvalidRequest, Unsupported
 from rnncli.operators import OPERATORS
-from rnncli.operators.weights import WEIGHTS
+from rnncli.operators.canonical_weights import WEIGHTS
 
 MODEL = DATA / "exports" / "lstm_packed_bi_ts.onnx"
 SILERO = PATHS["silero_vad_16k_op15"]

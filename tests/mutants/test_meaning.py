@@ -232,6 +232,6 @@ def test_sums_in_float16():
 )
 def test_tensor_float_32_has_eleven_bits(value, kept):
     """Ties go to even."""
-    from rnncli.mutants.arithmetic import tf32
+    from rnncli.mutants.imprecision import tf32
 
     assert tf32(np.array([value])) == kept

@@ -13,11 +13,11 @@ from small_suite import small_suite
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
-from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.journal import premises
 from rnncli.generating.production import make_vectors
-from rnncli.judging.tolerances.signals import signals_of
+from rnncli.generating.remade import check
+from rnncli.judging.tolerances.step_signals import signals_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.packs.pack import open_pack

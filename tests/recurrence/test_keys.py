@@ -9,9 +9,9 @@ from quantised_lstm import LSTM, away_from_ties
 from rnncli.backends import numba_backend
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled.routines import kind_of_calls
-from rnncli.backends.in_place import cells
-from rnncli.backends.in_place.cells import has_kernel
+from rnncli.backends.in_place import time_steps
 from rnncli.backends.in_place.small import features_of
+from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.explaining.screening import of_whole_runs
@@ -135,7 +135,7 @@ def test_a_kernel_refuses_the_options_that_it_does_not_know(monkeypatch, option)
     """It would compute without them; what has no kernel is evaluated by its equations."""
     recurrence = PLAIN.opting(**{option: True})
     assert has_kernel(recurrence)
-    for kernels, name in ((cells, "_OPTIONS"), (numba_backend, "OPTIONS")):
+    for kernels, name in ((time_steps, "_OPTIONS"), (numba_backend, "OPTIONS")):
         monkeypatch.setattr(kernels, name, getattr(kernels, name) - {option})
 
     assert not has_kernel(recurrence)

@@ -19,7 +19,7 @@ from rnncli.judging.session_calls import judge_session
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.isolation import IsolatedSubject
-from rnncli.subjects.table import subject_named
+from rnncli.subjects.runtime_table import subject_named
 from rnncli.verifying.history import session_calls_of
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -215,7 +215,7 @@ def test_a_limit_that_is_too_small_to_start_is_an_error(called, family):
 def test_an_unknown_setting_is_an_error():
     """Nothing that a user asks for is ignored."""
     subject = IsolatedSubject(
-        "numpy", "rnncli.subjects.backend:BackendRuntime", settings={"computer": "x"}
+        "numpy", "rnncli.subjects.own_backend:BackendRuntime", settings={"computer": "x"}
     )
 
     with pytest.raises(InvalidRequest, match="did you mean 'compute'"):
@@ -230,7 +230,7 @@ from rnncli.judging.session_calls import judge_session
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.limits import Limits
 from rnncli.subjects.isolation import IsolatedSubject
-from rnncli.subjects.table import subject_named
+from rnncli.subjects.runtime_table import subject_named
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
 

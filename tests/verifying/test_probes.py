@@ -17,8 +17,8 @@ from rnncli.judging.comparing.xfails import Xfails
 from rnncli.judging.judgement import judge
 from rnncli.judging.selected import Selected
 from rnncli.operators import OPERATORS
-from rnncli.subjects.backend import BackendRuntime
 from rnncli.subjects.implementation import Implementation
+from rnncli.subjects.own_backend import BackendRuntime
 from rnncli.subjects.runtime import put
 from rnncli.verifying.case_judging import JudgingTerms
 from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of

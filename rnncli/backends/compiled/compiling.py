@@ -14,7 +14,7 @@ from numba.np.numpy_support import from_dtype
 import rnncli.recurrence
 from rnncli.backends.compiled.code_cache import compile_cached
 from rnncli.backends.compiled.kernel_plan import RECORD
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.talk.notes import tell
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numba.core.cgutils import unpack_tuple
 
 from rnncli.backends.compiled import elementary
 from rnncli.backends.compiled.compiling import instruction
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.vector_lanes import (
     ADDRESS,
     Builder,

@@ -24,7 +24,7 @@ from rnncli.backends.compiled.addresses import attach, tensors
 from rnncli.backends.compiled.barrier import wait
 from rnncli.backends.compiled.compiling import compiled, inlined, kernel, plan_at, sources
 from rnncli.backends.compiled.equations import Unit, advance
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.tensors import (
     finish,
     gather,
@@ -38,7 +38,7 @@ from rnncli.backends.compiled.tiles import TileProduct, multiply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.backends.compiled.shapes import PanelLayout, Phase
+    from rnncli.backends.compiled.kernel_shapes import PanelLayout, Phase
 
 # Terms summed before the partial sum is added to the total: errors of long sums stay small, and the
 # slice of a panel that several tiles use stays in the L1 cache.

@@ -12,9 +12,9 @@ from rnncli.backends.backend import working_dtype
 from rnncli.backends.compiled.addresses import weights_locator
 from rnncli.backends.compiled.equations import FUNCTIONS, equations_of
 from rnncli.backends.compiled.kernel_plan import RECORD
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.compiled.workspace import PackedWeights, Workspace, WorkspaceSize
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import TENSORS, Direction, all_but

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.backends.compiled.compiling import compiled, inlined, pointer
-from rnncli.backends.compiled.shapes import COLUMNS, NONE
+from rnncli.backends.compiled.kernel_shapes import COLUMNS, NONE
 from rnncli.backends.compiled.tiles import SquareBlock, transpose
 
 if TYPE_CHECKING:
-    from rnncli.backends.compiled.shapes import PanelLayout, Phase
+    from rnncli.backends.compiled.kernel_shapes import PanelLayout, Phase
 
 
 @inlined

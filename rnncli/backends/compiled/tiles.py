@@ -14,7 +14,7 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 
 from rnncli.backends.compiled.compiling import instruction
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.vector_lanes import (
     ADDRESS,
     Builder,

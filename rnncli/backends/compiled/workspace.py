@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.compiled.shapes import COLUMNS
+from rnncli.backends.compiled.kernel_shapes import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.backends.compiled.shapes import Shape
+    from rnncli.backends.compiled.kernel_shapes import Shape
     from rnncli.numerics import Array
 
 # Bytes of a cache line and of the widest vector; no two arrays share a line.

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.backends.in_place.activations import in_place
-from rnncli.backends.in_place.cells import StepBuffers
-from rnncli.backends.in_place.layouts import layout_for
+from rnncli.backends.in_place.memory_layouts import layout_for
+from rnncli.backends.in_place.numpy_functions import in_place
 from rnncli.backends.in_place.plan import DirectionWeights, KernelWeights, Settings
+from rnncli.backends.in_place.time_steps import StepBuffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.backends.in_place.cells import Walk
+    from rnncli.backends.in_place.time_steps import Walk
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
 

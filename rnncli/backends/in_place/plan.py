@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rnncli.backends.in_place.cells import kernel_of
+from rnncli.backends.in_place.time_steps import kernel_of
 from rnncli.recurrence.cells import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from contextvars import Context
 
-    from rnncli.backends.in_place.cells import Kernel
+    from rnncli.backends.in_place.time_steps import Kernel
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import CellOptions
     from rnncli.recurrence.recurrence import Recurrence

@@ -24,9 +24,8 @@ import numpy as np
 
 from rnncli.backends.blas import bounded
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
-from rnncli.backends.in_place.cells import StepBuffers
-from rnncli.backends.in_place.layouts import ProductOfFew, as_they_lie
+from rnncli.backends.in_place.memory_layouts import ProductOfFew, as_they_lie
+from rnncli.backends.in_place.numpy_functions import in_place, sigmoid_divisor
 from rnncli.backends.in_place.plan import (
     DirectionWeights,
     KernelWeights,
@@ -37,6 +36,7 @@ from rnncli.backends.in_place.plan import (
     settings_of,
 )
 from rnncli.backends.in_place.scratch import buffer
+from rnncli.backends.in_place.time_steps import StepBuffers
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import TENSORS, Constants, Direction, Result, all_but
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from rnncli.backends.backend import BoundCall
-    from rnncli.backends.in_place.activations import Function
-    from rnncli.backends.in_place.cells import Walk
+    from rnncli.backends.in_place.numpy_functions import Function
+    from rnncli.backends.in_place.time_steps import Walk
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.recurrence import Recurrence

@@ -23,7 +23,7 @@ COPIED_WEIGHTS = 1 << 11
 # The most multiplications by zeros, per step and gate, and the fewest steps, for which it pays.
 FUSED_ZEROS, FUSED_STEPS = 1 << 12, 8
 
-# --- how weights, inputs and states lie in memory (`layouts`): medium, large, long, xl -----------
+# --- how weights, inputs and states lie in memory (`memory_layouts`): medium, large, long, xl ----
 
 # The most multiplications in a product whose operands OpenBLAS does not copy.
 SMALL_PRODUCT = 1_000_000

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.general import GeneralStage
 from rnncli.backends.in_place.plan import (
     KernelWeights,
@@ -35,6 +34,7 @@ from rnncli.backends.in_place.small import (
     prepared_call,
     split_directions,
 )
+from rnncli.backends.in_place.time_steps import kernel_of
 from rnncli.backends.thread_pool import at_once
 from rnncli.backends.threads import threads
 from rnncli.limits.deadline import check

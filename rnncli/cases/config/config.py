@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.cases.case import Case, Filling, GivenValues, describe
+from rnncli.cases.config.case_shapes import Frame, frame_of
 from rnncli.cases.config.keys import ConfigKeys
-from rnncli.cases.config.shapes import Frame, frame_of
 from rnncli.cases.fills import Blank
 from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_yaml
 from rnncli.errors import ConfigError, Place

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.cases.case import Filling, GivenValues
+from rnncli.cases.config.case_shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.config.inputs import read_input
-from rnncli.cases.config.shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from rnncli.cases.config.case_shapes import SIZES, least_size, size_names
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
 from rnncli.cases.config.keys import (
     CHOICES,
@@ -13,7 +14,6 @@ from rnncli.cases.config.keys import (
     LARGEST_INTEGER,
     LARGEST_SIZE,
 )
-from rnncli.cases.config.shapes import SIZES, least_size, size_names
 from rnncli.cases.fills import ALL, FILLS, KINDS, Fill
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.readings import READINGS

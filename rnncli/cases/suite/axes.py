@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rnncli.cases.config.case_shapes import size_names
 from rnncli.cases.config.keys import CHOICES
-from rnncli.cases.config.shapes import size_names
 from rnncli.cases.suite.settings import SECTIONS, Path, Setting, Settings, is_known
 from rnncli.cases.yaml_reader import Key, YamlNode, shown, unknown
 

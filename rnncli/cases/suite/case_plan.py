@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.cases.suite.axes import Axis, Factor, known_paths, read_axes, refuse_repeated
 from rnncli.cases.suite.expansion import STRATEGIES, Expansion
-from rnncli.cases.suite.keys import (
+from rnncli.cases.suite.settings import SECTIONS, flatten, is_known
+from rnncli.cases.suite.suite_keys import (
     CASE_KEYS,
     EXPANSION_KEYS,
     GOLDENS,
@@ -16,7 +17,6 @@ from rnncli.cases.suite.keys import (
     Keys,
     read_flags,
 )
-from rnncli.cases.suite.settings import SECTIONS, flatten, is_known
 from rnncli.cases.suite.template import Template, versions_of
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
 from rnncli.numerics.profiles import PROFILES

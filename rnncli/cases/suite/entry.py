@@ -10,8 +10,8 @@ from rnncli.cases.config.keys import DEFAULT_DTYPE
 from rnncli.cases.selection import is_called
 from rnncli.cases.suite.breakage import read_breakage
 from rnncli.cases.suite.constraints import has_not
-from rnncli.cases.suite.keys import DEFAULT_WEIGHTS
 from rnncli.cases.suite.settings import Setting, assemble
+from rnncli.cases.suite.suite_keys import DEFAULT_WEIGHTS
 from rnncli.cases.yaml_reader import YamlNode
 from rnncli.errors import ConfigError, InvalidOperator
 from rnncli.operators import problems

@@ -14,7 +14,7 @@ from rnncli.cases.suite.axes import LABEL, LABEL_WANTED
 from rnncli.cases.suite.case_plan import read_plan
 from rnncli.cases.suite.entry import LONGEST_ID, entry_of
 from rnncli.cases.suite.expansion import MOST_CASES
-from rnncli.cases.suite.keys import (
+from rnncli.cases.suite.suite_keys import (
     CASE_KEYS,
     DEFAULT_GOLDEN,
     DEFAULT_PROFILE,

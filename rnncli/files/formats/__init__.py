@@ -50,7 +50,7 @@ def format_with(extension: str) -> Format:
         found: Format = pkgutil.resolve_name(FORMATS[extension])
         return found
     if plugin := plugins("format").get(extension):
-        from rnncli.files.formats.plugged import plugged_format
+        from rnncli.files.formats.foreign_formats import plugged_format
 
         return plugged_format(plugin)
     listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)

@@ -13,10 +13,10 @@ from onnx import TensorProto
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.files.formats.messages import RAW, array_of, plain_row, tensor_of
 from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.files.formats.stored import TEXT_OVERHEAD as OVERHEAD
+from rnncli.files.formats.tensor_messages import RAW, array_of, plain_row, tensor_of
 from rnncli.files.regular import open_data
 from rnncli.numerics import DType, dtype_numbered
 

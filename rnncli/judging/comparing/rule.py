@@ -161,7 +161,7 @@ def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by signal."""
     import numpy as np
 
-    from rnncli.judging.tolerances.signals import derive_signals
+    from rnncli.judging.tolerances.step_signals import derive_signals
     from rnncli.numerics.profiles import profile_named
 
     outputs = vector.steps.outputs

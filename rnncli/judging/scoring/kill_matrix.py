@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.judging.scoring.structure import best_of, structural_outcomes
+from rnncli.judging.scoring.structural_outcomes import best_of, structural_outcomes
 from rnncli.mutants.catalogue import STRUCTURAL, family_of, scored_of
 from rnncli.mutants.structural.bug import Reach, sizes_of
 from rnncli.operators import operator_named

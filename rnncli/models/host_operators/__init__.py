@@ -3,5 +3,5 @@
 A kernel takes a node's inputs as arrays (None where omitted) and its attributes by name, and
 returns one array or a tuple of them. An attribute that the node leaves unset and whose operator has
 no default is not passed, so the kernel's own default applies.
-`rnncli.models.host_operators.table` lists the kernel of each operator and opset.
+`rnncli.models.host_operators.kernel_table` lists the kernel of each operator and opset.
 """

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from rnncli.subjects.supervision.messages import FOREVER, GarbageError
+from rnncli.subjects.supervision.binary_messages import FOREVER, GarbageError
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MessageT = TypeVar("MessageT")
 
 
 class Duplex(Protocol[MessageT]):
-    """One end of a connection that carries messages both ways; see `messages.Channel`."""
+    """One end of a connection that carries messages both ways; see `binary_messages.Channel`."""
 
     def send(self, message: MessageT, deadline: float) -> None:
         """Send a message."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.strict_json import parse_json
-from rnncli.subjects.supervision.messages import FOREVER, GarbageError
+from rnncli.subjects.supervision.binary_messages import FOREVER, GarbageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

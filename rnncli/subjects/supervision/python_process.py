@@ -6,8 +6,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from rnncli.jobs.interpreter import python_like_this
+from rnncli.subjects.supervision.binary_messages import FOREVER, Channel, Message
 from rnncli.subjects.supervision.connection import ConnectedProcess, garbled
-from rnncli.subjects.supervision.messages import FOREVER, Channel, Message
 from rnncli.subjects.supervision.programs import Supervised
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rnncli.numerics import ulp_distance
 from rnncli.operators.node import CANONICAL
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.asking import UnansweredError
-from rnncli.verifying.relations.bounds import Closeness, closeness_of
+from rnncli.verifying.relations.distances import Closeness, closeness_of
 from rnncli.verifying.relations.node_call import D, H, N, T
 from rnncli.verifying.relations.relations import BIT
 

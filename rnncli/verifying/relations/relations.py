@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators.node import DIRECTIONS
-from rnncli.verifying.relations import directions, sequences, settings, steps, units
+from rnncli.verifying.relations import (
+    both_directions,
+    other_settings,
+    over_time,
+    sequences,
+    units,
+)
 from rnncli.verifying.relations.node_call import D, H, I, N, T
 
 if TYPE_CHECKING:
@@ -58,7 +64,8 @@ def _bidirectional(call: NodeCall) -> str:
     if call.size(D) == 1:
         return "it has one direction"
     problems = (
-        directions.functions_problem(call, [d], k) for d, k in enumerate(("forward", "reverse"))
+        both_directions.functions_problem(call, [d], k)
+        for d, k in enumerate(("forward", "reverse"))
     )
     return next(filter(None, problems), "")
 
@@ -66,9 +73,9 @@ def _bidirectional(call: NodeCall) -> str:
 def _reversible(call: NodeCall) -> str:
     if call.sizes[T] < 2:
         return "seq_length is 1"
-    kind = steps.TURNED[call.node.values["direction"]]
+    kind = over_time.TURNED[call.node.values["direction"]]
     swapped = range(len(DIRECTIONS[kind]))[::-1]
-    return directions.functions_problem(call, swapped, kind)
+    return both_directions.functions_problem(call, swapped, kind)
 
 
 def _both_outputs(call: NodeCall) -> str:
@@ -120,7 +127,7 @@ _RELATIONS = (
         "the same call after another one in the same session",
         "buffers and states kept between calls, uninitialised memory",
         ALWAYS,
-        settings.again,
+        other_settings.again,
         BIT,
     ),
     Relation(
@@ -128,7 +135,7 @@ _RELATIONS = (
         "other numbers in the padding of X",
         "padding that takes part in the computation, lengths off by one",
         RAGGED,
-        steps.other_padding,
+        over_time.other_padding,
         BIT,
         quantised=False,
     ),
@@ -137,7 +144,7 @@ _RELATIONS = (
         "NaN in the padding of X",
         "padding that is multiplied by zero instead of left out",
         RAGGED,
-        steps.nan_padding,
+        over_time.nan_padding,
         BIT,
         quantised=False,
     ),
@@ -146,7 +153,7 @@ _RELATIONS = (
         "more padding after all sequences, with sequence lengths",
         "steps counted from the end of X, chunks of time, lengths ignored",
         Applicability("the operator has sequence lengths", _has_lengths),
-        steps.longer,
+        over_time.longer,
     ),
     Relation(
         "cut",
@@ -223,7 +230,7 @@ _RELATIONS = (
         " from the last to the first",
         "initial states ignored or in the wrong place, chunks of time, last states, step counters",
         _several(T),
-        steps.split,
+        over_time.split,
         quantised=False,
     ),
     Relation(
@@ -231,49 +238,49 @@ _RELATIONS = (
         "the steps of each sequence in reverse order, in the opposite direction",
         "a reverse that starts in the padding, directions exchanged",
         Applicability("seq_length is 2 or more; what alpha and beta mean is settled", _reversible),
-        steps.reversed_time,
+        over_time.reversed_time,
     ),
     Relation(
         "directions",
         "each direction of a bidirectional node alone",
         "weights, states or outputs of the other direction, one direction's scratch buffers",
         Applicability("bidirectional; what alpha and beta mean is settled", _bidirectional),
-        directions.apart,
+        both_directions.apart,
     ),
     Relation(
         "last-state",
         "Y_h taken from Y at the last step of each sequence",
         "Y_h of the wrong step, rounding or clipping of one output only",
         Applicability("Y and Y_h are requested; no length is 0", _both_outputs),
-        steps.last_of_Y,
+        over_time.last_of_Y,
     ),
     Relation(
         "outputs",
         "each output requested alone",
         "paths that leave out an output, outputs that share a buffer",
         Applicability("two or more outputs are requested", _several_outputs),
-        settings.one_by_one,
+        other_settings.one_by_one,
     ),
     Relation(
         "layout",
         "the other layout: 1 instead of 0, or 0 instead of 1",
         "axes of X, Y or a state mixed up",
         Applicability("the operator has the attribute `layout`", _has_layout),
-        settings.other_layout,
+        other_settings.other_layout,
     ),
     Relation(
         "weights",
         "weights as initializers instead of inputs, or as inputs instead of initializers",
         "differences between packing at load time and at each call",
         ALWAYS,
-        settings.weights_elsewhere,
+        other_settings.weights_elsewhere,
     ),
     Relation(
         "threads",
         "several threads instead of one, or one instead of several",
         "races, scratch buffers shared by workers, remainders of a worker's share",
         Applicability("the implementation has a setting for threads", lambda _: ""),
-        settings.in_threads,
+        other_settings.in_threads,
         quantised=False,
     ),
 )

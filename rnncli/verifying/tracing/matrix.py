@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import NothingSelected
 from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.table import STATEMENTS
+from rnncli.verifying.tracing.statement_table import STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rnncli.verifying.scoring.scoring import LARGEST_BATCH, vectors_of
 from rnncli.verifying.tracing.matrix import CaseTrace, TraceMatrix
 from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.table import found_in
+from rnncli.verifying.tracing.statement_table import found_in
 from rnncli.verifying.tracing.traced_case import TracedCase
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from rnncli.backends.compiled import compiling
 from rnncli.backends.compiled.addresses import weights_locator
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.kernels import scan_kernel
-from rnncli.backends.compiled.shapes import Shape
 from rnncli.talk import notes
 
 SENTENCE = "compiling kernels for this processor (once, a few seconds each)"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rnncli.backends.compiled.kernel_plan import RECORD, KernelPlan
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.workspace import (
     LINE,
     PackedWeights,

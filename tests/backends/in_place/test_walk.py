@@ -10,9 +10,9 @@ import pytest
 from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import layouts, scratch, tuning, walk
-from rnncli.backends.in_place.cells import has_kernel
+from rnncli.backends.in_place import memory_layouts, scratch, tuning, walk
 from rnncli.backends.in_place.plan import NotFiniteError
+from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces, share_of, shares
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -270,7 +270,9 @@ def test_slices_grow_wider_as_sequences_end(reverse):
     recurrence = recurrence_of(
         "RNN", T=4, N=24, H=1536, I=2, dtype="float64", scale=0.02, lengths=lengths, **direction
     )
-    widths = {layouts.layout_for(N, 1536, np.dtype(np.float64)).unit[-1] for N in (24, 16, 8)}
+    widths = {
+        memory_layouts.layout_for(N, 1536, np.dtype(np.float64)).unit[-1] for N in (24, 16, 8)
+    }
 
     assert len(widths) > 1
     assert_agrees(recurrence)

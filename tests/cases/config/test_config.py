@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from rnncli.cases.config import config
+from rnncli.cases.config.case_shapes import size_names
 from rnncli.cases.config.config import describe, findings, load_config, parse_config
 from rnncli.cases.config.keys import KEYS
-from rnncli.cases.config.shapes import size_names
 from rnncli.errors import ConfigError, UnreadableFile
 from rnncli.numerics import INTEGERS
 from rnncli.operators import OPERATORS, evaluate

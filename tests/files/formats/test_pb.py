@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rnncli.files.formats.messages import tensor_of
 from rnncli.files.formats.pb import SMALL, serialize
+from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.numerics import DTYPES
 
 NUMBERS = [name for name in DTYPES if name != "string"]

@@ -11,7 +11,7 @@ from rnncli.operators import OPERATORS
 from rnncli.verifying.scoring.scoring import ScoringPlan, select, vectors_of
 from rnncli.verifying.tracing.matrix import MISSING, CoverageState, TraceMatrix
 from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.table import STATEMENTS
+from rnncli.verifying.tracing.statement_table import STATEMENTS
 from rnncli.verifying.tracing.traced_case import TracedCase
 from rnncli.verifying.tracing.tracing import trace_all
 

@@ -22,7 +22,7 @@ from onnx.inliner import inline_local_functions
 
 from rnncli.errors import RnncliError
 from rnncli.models.model import Model, bodies, declared_shape
-from rnncli.models.tensors import tensor_values
+from rnncli.models.tensor_values import tensor_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

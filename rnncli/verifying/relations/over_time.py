@@ -9,7 +9,7 @@ import numpy as np
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
-from rnncli.verifying.relations.directions import of_directions
+from rnncli.verifying.relations.both_directions import of_directions
 from rnncli.verifying.relations.node_call import D, N, T, picked, picked_outputs
 from rnncli.verifying.relations.sequences import y_name
 

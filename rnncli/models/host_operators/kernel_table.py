@@ -78,11 +78,11 @@ _ROWS = (
     # A valid node needs no attribute to broadcast C.
     Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
     Row("Gemm", 7, None, "precision:gemm"),
-    Row("MatMulInteger", 10, None, "quantisation:matmul_integer"),
-    Row("QLinearMatMul", 10, None, "quantisation:qlinear_matmul"),
+    Row("MatMulInteger", 10, None, "eight_bits:matmul_integer"),
+    Row("QLinearMatMul", 10, None, "eight_bits:qlinear_matmul"),
     # The reference lacks DequantizeLinear below 19 and saturates infinities to the wrong end.
-    Row("QuantizeLinear", 10, None, "quantisation:quantize_linear"),
-    Row("DequantizeLinear", 10, None, "quantisation:dequantize_linear"),
+    Row("QuantizeLinear", 10, None, "eight_bits:quantize_linear"),
+    Row("DequantizeLinear", 10, None, "eight_bits:dequantize_linear"),
     Row("Upsample", 1, 6, "interpolation:upsample_1"),
     Row("Upsample", 7, 8, "interpolation:upsample_7"),
     Row("Upsample", 9, 9, "interpolation:resize_10"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnncli.backends.compiled.shapes import COLUMNS, NONE, PHASES, Shape
+from rnncli.backends.compiled.kernel_shapes import COLUMNS, NONE, PHASES, Shape
 from rnncli.recurrence.cells import CELLS
 
 REGISTERS = [(512, 32), (256, 16), (128, 32), (128, 16)]

@@ -97,7 +97,7 @@ def _judged(report: TargetReport, request: Request) -> TargetReport:
 
 
 def _write(task: Task, loaded: Model | Case, runs: Sequence[Run]) -> None:
-    from rnncli.running.results import write_inputs, write_outputs, write_steps
+    from rnncli.running.written_runs import write_inputs, write_outputs, write_steps
 
     if task.saved_inputs:
         write_inputs(task.saved_inputs, runs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnncli.operators.table import OPERATORS
-from rnncli.operators.weights import FACTORS, WeightCache
+from rnncli.operators.canonical_weights import FACTORS, WeightCache
+from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.recurrence import lock
 
 LSTM, GATES = OPERATORS["LSTM-14"], "iofc"

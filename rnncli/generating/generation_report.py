@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rnncli.errors import worst_code
-from rnncli.generating.checking import check
 from rnncli.generating.generation import generate
+from rnncli.generating.remade import check
 from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def write_pack(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) 
 
 
 def check_pack(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> GenerationReport:
-    """Compare a pack on disk with the pack that its suite gives, see `checking.check`."""
+    """Compare a pack on disk with the pack that its suite gives, see `remade.check`."""
     found = check(plan, folder, done)
     return GenerationReport(
         folder, found.cases, findings=tuple(found.findings), failed=tuple(found.failed)

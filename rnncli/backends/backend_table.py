@@ -24,7 +24,7 @@ BUILT_IN: Mapping[str, str] = {
 # Prefix of names such as `mutant:ID` -> factory of a backend from the ID, and summary.
 FAMILIES: Mapping[str, tuple[str, str]] = {
     "mutant": (
-        "rnncli.mutants.backend:MutantBackend",
+        "rnncli.mutants.as_backends:MutantBackend",
         "a deliberate, plausible kernel bug; `rnncli mutants` lists the IDs",
     ),
 }
@@ -52,7 +52,7 @@ def backend_named(name: str) -> Backend:
     if name in BUILT_IN:
         return _built_in(name)
     if plugin := plugins("backend").get(name):
-        from rnncli.backends.plugged import PluggedBackend
+        from rnncli.backends.foreign_backends import PluggedBackend
 
         return PluggedBackend(plugin)
     known = known_backends()

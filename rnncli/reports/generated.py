@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.generating.batch import GeneratedCase
-    from rnncli.generating.report import GenerationReport
+    from rnncli.generating.generation_report import GenerationReport
     from rnncli.packs.manifest import Manifest
 
 

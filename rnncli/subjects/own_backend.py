@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 BACKEND, COMPUTE = "backend", "compute"
-WHERE = "rnncli.subjects.backend:BackendRuntime"
+WHERE = "rnncli.subjects.own_backend:BackendRuntime"
 
 
 class BackendRuntime:

@@ -8,7 +8,7 @@ from rnncli.backends import known_backends
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
 from rnncli.packs.attempt import Status
-from rnncli.subjects.backend import BackendRuntime, backend_subject
+from rnncli.subjects.own_backend import BackendRuntime, backend_subject
 from rnncli.subjects.runtime import put
 
 VECTORS = {vector.id: vector for vector in make_vectors(list(small_suite().select("")))}

@@ -24,7 +24,7 @@ from rnncli.recurrence.cells import COMMON_OPTIONS, beyond, gru_step, lstm_step,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rnncli.backends.in_place.activations import Function
+    from rnncli.backends.in_place.numpy_functions import Function
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import CellOptions
     from rnncli.recurrence.recurrence import Recurrence
@@ -230,7 +230,7 @@ class Kernel:
         arguments: number of gates that each activation is called with.
         stacked: the order of the gates if one product computes as many as possible.
         divisors: the number of these, the first ones, that f can turn into divisors.
-        depth: the number of inputs per partial sum, see `layouts.multiply`.
+        depth: the number of inputs per partial sum, see `memory_layouts.multiply`.
         resets_bias: whether it takes Rbh apart from the biases of inputs.
     """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from rnncli.files.formats.messages import array_of, tensor_of
+from rnncli.files.formats.tensor_messages import array_of, tensor_of
 from rnncli.numerics import DTYPES
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli.cases.config.case_shapes import size_names
 from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE, LARGEST_INTEGER
 from rnncli.cases.config.schema import (
     Schema,
@@ -14,11 +15,11 @@ from rnncli.cases.config.schema import (
     size_schema,
     value_definitions,
 )
-from rnncli.cases.config.shapes import size_names
 from rnncli.cases.suite.axes import LABEL, known_paths
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES
-from rnncli.cases.suite.keys import (
+from rnncli.cases.suite.settings import SECTIONS
+from rnncli.cases.suite.suite_keys import (
     ALL,
     CASE_KEYS,
     DEFAULT_GOLDEN,
@@ -29,7 +30,6 @@ from rnncli.cases.suite.keys import (
     SUITE_KEYS,
     WEIGHTS,
 )
-from rnncli.cases.suite.settings import SECTIONS
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 

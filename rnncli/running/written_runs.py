@@ -9,7 +9,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.formats import FOLDER, format_of, write_tensors
 from rnncli.files.formats.data_set import DataSet, flatten
 from rnncli.models.model import Model
-from rnncli.models.tensors import external_files
+from rnncli.models.tensor_values import external_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

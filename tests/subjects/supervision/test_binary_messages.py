@@ -13,7 +13,7 @@ import pytest
 
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.recurrence import is_constant, lock
-from rnncli.subjects.supervision.messages import LARGEST, Channel, GarbageError, Message
+from rnncli.subjects.supervision.binary_messages import LARGEST, Channel, GarbageError, Message
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnncli.backends.in_place.layouts import Columns, FewColumns, Rows, layout_for
+from rnncli.backends.in_place.memory_layouts import Columns, FewColumns, Rows, layout_for
 
 SIZES = [(1, 9), (2, 4), (3, 64), (4, 97), (5, 128), (24, 100), (25, 6), (40, 64), (300, 8)]
 G, K, STEPS = 3, 5, 4

@@ -5,7 +5,7 @@ import pytest
 from onnx import SparseTensorProto, numpy_helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.models.tensors import sparse_tensor_values
+from rnncli.models.tensor_values import sparse_tensor_values
 
 
 def sparse(shape, indices, values):

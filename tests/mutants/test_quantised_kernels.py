@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from quantised_lstm import LSTM, away_from_ties
 
-from rnncli.mutants.quantisation import ROWS
+from rnncli.mutants.quantised_kernels import ROWS
 from rnncli.operators.node import Node
 
 FULL = ("bidirectional", True, True, True)

@@ -12,7 +12,7 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import Unsupported
-from rnncli.models.host_operators.table import HOST_OPERATORS, host_operator
+from rnncli.models.host_operators.kernel_table import HOST_OPERATORS, host_operator
 
 ROWS = [row for rows in HOST_OPERATORS.values() for row in rows]
 NEWEST = onnx.defs.onnx_opset_version()

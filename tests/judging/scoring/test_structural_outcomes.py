@@ -8,7 +8,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.coverage import coverage_of
 from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow, row_of, whole_row
-from rnncli.judging.scoring.structure import best_of, structural_outcomes
+from rnncli.judging.scoring.structural_outcomes import best_of, structural_outcomes
 from rnncli.mutants.catalogue import STRUCTURAL, structural_of
 from rnncli.mutants.structural.bug import Reach
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rnncli.cases.config.shapes import BYTES_PER_ELEMENT, frame_of, memory, size_names
+from rnncli.cases.config.case_shapes import BYTES_PER_ELEMENT, frame_of, memory, size_names
 from rnncli.operators import OPERATORS
 
 SIZES = {"seq_length": 7, "batch_size": 2, "input_size": 3, "hidden_size": 5}

@@ -13,9 +13,9 @@ from sound_variants import SOUND, VARIANTS
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.verifying.relations import bounds
+from rnncli.verifying.relations import distances
 from rnncli.verifying.relations.asking import Asker
-from rnncli.verifying.relations.bounds import DERIVED, PERTURBED, closeness_of
+from rnncli.verifying.relations.distances import DERIVED, PERTURBED, closeness_of
 from rnncli.verifying.relations.judging import judge_case
 from rnncli.verifying.relations.relations import RELATIONS
 
@@ -43,7 +43,7 @@ def test_the_cheaper_bound_is_about_as_wide(cell, monkeypatch):
     call = ordinary(cell)
     outputs = outputs_of(call)
     derived = closeness_of(call, outputs, "standard")
-    monkeypatch.setattr(bounds, "DERIVABLE", 0)
+    monkeypatch.setattr(distances, "DERIVABLE", 0)
     perturbed = closeness_of(call, outputs, "standard")
     ratios = np.concatenate(
         [(perturbed.allowed[n] / derived.allowed[n]).ravel() for n in call.outputs]
@@ -64,8 +64,8 @@ def test_padding_must_match_exactly(cell, monkeypatch):
     outputs = outputs_of(ragged)
     if "Y" not in outputs:
         pytest.skip("Y is not asked for")
-    for most in (bounds.DERIVABLE, 0):
-        monkeypatch.setattr(bounds, "DERIVABLE", most)
+    for most in (distances.DERIVABLE, 0):
+        monkeypatch.setattr(distances, "DERIVABLE", most)
         allowed = ragged.node.canonical("Y", closeness_of(ragged, outputs, "standard").allowed["Y"])
 
         assert (allowed[ragged.lengths[0] :, :, 0] == 0).all()
@@ -112,11 +112,11 @@ class VariantSubject:
 REORDERING = ("singles", "units-permuted", "inputs-permuted", "units-added", "split")
 
 
-@pytest.mark.parametrize("derivable", [bounds.DERIVABLE, 0], ids=[DERIVED, PERTURBED])
+@pytest.mark.parametrize("derivable", [distances.DERIVABLE, 0], ids=[DERIVED, PERTURBED])
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_variants_keep_relations(name, derivable, monkeypatch):
     """Within either bound, whatever the order of their sums and the formulas of their functions."""
-    monkeypatch.setattr(bounds, "DERIVABLE", derivable)
+    monkeypatch.setattr(distances, "DERIVABLE", derivable)
     asker = Asker(VariantSubject(name), lambda: None, "one thread")
     relations = [RELATIONS[each] for each in REORDERING]
     with warnings.catch_warnings():
