@@ -35,8 +35,8 @@ def schema(of: str, output: str) -> None:
     `rnncli verify --json` and `rnncli relate --json`, or the messages of `rnncli verify --harness`.
 
     Editors use the first two to complete and check YAML; programs that read packs and
-    verifications, or answer as a harness, use the others. They ship as specs/schema.json and
-    specs/{suite,manifest,case,verification,harness}.schema.json.
+    verifications, or answer as a harness, use the others. They ship as
+    specs/schema/{config,suite,manifest,case,verification,harness}.schema.json.
 
     \b
     rnncli schema suite -o suite.schema.json

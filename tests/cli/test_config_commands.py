@@ -99,10 +99,12 @@ def test_lint_of_standard_input_and_of_nothing(spawned, rnncli, tmp_path):
 
 
 def test_schema_is_the_one_that_ships(rnncli, tmp_path):
-    """`rnncli schema` prints what specs/schema.json holds, or writes it."""
-    names = {what: f"{what}.schema.json" for what in SCHEMAS} | {"config": "schema.json"}
+    """`rnncli schema` prints what specs/schema holds, or writes it."""
+    folder = specs_folder() / "schema"
+    names = {what: f"{what}.schema.json" for what in SCHEMAS}
+    assert {path.name for path in folder.iterdir()} == {*names.values()}
     for what, name in names.items():
-        shipped = (specs_folder() / name).read_text(encoding="utf-8")
+        shipped = (folder / name).read_text(encoding="utf-8")
         assert rnncli("schema", what).out == shipped
         assert rnncli("schema", what, "-o", tmp_path / name).code == 0
         assert (tmp_path / name).read_text(encoding="utf-8") == shipped

@@ -93,7 +93,7 @@ def test_the_committed_schema_is_current():
     """`rnncli schema case` writes it; nobody edits it."""
     schema = case_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    path = specs_folder() / "case.schema.json"
+    path = specs_folder() / "schema/case.schema.json"
 
     assert path.read_text(encoding="utf-8") == schema_text(schema)
 

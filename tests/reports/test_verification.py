@@ -118,7 +118,7 @@ def test_every_entry_of_a_verdict_is_printed_and_must_be_there(name, capsys):
 def test_the_committed_schema_is_current():
     """`rnncli schema verification` writes it; nobody edits it."""
     VALIDATOR.check_schema(SCHEMA)
-    path = specs_folder() / "verification.schema.json"
+    path = specs_folder() / "schema/verification.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(SCHEMA)
 
 

@@ -373,6 +373,6 @@ def test_the_committed_schema_is_current():
     """`rnncli schema harness` writes it; nobody edits it."""
     schema = harness_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    path = specs_folder() / "harness.schema.json"
+    path = specs_folder() / "schema/harness.schema.json"
 
     assert path.read_text(encoding="utf-8") == schema_text(schema)

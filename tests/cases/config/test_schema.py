@@ -20,7 +20,9 @@ START = "op: LSTM-14\nsizes: {seq_length: 4, batch_size: 2, input_size: 3, hidde
 
 def test_the_committed_schema_is_current():
     """`rnncli schema` writes it; nobody edits it."""
-    assert (specs_folder() / "schema.json").read_text() == schema_text(config_schema())
+    path = specs_folder() / "schema/config.schema.json"
+
+    assert path.read_text() == schema_text(config_schema())
 
 
 def test_the_schema_is_one():

@@ -25,7 +25,7 @@ START = f"suite: s\nsummary: a trial\ndefaults: {{op: LSTM-14, sizes: {SIZES}}}\
 
 def test_the_committed_schema_is_current():
     """`rnncli schema suite` writes it; nobody edits it."""
-    assert (specs_folder() / "suite.schema.json").read_text() == schema_text(SCHEMA)
+    assert (specs_folder() / "schema/suite.schema.json").read_text() == schema_text(SCHEMA)
 
 
 def test_the_schema_is_one():
