@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.packs.entries import OF_A_CALL, CaseEntry
 from rnncli.packs.record import node_entries
+from rnncli.packs.record_classes import OF_A_CALL, CaseRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class EntryResults(NamedTuple):
 def record_of(
     entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the record of a case that must run; see `packs.entries.CaseEntry`.
+    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`.
 
     Args:
         entry: an entry of a stack.
@@ -131,7 +131,7 @@ def _whole(
     inputs: Collection[str],
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a record without alternatives and tolerances, in the order of `CaseEntry`."""
+    """Return a record without alternatives and tolerances, in the order of `CaseRecord`."""
     found = node_entries(
         entry.id,
         case.node.operator,
@@ -152,7 +152,7 @@ def _whole(
         **({"empty_names": True} if entry.empty_names else {}),
         **more,
     )
-    return {name: found[name] for name in CaseEntry.__struct_fields__ if name in found}
+    return {name: found[name] for name in CaseRecord.__struct_fields__ if name in found}
 
 
 def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:

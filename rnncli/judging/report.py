@@ -56,7 +56,7 @@ class JudgedCase(NamedTuple):
     """A case and its verdict.
 
     Attributes:
-        record: its manifest entry, see `CaseEntry`.
+        record: its manifest entry, see `CaseRecord`.
         verdict: its verdict.
         error_over_time: the largest margin at each step of the output that has all steps, by
             direction; beyond 256 steps at each of so many runs of steps. () if it could not be

@@ -19,9 +19,9 @@ from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
-from rnncli.packs.entries import CaseEntry, PackEntries
 from rnncli.packs.record import Record, as_json, sums_of
 from rnncli.packs.record_check import check_record
+from rnncli.packs.record_classes import CaseRecord, PackRecord
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Manifest:
     """The manifest of a pack.
 
     Attributes:
-        header: the entries of `PackEntries` that are not below.
-        cases: one record per case, see `CaseEntry`.
+        header: the entries of `PackRecord` that are not below.
+        cases: one record per case, see `CaseRecord`.
         files: SHA-256 of the files that do not belong to a single case, by path.
         read_digest: the digest of the bytes that it was read from; "" if it was made here.
     """
@@ -80,7 +80,7 @@ class Manifest:
     @cached_property
     def _entries(self) -> bytes:
         """All but the digest and the end."""
-        about = {n: self.header[n] for n in PackEntries.__struct_fields__ if n in self.header}
+        about = {n: self.header[n] for n in PackRecord.__struct_fields__ if n in self.header}
         lines = [f"{as_json(name)}: {as_json(value)},\n" for name, value in about.items()]
         before = "".join(["{\n", *lines, '"cases": [\n']).encode()
         after = f'\n],\n"files": {as_json(self.files)}'.encode()
@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> Manifest:
         if record.get("format") != FORMAT:
             written = ascii(record.get("format"))[:80]
             raise UnreadableFile(f"has format {written}; this rnncli reads {FORMAT!r}")
-        check(record, PackEntries, "the manifest")
+        check(record, PackRecord, "the manifest")
         _check_cases(record)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
         digest = record["digest"]
@@ -137,7 +137,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_case(case: Any, where: str) -> None:
-    """Refuse a record that does not follow `CaseEntry`, its operator, or contradicts itself.
+    """Refuse a record that does not follow `CaseRecord`, its operator, or contradicts itself.
 
     Args:
         case: the record, as JSON data.
@@ -146,7 +146,7 @@ def check_case(case: Any, where: str) -> None:
     Raises:
         InvalidRequest: the first violation.
     """
-    check(case, CaseEntry, where)
+    check(case, CaseRecord, where)
     _check_meaning(case, where)
 
 
@@ -224,7 +224,7 @@ def _check_cases(record: Mapping[str, Any]) -> None:
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of a manifest, draft 2020-12."""
     about = "manifest.json of a pack of conformance vectors."
-    return document(PackEntries, "rnncli pack manifest", about)
+    return document(PackRecord, "rnncli pack manifest", about)
 
 
 def differences(sums: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:

@@ -28,10 +28,12 @@ from rnncli.files.regular import LARGEST_TEXT
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
-from rnncli.packs.entries import (
+from rnncli.packs.manifest import sha256
+from rnncli.packs.raw_words import explained_readings, in_words
+from rnncli.packs.record_classes import (
     Attributes,
-    CaseEntry,
     CaseId,
+    CaseRecord,
     Domain,
     ElementType,
     Expectation,
@@ -42,8 +44,6 @@ from rnncli.packs.entries import (
     Summary,
     WeightsPlace,
 )
-from rnncli.packs.manifest import sha256
-from rnncli.packs.raw_words import explained_readings, in_words
 from rnncli.packs.single_file import vector_of
 from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, STEPS, TOLERANCES, group_of
 
@@ -137,7 +137,7 @@ class RawReading(Described):
     means: Annotated[str, "the choice in words"]
 
 
-class RawEntries(Described):
+class RawRecord(Described):
     """`case.json` of a case in a pack in the layout raw."""
 
     format: Annotated[Literal["rnncli-raw-1"], "the format of this file"]
@@ -170,15 +170,15 @@ class RawEntries(Described):
 # The entries that the manifest's record also has, with the same values.
 SHARED = tuple(
     name
-    for name in RawEntries.__struct_fields__
-    if name in CaseEntry.__struct_fields__ and name != "readings"
+    for name in RawRecord.__struct_fields__
+    if name in CaseRecord.__struct_fields__ and name != "readings"
 )
 
 
 def case_schema() -> dict[str, Any]:
     """Return the JSON Schema of `case.json`, draft 2020-12."""
     about = "case.json of a case in a pack in the layout raw."
-    return document(RawEntries, "rnncli raw case", about)
+    return document(RawRecord, "rnncli raw case", about)
 
 
 class RawCase(NamedTuple):
@@ -307,7 +307,7 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
         if len(text) > LARGEST_TEXT:
             raise UnreadableFile(f"has {len(text)} bytes; the limit is {LARGEST_TEXT}")
         case = parse_json(text)
-        check(case, RawEntries, "the case")
+        check(case, RawRecord, "the case")
         _require_shared(case, record)
     return vector_of(record, dict(_tensors(contents, case["data_sets"])))
 

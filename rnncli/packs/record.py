@@ -19,7 +19,7 @@ as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Record(Mapping[str, Any]):
-    """One case of a manifest, see `entries.CaseEntry`; its text is parsed on first use.
+    """One case of a manifest, see `record_classes.CaseRecord`; its text is parsed on first use.
 
     A pack may have thousands of records: texts are sent between processes quickly, and spare the
     garbage collector sixty objects each.
@@ -84,7 +84,7 @@ def node_entries(
     readings: Mapping[str, str],
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the entries of a case that describe its node, see `entries.CaseEntry`.
+    """Return the entries of a case that describe its node, see `record_classes.CaseRecord`.
 
     Args:
         case_id: the case's id.

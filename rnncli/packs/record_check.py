@@ -28,7 +28,7 @@ def check_record(record: Mapping[str, Any]) -> None:
     A case that must be refused may break any rule but that of readings, which are ours.
 
     Args:
-        record: follows `CaseEntry`; its operator and dtype exist.
+        record: follows `CaseRecord`; its operator and dtype exist.
 
     Raises:
         InvalidRequest: a rule is broken, or a size is missing; all are named.

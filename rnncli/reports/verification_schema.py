@@ -11,11 +11,11 @@ from rnncli.judging.comparing.verdict import MEANINGS, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import JudgedPack, JudgedSubject
 from rnncli.numerics import DTYPES
-from rnncli.packs.entries import (
+from rnncli.packs.record_classes import (
     Expectation,
     Flags,
     OperatorName,
-    RequirementsEntry,
+    RequirementsRecord,
     Sizes,
     Summary,
     Tags,
@@ -86,7 +86,7 @@ class VerdictLine(CaseVerdict, kw_only=True):
     expect: Expectation
     summary: Summary
     sizes: Sizes
-    requirements: RequirementsEntry
+    requirements: RequirementsRecord
     cause: Annotated[str, "of a case that differs, the `hypothesis` of its cause; otherwise ''"]
     repeat: Annotated[str, "the command line that judges it again"]
     relation: Annotated[

@@ -23,7 +23,7 @@ from rnncli.files.described import (
     read,
     schema_of,
 )
-from rnncli.packs.entries import CaseEntry
+from rnncli.packs.record_classes import CaseRecord
 from rnncli.subjects.harness_messages import MESSAGES
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -49,7 +49,7 @@ MESSAGE = {
     "outputs": {"Y": {"file": "0.bin", "dtype": "float32", "shape": [1, 2]}},
 }
 KINDS = {
-    "a case": (CaseEntry, a_case()),
+    "a case": (CaseRecord, a_case()),
     **{kind: (row, MESSAGE) for kind, row in MESSAGES.items() if kind != "started"},
 }
 

@@ -15,9 +15,9 @@ import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.entries import CaseEntry
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, open_pack
+from rnncli.packs.record_classes import CaseRecord
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_vectors_are_read_back(packs, layout):
 
     assert len(vectors) == len(small_suite().entries)
     for vector in vectors:
-        assert list(vector.record) == [row.name for row in fields(CaseEntry) if row.required]
+        assert list(vector.record) == [row.name for row in fields(CaseRecord) if row.required]
         assert list(vector.inputs) == vector.record["inputs"]
         answers = vector.answers
         if vector.record["expect"] == "result":

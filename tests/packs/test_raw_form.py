@@ -26,7 +26,7 @@ from rnncli.generating.production import make_vectors
 from rnncli.generating.remade import check
 from rnncli.numerics import DTYPES
 from rnncli.packs.pack import open_pack
-from rnncli.packs.raw_form import CASE, RawEntries, as_text, case_schema, files_of, raw_case
+from rnncli.packs.raw_form import CASE, RawRecord, as_text, case_schema, files_of, raw_case
 from rnncli.packs.vector import Answers
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -130,11 +130,11 @@ def test_the_schema_is_what_is_read(made):
 
     for each in spoilt(case):
         if judge.is_valid(each):
-            check_record(each, RawEntries, "the case")
+            check_record(each, RawRecord, "the case")
         else:
             wrong += 1
             with pytest.raises(InvalidRequest, match=r"^(a name in )?the case"):
-                check_record(each, RawEntries, "the case")
+                check_record(each, RawRecord, "the case")
     assert wrong > 500
 
 

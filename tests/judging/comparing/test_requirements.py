@@ -5,8 +5,8 @@ from judged import CORE, core
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
-from rnncli.packs.entries import CaseEntry
 from rnncli.packs.pack import open_pack
+from rnncli.packs.record_classes import CaseRecord
 
 RECORD = {
     "operator": "LSTM-14",
@@ -165,7 +165,7 @@ def test_every_field_is_where_manifests_have_it(name):
         assert isinstance(holder[name], kinds[row.kind])
         values = holder[name] if row.kind == "words" else [holder[name]]
         assert not row.values or {str(value) for value in values} <= set(row.values)
-    assert (row.section or name) in CaseEntry.__struct_fields__
+    assert (row.section or name) in CaseRecord.__struct_fields__
 
 
 @pytest.mark.parametrize("damage", [{}, {"opset": "seven"}, {"opset": None}])

@@ -49,7 +49,7 @@ Expectation = Annotated[
 Reason = Annotated[str, "why the case must be refused; empty if it must run"]
 
 
-class RequirementsEntry(Described):
+class RequirementsRecord(Described):
     """What an implementation must support to run the case."""
 
     opset: Stored
@@ -98,7 +98,7 @@ Tolerances = Annotated[
 FileSums = Annotated[Sums, "SHA-256 of every file, by path within the pack"]
 
 
-class CallEntry(Described):
+class CallRecord(Described):
     """The entries that each call of a case has for itself."""
 
     alternatives: Alternatives
@@ -106,10 +106,10 @@ class CallEntry(Described):
     tolerance: Tolerances
 
 
-OF_A_CALL = CallEntry.__struct_fields__
+OF_A_CALL = CallRecord.__struct_fields__
 
 
-class CaseEntry(Described, kw_only=True):
+class CaseRecord(Described, kw_only=True):
     """One case."""
 
     id: CaseId
@@ -133,7 +133,7 @@ class CaseEntry(Described, kw_only=True):
     readings: Annotated[dict[str, str], "how contested points of the specification were read"]
     alternatives: Alternatives
     requirements: Annotated[
-        RequirementsEntry, "what an implementation must support to run the case"
+        RequirementsRecord, "what an implementation must support to run the case"
     ]
     expect: Expectation
     reason: Reason
@@ -154,7 +154,7 @@ class CaseEntry(Described, kw_only=True):
         " states after the step; only if asked for",
     ] = UNSET
     later_calls: Annotated[
-        list[CallEntry] | UnsetType,
+        list[CallRecord] | UnsetType,
         "the same entries for test_data_set_1 and so on: one session runs the data sets in turn,"
         " and then the first again; only if there are any",
     ] = UNSET
@@ -166,7 +166,7 @@ class CaseEntry(Described, kw_only=True):
     files: FileSums
 
 
-class ProfileEntry(Described):
+class ProfileRecord(Described):
     """The error model behind the tolerances."""
 
     name: str
@@ -184,7 +184,7 @@ else:
     Layout = Annotated[Literal[tuple(LAYOUTS)], described()]
 
 
-class PackEntries(Described, kw_only=True):
+class PackRecord(Described, kw_only=True):
     """`manifest.json` of a pack of conformance vectors."""
 
     format: Annotated[Literal["rnncli-pack-1"], "format of this manifest"]
@@ -193,13 +193,13 @@ class PackEntries(Described, kw_only=True):
     seed: Annotated[Stored, "seed of the suite"]
     selection: Annotated[str, "the -k expression that chose the cases; empty for all"]
     layout: Layout
-    profiles: Annotated[dict[str, ProfileEntry], "the error model behind the tolerances, by name"]
+    profiles: Annotated[dict[str, ProfileRecord], "the error model behind the tolerances, by name"]
     notes: Annotated[dict[str, str], "flag -> the bug that its cases find"]
     mutants: Annotated[
         dict[str, Texts] | UnsetType,
         "cell, such as LSTM -> the mutants, plausible bugs of a kernel, that its cases were"
         " scored by; `rnncli mutants ID` explains one; in scored packs",
     ] = UNSET
-    cases: Annotated[list[CaseEntry], "one object per case"]
+    cases: Annotated[list[CaseRecord], "one object per case"]
     files: FileSums
     digest: Annotated[Digits, "SHA-256 of this file without the digest and the comma before it"]
