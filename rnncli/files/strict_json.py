@@ -68,19 +68,17 @@ _decoder = json.JSONDecoder(
 
 
 def _check_depth(value: Any) -> None:
-    level = [value]
+    level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(DEEPEST):
-        level = [each for outer in level for each in _inside(outer)]
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
         if not level:
             return
     raise InvalidRequest(f"is nested more than {DEEPEST} deep")
-
-
-def _inside(value: Any) -> list[Any]:
-    if not isinstance(value, (dict, list)):
-        return []
-    held = value.values() if isinstance(value, dict) else value
-    return [each for each in held if isinstance(each, (dict, list))]
 
 
 def _check_text(value: Any) -> None:
