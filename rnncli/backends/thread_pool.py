@@ -46,7 +46,7 @@ class Worker:
         while self.task:
             self._done.acquire()
         failure, self._failure = self._failure, None
-        if failure:
+        if failure is not None:
             raise failure
 
     def _serve(self) -> None:

@@ -1,1 +1,1 @@
-"""Files: the only package that opens, writes, renames or locks files."""
+"""Files: the only package that opens, writes, renames or locks files, and formats of tensors."""

@@ -1,1 +1,1 @@
-"""Executors: many tasks in this process, in several, or on a Dask cluster."""
+"""Jobs: many tasks in several processes or on a Dask cluster; how Python is started; plug-ins."""

@@ -140,7 +140,7 @@ class _Worker:
         with _told_if_killed():
             failure, outcome = self.pipe.recv()
         index, self.task = self.task, None
-        if failure:
+        if failure is not None:
             raise failure
         assert index is not None
         return index, outcome

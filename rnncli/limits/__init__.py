@@ -1,4 +1,4 @@
-"""Limits: what a computation may take."""
+"""Limits: what a computation may take, of time, memory and threads."""
 
 from __future__ import annotations
 

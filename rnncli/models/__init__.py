@@ -1,1 +1,1 @@
-"""Whole ONNX models: loading, inputs, evaluation, and the recurrent nodes inside them."""
+"""Whole models: loading, inputs, sessions, weights, and recurrent and other nodes inside them."""

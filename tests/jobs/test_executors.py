@@ -210,6 +210,25 @@ def test_an_exception_that_does_not_travel_is_said():
         run("processes", refuse, [0, 0])
 
 
+class Empty(Exception):  # noqa: N818 -- of somebody else
+    """An exception that is false, as one that counts what it holds may be."""
+
+    def __len__(self):
+        return 0
+
+
+def fail_with_nothing(_):
+    """A task that raises what is false."""
+    raise Empty
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_no_exception_is_taken_for_an_outcome(name):
+    """What counts is that it was raised."""
+    with pytest.raises(Empty):
+        run(name, fail_with_nothing, TASKS)
+
+
 def itself(task):
     """A task that is its outcome."""
     return task
