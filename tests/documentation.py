@@ -21,23 +21,21 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import fcntl
 import io
 import itertools
 import math
 import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+
+from terminals import COLUMNS, LONGEST, shown
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(
@@ -49,9 +47,7 @@ FILE_NAME = re.compile(r"[\w./-]+\.\w+")
 NOT_RUN = "not run: "
 NEEDS = "needs "
 EXIT_CODE = re.compile(r"exit code (\d+)")
-COLUMNS = 80  # what a terminal without capabilities has
 INSTALLED = ".installed"  # of the page's folder, for what a page would install by pip
-LONGEST = 600  # seconds for one command or block, on a busy machine
 ALIKE = 0.5  # ratio of difflib from which a line is taken for another's new form
 WIDEST_ERROR = 1e-3  # of a number that is printed, relative to the one that is shown
 
@@ -180,31 +176,6 @@ def _same_number(shown, printed):
     return math.isclose(float(shown), float(printed), rel_tol=WIDEST_ERROR)
 
 
-def on_terminal(command, folder):
-    """Run a command at a terminal; return its exit code and what the terminal shows."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
-    process = subprocess.Popen(
-        ["bash", "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=its,
-        stderr=its,
-        cwd=folder,
-        env=environment(),
-    )
-    os.close(its)
-    printed = b"".join(iter(lambda: _read(ours), b""))
-    os.close(ours)
-    return process.wait(LONGEST), printed.decode().replace("\r\n", "\n")
-
-
-def _read(descriptor):
-    try:
-        return os.read(descriptor, 1 << 16)
-    except OSError:  # Linux: nobody has the other end any more
-        return b""
-
-
 def environment():
     """Return what commands see: a plain terminal, and this Python's programs first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -288,7 +259,7 @@ class Runner:
         wanted = EXIT_CODE.fullmatch(block.title)
         *_, last = entries = commands(block.code)
         for command in entries:
-            code, printed = on_terminal(command.line, self.folder)
+            code, printed = shown(["bash", "-c", command.line], cwd=self.folder, env=environment())
             expected = int(wanted[1]) if wanted and command is last else 0
             assert code == expected, f"{command.line}: exit code {code}\n{printed}"
             if not same(command.shown, printed):

@@ -1,8 +1,6 @@
 """Claims about `rnncli extract` as a user meets it."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
@@ -12,6 +10,7 @@ import pytest
 from gru_places import HELD, PLACES, WEIGHTS, text_of
 from onnxruntime.quantization import quantize_dynamic
 from real_models import PATHS, recorded
+from terminals import shown
 
 from rnncli.files.formats.data_set import DataSet
 from rnncli.files.formats.onnx_folder import write_test_case
@@ -192,14 +191,11 @@ def test_a_node_is_named_as_inspect_names_it(rnncli, tmp_path, place):
 
 def test_a_terminal_sees_progress(scan, tmp_path):
     """On standard error, and gone when it is done."""
-    leader, follower = pty.openpty()
     command = [sys.executable, "-m", "rnncli", "extract", scan, "-o", tmp_path / "pack"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, check=False)
-    os.close(follower)
+    code, said = shown(command, stdout=subprocess.PIPE)
 
-    assert done.returncode == 0
-    assert b"cases" in os.read(leader, 1 << 16)
-    os.close(leader)
+    assert code == 0, said
+    assert "cases" in said
 
 
 def test_extracted_cases_judge_onnxruntime(rnncli, tmp_path):

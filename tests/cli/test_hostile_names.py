@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 import unicodedata
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from terminals import shown
 
 # A title, red, C1, marks of direction and of no width, rich's markup, a line of its own.
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\x9b1m\x7f\u202e\u200f\u200b[red]:boom:\n::error::\t"
@@ -98,23 +96,9 @@ def test_a_drawn_table_has_no_style_but_its_own(rnncli, hostile, tmp_path, monke
 def test_a_terminal_gets_nothing_that_acts(hostile):
     """With a bar that runs, and what is said meanwhile."""
     command = [sys.executable, "-m", "rnncli", "run", hostile["model"], hostile["model"]]
-    ours, its = pty.openpty()
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its) as process:
-        os.close(its)
-        said = b""
-        while piece := _piece(ours):
-            said += piece
-    os.close(ours)
-    text = said.decode()
+    code, text = shown(command)
 
-    assert process.returncode == 0, text
+    assert code == 0, text
     assert "\x1b]0" not in text
     assert "\x1b[31m" not in text
     assert does_something(re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "", text)) <= {"\r"}
-
-
-def _piece(descriptor):
-    try:
-        return os.read(descriptor, 1 << 16)
-    except OSError:  # nobody writes any more
-        return b""

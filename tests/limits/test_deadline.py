@@ -1,13 +1,12 @@
 """Claims about the time that a run may take, and what is told of one that takes long."""
 
-import os
-import pty
 import subprocess
 import sys
 
 import numpy as np
 import onnx
 import pytest
+from terminals import shown
 
 from rnncli import evaluate
 from rnncli.limits import Limits, deadline
@@ -107,22 +106,6 @@ def test_a_library_that_does_not_come_back_is_left(tmp_path):
     )
 
 
-def told(*program):
-    """Return what a program and its arguments write to a terminal until it ends."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", *program], stderr=theirs, stdout=theirs)
-    os.close(theirs)
-    words = b""
-    try:
-        while piece := os.read(ours, 1024):
-            words += piece
-    except OSError:  # the terminal's other end is closed
-        pass
-    process.wait()
-    os.close(ours)
-    return words.decode()
-
-
 def test_somebody_at_a_terminal_is_told_what_takes_so_long():
     """Which node runs, which trip, and how to stop it; in a pipe nothing is said."""
     program = (
@@ -141,7 +124,10 @@ def test_somebody_at_a_terminal_is_told_what_takes_so_long():
         [sys.executable, "-c", program, "0.5"], capture_output=True, text=True, check=False
     )
 
-    assert told(program, "120").strip() == (
+    code, said = shown([sys.executable, "-c", program, "120"])
+
+    assert code == 0, said
+    assert said.strip() == (
         "m: node 'Loop_0' (Loop), in trip 1,234 of its loop: still running after 0.1 s; Ctrl-C"
         " stops it, --timeout SECONDS would"
     )

@@ -1,0 +1,55 @@
+"""Programs at a terminal of 80 columns, and what it shows of them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+import threading
+
+COLUMNS = 80
+LONGEST = 600  # seconds for one program, on a busy machine
+END = b"\0end of what was written\0"
+
+
+def shown(command, **given):
+    """Run a program at a terminal; return its exit code and the text that the terminal shows.
+
+    The terminal stays open until all is read, and a mark follows what the program wrote: a reader
+    that waits for the last writer to close it can be told so with lines still unread, on Linux,
+    where the writer writes and closes between two steps of one read.
+
+    Args:
+        command: the program and its arguments.
+        given: what `subprocess.Popen` is given else; `stdin` is empty and the rest the terminal.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended after `LONGEST` seconds; it is killed.
+    """
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
+    given = {"stdin": subprocess.DEVNULL, "stdout": its, "stderr": its, **given}
+    try:
+        with subprocess.Popen(command, **given) as process:
+            threading.Thread(target=_mark, args=[process, its]).start()
+            printed = b""
+            while not printed.endswith(END):
+                printed += os.read(ours, 1 << 16)
+            try:
+                code = process.wait(0)
+            finally:
+                process.kill()
+    finally:
+        os.close(its)
+        os.close(ours)
+    return code, printed.removesuffix(END).decode().replace("\r\n", "\n")
+
+
+def _mark(process, terminal):
+    try:
+        process.wait(LONGEST)
+    finally:
+        os.write(terminal, END)
