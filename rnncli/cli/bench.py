@@ -7,14 +7,63 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.bench_generation import generation
 from rnncli.cli.bench_options import OTHERS, TARGETS, measuring_options
-from rnncli.cli.bench_startup import startup
-from rnncli.cli.options import json_option
-from rnncli.cli.repetition import Command
+from rnncli.cli.command import Command
+from rnncli.cli.options import json_option, options_of
+from rnncli.jobs.workers import Workers
 
 if TYPE_CHECKING:
     from rnncli.bench.contest import ContestPlan
+
+
+@click.command(cls=Command)
+@click.option("--cases", type=click.IntRange(30), default=6000, show_default=True, help="How many.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often.")
+@options_of(Workers, default=Workers(jobs=2), only=["jobs"])
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder for temporary files.  [default: the system's]",
+)
+@json_option
+def generation(
+    *, cases: int, rounds: int, workers: Workers, scratch: Path | None, as_json: bool
+) -> None:
+    """Measure how many small vectors per second `rnncli generate` writes.
+
+    The vectors are ONNX folders: with goldens in float64, the same in several processes, and
+    certified. Rounds are interleaved, and medians are shown. The time of the files alone, which
+    depends on the disk, is measured as well.
+    """
+    from rnncli.bench.machine import surroundings
+    from rnncli.bench.throughput import WAYS, file_cost, measure_generation
+    from rnncli.reports.contests import show_generation
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(rounds * len(WAYS), "packs") as progress:
+        measured = measure_generation(cases, rounds, workers.jobs, scratch, progress.advance)
+    show_generation(measured, file_cost(scratch), surroundings(), as_json=as_json)
+
+
+@click.command(cls=Command)
+@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="How often.")
+@json_option
+def startup(*, rounds: int, as_json: bool) -> None:
+    """Measure whole processes, from start to end.
+
+    `rnncli --help` is compared with a click program without commands, and `rnncli run` on a model
+    with one tiny node with a program that runs the same model with ONNX Runtime, if installed.
+    Rounds are interleaved, and medians are shown.
+    """
+    from rnncli.bench.machine import NO_PYC, notes
+    from rnncli.bench.startup import PROCESSES, measure_startup
+    from rnncli.reports.contests import show_startup
+    from rnncli.reports.progress import progress_bar
+
+    noted = notes([NO_PYC])  # before our own load
+    with progress_bar(rounds * len(PROCESSES), "processes", still=True) as progress:
+        measured = measure_startup(rounds, progress.advance)
+    show_startup(measured, noted, as_json=as_json)
 
 
 COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from rnncli.cli.command import Written
 from rnncli.cli.options import (
     SECONDS,
     Number,
@@ -17,7 +18,6 @@ from rnncli.cli.options import (
     host_option,
     options_of,
 )
-from rnncli.cli.written import Written
 from rnncli.limits import OF_CONTESTS, Limits
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import json_option, tolerance_options, within_memory
-from rnncli.cli.repetition import Command
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.terminal import say

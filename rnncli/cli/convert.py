@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command, Written
 from rnncli.cli.options import within_memory
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
 from rnncli.packs.layouts import LAYOUTS
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.judging_options import allowance_options, judging_options
 from rnncli.cli.options import json_option
-from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from rnncli.judging.selected import Selected

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
     TARGET,
     ByteSize,
@@ -17,8 +18,6 @@ from rnncli.cli.options import (
     steps_option,
     within_limits,
 )
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:

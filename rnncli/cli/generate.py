@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
     SUITE,
     json_option,
@@ -15,8 +16,6 @@ from rnncli.cli.options import (
     steps_option,
     within_memory,
 )
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
 from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 from rnncli.subjects.implementation import Implementation

@@ -86,13 +86,13 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Show a config with every default filled in, a case of a suite, a model or a pack.",
         ),
         "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
-        "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
-        "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
+        "backends": ("rnncli.cli.look_up:backends", "List the compute backends."),
+        "runtimes": ("rnncli.cli.look_up:runtimes", "List the runtimes that can be judged."),
         "mutants": (
             "rnncli.cli.mutants:mutants",
             "List the mutants, plausible kernel bugs, or explain one.",
         ),
-        "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
+        "formats": ("rnncli.cli.look_up:formats", "List the file formats of tensors."),
         "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
     },
 }

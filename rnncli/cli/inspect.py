@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import TARGET, json_option, within_memory
-from rnncli.cli.repetition import Command
 from rnncli.errors import NothingSelected
 from rnncli.reports.tables import print_json_line
 

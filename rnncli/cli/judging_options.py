@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Written
 from rnncli.cli.options import json_option, options_of, with_options
-from rnncli.cli.written import Written
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import SUITE, json_option, option_of
-from rnncli.cli.repetition import Command
 from rnncli.judging.selected import Selected
 from rnncli.reports.tables import print_json_line
 

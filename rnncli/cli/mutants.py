@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import Name, json_option
-from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line, print_table
 
 if TYPE_CHECKING:

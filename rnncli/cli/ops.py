@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import OPERATOR, json_option
-from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line, print_table
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rnncli.cli.repetition import JoinableOption
-from rnncli.cli.written import texts
+from rnncli.cli.command import JoinableOption, texts
 from rnncli.limits import Limits
 from rnncli.models.hosts import HOSTS
 from rnncli.options import LONGEST, OptionKind, default_of, flag_of, texts_of, traits_of

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.judging_options import (
     allow_refused_option,
     gate_options,
@@ -13,7 +14,6 @@ from rnncli.cli.judging_options import (
     report_options,
 )
 from rnncli.cli.options import Name, read_sizes
-from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

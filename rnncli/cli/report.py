@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.judging_options import file_options
 from rnncli.cli.options import json_option
-from rnncli.cli.repetition import Command
 from rnncli.errors import InvalidRequest
 
 # Exit codes of a run, from the best to the worst.

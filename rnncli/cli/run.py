@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
     TARGET,
     Listed,
@@ -18,8 +19,6 @@ from rnncli.cli.options import (
     readings_option,
     tolerance_options,
 )
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
 from rnncli.jobs.workers import Workers
 from rnncli.limits import Limits
 from rnncli.subjects.implementation import Implementation

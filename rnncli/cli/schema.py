@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
+from rnncli.cli.command import Command, Written
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
+from rnncli.cli.command import Command, Written
 from rnncli.cli.options import SUITE, Number, option_of, options_of
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from rnncli.cli.repetition import Command
-from rnncli.cli.written import Written
+from rnncli.cli.command import Command, Written
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 

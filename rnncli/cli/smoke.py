@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import json_option, options_of
-from rnncli.cli.repetition import Command
 from rnncli.limits import OF_SMOKE, Limits
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.options import SUITE, Name, option_of, options_of
-from rnncli.cli.repetition import Command
 from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.command import Command
 from rnncli.cli.judging_options import (
     allowance_options,
     gate_options,
     judging_options,
     report_options,
 )
-from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
