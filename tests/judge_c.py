@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rnncli.errors import Unsupported
 from rnncli.files.formats.raw import content_of
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.session_calls import judge_session
+from rnncli.judging.judgement import judge_session
 from rnncli.packs.vector import group_of
 from rnncli.subjects.own_backend import BACKEND, COMPUTE, BackendRuntime
 from rnncli.subjects.results import results_subject

@@ -11,7 +11,7 @@ from small_suite import small_suite
 from rnncli.errors import RnncliWarning
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.explaining.explanation import explained
+from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node

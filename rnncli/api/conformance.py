@@ -62,7 +62,7 @@ class Judgement(Conclusion):
         """The errors of each output, its worst element, where they begin, the bugs that fit."""
         if self.attempt.measured is None:
             return self.attempt.verdict
-        from rnncli.judging.explaining.explanation import explained
+        from rnncli.judging.explaining.hypotheses import explained
 
         return explained(self.attempt)
 

@@ -129,9 +129,9 @@ class SelectedCase(NamedTuple):
         For a case that must be refused, a valid case of the same kind runs as well: if that fails,
         a refusal shows nothing, and the case counts as skipped.
         """
-        from rnncli.judging.explaining.explanation import explained
+        from rnncli.judging.explaining.hypotheses import explained
+        from rnncli.judging.judgement import judge_session
         from rnncli.judging.report import JudgedCase
-        from rnncli.judging.session_calls import judge_session
         from rnncli.subjects.function import FunctionSubject
         from rnncli.verifying.history import session_calls_of
         from rnncli.verifying.probes import failing_probes, without_idle_refusals

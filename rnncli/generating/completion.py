@@ -18,10 +18,9 @@ from rnncli.generating.case_record import (
     with_later_calls,
 )
 from rnncli.generating.horizon import horizons_of
-from rnncli.judging.tolerances.exactness import exactness_problem
-from rnncli.judging.tolerances.overflow import overflow_problem
-from rnncli.judging.tolerances.scalars import scalar_equivalents
+from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.step_signals import answers_of
+from rnncli.judging.tolerances.tolerance import scalar_equivalents
 from rnncli.models.conditioning import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics.profiles import PROFILES

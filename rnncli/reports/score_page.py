@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.judging.scoring.coverage import coverage_of
-from rnncli.judging.scoring.kill_matrix import fate_of
+from rnncli.judging.scoring.kill_matrix import coverage_of, fate_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.structural.bug import Reach
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter

@@ -14,8 +14,14 @@ import click
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.judging.scoring.coverage import CoverageItem, coverage_of
-from rnncli.judging.scoring.kill_matrix import every, of_family, of_reach, score
+from rnncli.judging.scoring.kill_matrix import (
+    CoverageItem,
+    coverage_of,
+    every,
+    of_family,
+    of_reach,
+    score,
+)
 from rnncli.mutants.catalogue import STRUCTURAL
 from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table

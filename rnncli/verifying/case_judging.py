@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from rnncli.jobs.tenancy import KeptOpen, require_run
-from rnncli.judging.comparing.error_map import error_over_time
+from rnncli.judging.comparing.margins import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, Verdict
-from rnncli.judging.explaining.explanation import explained
-from rnncli.judging.explaining.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
+from rnncli.judging.explaining.hypotheses import (
+    Evidence,
+    evidence_of_failure,
+    evidence_of_pass,
+    explained,
+)
 from rnncli.mutants.catalogue import mutants_of
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
-from rnncli.judging.explaining.features import features_of
+from rnncli.judging.explaining.patterns import features_of
 from rnncli.packs.pack import open_pack
 from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rnncli.judging.explaining.features import Features
+    from rnncli.judging.explaining.patterns import Features
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.vector import Vector
     from rnncli.verifying.verification import VerificationPlan

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.judging.session_calls import SessionCalls, judge_session, stale
+from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.numerics.randomness import seed_key
 from rnncli.subjects.subject import has_sessions, keeps_process
 from rnncli.talk.words import counted

@@ -58,9 +58,7 @@ def few(monkeypatch):
     """Three mutants for each cell and four structural ones, in this process."""
     monkeypatch.setattr("rnncli.judging.scoring.kill_matrix.scored_of", lambda *_, **__: LOCALS)
     monkeypatch.setattr("rnncli.judging.scoring.kill_matrix.family_of", FAMILIES.get)
-    monkeypatch.setattr(
-        "rnncli.judging.scoring.structural_outcomes.structural_of", lambda _: STRUCTURES
-    )
+    monkeypatch.setattr("rnncli.judging.scoring.adequacy.structural_of", lambda _: STRUCTURES)
 
 
 def tables(outcome):

@@ -14,7 +14,7 @@ from rnncli.backends.in_place.small import features_of
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.explaining.screening import of_whole_runs
+from rnncli.judging.explaining.hypotheses import of_whole_runs
 from rnncli.judging.tolerances.derivation import kind_of_steps
 from rnncli.judging.tolerances.expressions import equations_of
 from rnncli.mutants.blocked_kernel import BlockedKernel

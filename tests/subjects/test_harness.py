@@ -20,7 +20,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.described import schema_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.session_calls import judge_session
+from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.harness import HarnessSubject

@@ -15,7 +15,7 @@ from second_calls import twice
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.session_calls import judge_session
+from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.isolation import IsolatedSubject
@@ -226,7 +226,7 @@ JUDGE = """
 import sys
 sys.path[:] = {path!r}
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.session_calls import judge_session
+from rnncli.judging.judgement import judge_session
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.limits import Limits
 from rnncli.subjects.isolation import IsolatedSubject

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.approximations import APPROXIMATIONS
-from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS
-from rnncli.judging.explaining.combinations import parts_of
+from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS
+from rnncli.judging.explaining.fitting import parts_of
 from rnncli.judging.explaining.patterns import patterns_of
 from rnncli.mutants.catalogue import MUTANTS, is_scored
 from rnncli.talk.display import Displayed

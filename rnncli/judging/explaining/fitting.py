@@ -1,22 +1,22 @@
-"""Fit of a hypothesis: the margin between its outputs and those that were got."""
+"""Hypotheses about wrong outputs, one mutant or several combined, and how well they fit."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import errors_of
-from rnncli.judging.explaining.coarser_arithmetic import is_rounded_to
-from rnncli.judging.explaining.combinations import RIGHT, Hypothesis, engine_of
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
+from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.stacks import Runs, joined, kind_of, stack_size, stacked
-from rnncli.numerics import FLOAT64, dtype_named, dtype_of
+from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
 from rnncli.recurrence.recurrence import Direction, Result
@@ -26,9 +26,55 @@ if TYPE_CHECKING:
 
     from rnncli.backends.reference import Engine
     from rnncli.judging.comparing.margins import MeasuredAttempt
-    from rnncli.mutants.mutant import Mutant
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
+
+# Mutants in the order in which they apply: each changes the recurrence and the result that the one
+# before returns.
+Hypothesis: TypeAlias = tuple[Mutant, ...]
+
+AND = " + "
+READING = "reading"  # the family of alternative readings, whose ids are READING=CHOICE
+RIGHT = Change()
+
+
+def name_of(hypothesis: Hypothesis) -> str:
+    """Return the name of a hypothesis: the ids of its mutants."""
+    return AND.join(mutant.id for mutant in hypothesis)
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the ids of the mutants in the name of a hypothesis."""
+    return name.split(AND)
+
+
+def engine_of(hypothesis: Hypothesis) -> Callable[[np.dtype[Any]], Engine]:
+    """Return the engine of a hypothesis; at most one of its mutants replaces the right one."""
+    engines = [m.change.engine for m in hypothesis if m.change.engine is not RIGHT.engine]
+    return engines[0] if engines else RIGHT.engine
+
+
+def together(mutants: Sequence[Mutant]) -> Hypothesis:
+    """Combine mutants; a reading comes first, because it replaces the whole recurrence."""
+    return tuple(sorted(mutants, key=lambda mutant: mutant.family != READING))
+
+
+def pairs(mutants: Sequence[Mutant]) -> Iterator[Hypothesis]:
+    """Yield compatible pairs, within one family as well: one rule can have two bugs."""
+    yield from map(together, filter(are_compatible, combinations(mutants, 2)))
+
+
+def subsets(mutants: Sequence[Mutant]) -> Iterator[Hypothesis]:
+    """Yield compatible subsets of two or more, the smallest first."""
+    for size in range(2, len(mutants) + 1):
+        yield from map(together, filter(are_compatible, combinations(mutants, size)))
+
+
+def are_compatible(mutants: Sequence[Mutant]) -> bool:
+    """Whether mutants can be combined: at most one engine and at most one reading."""
+    engines = sum(m.change.engine is not RIGHT.engine for m in mutants)
+    return engines < 2 and sum(m.family == READING for m in mutants) < 2
+
 
 Computed = TypeVar("Computed")
 
@@ -37,6 +83,8 @@ Computed = TypeVar("Computed")
 LEAST_ULPS = 16
 # Recurrences that hypotheses compute are cached up to so many numbers each: there are hundreds.
 LARGEST_CACHED = 1 << 16
+# The least count of expected values outside a dtype that rules out coincidence.
+LEAST_LOST = 4
 # Cap on an element's error in the ranking of hypotheses; also the error of a NaN.
 FARTHEST = 1e4
 
@@ -342,3 +390,15 @@ def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:
         walked = np.logical_or.accumulate(bad[:, steps, d], axis=1)
         found[:, steps, d] = np.concatenate([np.zeros_like(walked[:, :1]), walked[:, :-1]], axis=1)
     return found
+
+
+def is_rounded_to(got: Array, wanted: Array, dtype: DType) -> bool:
+    """Whether a dtype represents all that was got, but not all that was wanted."""
+    lost = np.count_nonzero(~_is_representable(wanted, dtype))
+    return bool(_is_representable(got, dtype).all() and lost >= LEAST_LOST)
+
+
+def _is_representable(values: Array, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        wide = values.astype(np.float64)
+        return np.asarray((round_to(wide, dtype).astype(np.float64) == wide) | np.isnan(wide))

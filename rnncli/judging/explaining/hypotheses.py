@@ -10,41 +10,162 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+import numpy as np
+
+from rnncli.judging.comparing.margins import error_map
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.approximations import APPROXIMATIONS
-from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS, coarser_arithmetic
-from rnncli.judging.explaining.combinations import (
+from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS, coarser_arithmetic
+from rnncli.judging.explaining.earlier_calls import LEAKS, leak_fits
+from rnncli.judging.explaining.fitting import (
     AND,
+    LEAST_ULPS,
     READING,
     RIGHT,
+    WrongOutputs,
     name_of,
     pairs,
     parts_of,
     subsets,
     together,
 )
-from rnncli.judging.explaining.earlier_calls import LEAKS
-from rnncli.judging.explaining.features import Features, features_of
-from rnncli.judging.explaining.fitting import WrongOutputs
-from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.explaining.places import Places, places_of
-from rnncli.judging.explaining.screening import Screen
+from rnncli.judging.explaining.localisation import ENGINE, as_stored, forced, steps_of
+from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
 from rnncli.judging.scoring.adequacy import Fate, Trial
-from rnncli.mutants.catalogue import MUTANTS, is_scored
+from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
+from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import Change, Mutant
+from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.readings import READINGS
+from rnncli.recurrence.recurrence import all_but
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.backends.reference import Engine
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.judging.explaining.combinations import Hypothesis
-    from rnncli.judging.explaining.fitting import Fit
+    from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
+    from rnncli.judging.explaining.fitting import Fit, Hypothesis
     from rnncli.judging.explaining.localisation import Steps
+    from rnncli.judging.tolerances.trajectory import Trajectory
+    from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence
+
+# An LSTM's C, which is not an output, is carried through so many steps before the wrong one.
+BEFORE = 16
+# The fields that only a whole run shows: all that a step does not take from a hypothesis.
+of_whole_runs = all_but(
+    *("cell", "W", "R", "Wb", "Rb", "P", "initial", "activations"),
+    *("clip", "clip_hidden", "options"),
+)
+# How much wider than for whole runs tolerances are: the h before the step has errors as well.
+WIDER = 2.0
+
+
+class Screen:
+    """The first wrong step of an implementation, which finds the hypotheses worth a whole run.
+
+    A step from the implementation's own states costs little, however long the sequences are, and a
+    wrong hypothesis hardly ever reproduces it: every hidden unit of every sequence would have to
+    agree.
+
+    Args:
+        wrong: the outputs of the implementation.
+        steps: the steps of its Y.
+    """
+
+    def __init__(self, wrong: WrongOutputs, steps: Steps) -> None:
+        spot = steps.spot
+        assert spot is not None
+        carried = BEFORE if wrong.recurrence.cell.states > 1 else 0
+        self._wrong, self._start = wrong, max(0, spot.step - carried)
+        taken = slice(self._start, spot.step + 1)
+        X = [path.X[:, taken] for path in steps.paths]
+        before = [path.H[:, :-1][:, taken] for path in steps.paths]
+        after = [path.H[:, spot.step + 1] for path in steps.paths]
+        self._X, self._H, self._got = map(np.concatenate, (X, before, after))
+        C = zip(*(_cell_states(path, self._start) for path in steps.paths), strict=True)
+        self._C = [np.concatenate(states) for states in C]
+        known = np.isfinite(self._H).all(axis=(1, 3))
+        self._Y = next(each for each in wrong.requested if each.which == 0)
+        self._wider = WIDER * (1 + _gain(wrong.recurrence.R))
+        self._known = (known & steps.live[spot.step])[..., None]
+
+    def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses that may fit, those that only a whole run can judge among them."""
+        names: list[Hypothesis] = []
+        h: list[Array] = []
+        forcible = list(filter(self.is_forcible, hypotheses))
+        for some, found in self._wrong.computed(forcible, 1, self.predicted):
+            names += some
+            h.append(found)
+        if not forcible:
+            return list(hypotheses)
+        near: Sequence[bool] = self._is_near(np.concatenate(h)).tolist() if h else ()
+        likely = {each for each, is_near in zip(names, near, strict=True) if is_near}
+        unlikely = set(forcible) - likely
+        return [each for each in hypotheses if each not in unlikely]
+
+    def is_forcible(self, hypothesis: Hypothesis) -> bool:
+        """Whether one step can judge it: it changes weights or equations, and no results."""
+        right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
+        return (
+            changed is not None
+            and all(mutant.change.result is RIGHT.result for mutant in hypothesis)
+            and is_same(right, changed, of_whole_runs)
+        )
+
+    def predicted(self, stack: Recurrence, engine: Engine) -> Array:
+        """Return the h of the step for the recurrences of a stack, [S, D, N, H]."""
+        parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
+        return np.concatenate(parts, axis=1)
+
+    def _is_near(self, h: Array) -> Array:
+        """Return which predictions [S, D, N, H] agree with the h got after the step, [S]."""
+        h = as_stored(h, self._wrong.recurrence.dtype)
+        allowed = self._allowed(h)
+        with np.errstate(all="ignore"):
+            near = (np.abs(h - self._got) <= allowed) | (h == self._got) | np.isnan(h + self._got)
+        return np.asarray((near | ~self._known).all(axis=(1, 2, 3)))
+
+    def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
+        """Return the h of the step for directions with the same activations."""
+        X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
+        lanes = lanes_with(stack, X)
+        if self._start:
+            lanes = replace(lanes, initial=(H[:, 0], *(_for_each(C[part], stack) for C in self._C)))
+        else:
+            H[:, 0] = lanes.initial[0]
+        found, _ = forced(lanes, engine, X, H)
+        return found[:, -1].reshape(len(stack.X), -1, *found.shape[2:])
+
+    def _allowed(self, h: Array) -> Array:
+        """Return the tolerances of h [S, D, N, H], wider the more R amplifies earlier errors."""
+        ulps = max(LEAST_ULPS, self._Y.max_ulp) * 2.0 ** (
+            1 - self._wrong.recurrence.dtype.precision
+        )
+        return np.asarray(self._wider * np.maximum(self._Y.widest, ulps * np.abs(h)))
+
+
+def _gain(R: Array) -> float:
+    """Return the largest factor by which a product with R amplifies an error of h."""
+    sizes = np.abs(R.astype(np.float64))
+    return float(max(sizes.sum(axis=axis).max(initial=0.0) for axis in (-1, -2)))
+
+
+def _for_each(values: Array, stack: Recurrence) -> Array:
+    """Repeat the values of some directions [D, ...] for each of a stack, [S * D, ...]."""
+    return np.concatenate([values] * len(stack.X))
+
+
+def _cell_states(path: Trajectory, start: int) -> tuple[Array, ...]:
+    """Return the C [D, N, H] before a step, computed from the known h; () for a cell without C."""
+    lanes = lanes_of(path.recurrence)
+    return forced(lanes, ENGINE, path.X[:, :start], path.H[:, :start])[1]
+
 
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {**{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()}, **LEAKS}
@@ -304,3 +425,31 @@ def _coarse(wrong: WrongOutputs, near: Sequence[Hypothesis]) -> Iterator[tuple[s
                 if margin <= 1:
                     yield AND.join(filter(None, (name_of(hypothesis), name))), margin
                     return
+
+
+def explained(attempt: JudgedAttempt) -> CaseVerdict:
+    """Complete a verdict on wrong outputs: where they go wrong, and which known bugs give them.
+
+    Of a call that is stale after another one of its session, the bugs are what that one may leave
+    behind.
+    """
+    verdict, found = attempt.verdict, attempt.measured
+    if found is None or not verdict.outputs or found.agrees:
+        return verdict
+    steps = steps_of(found)
+    return msgspec.structs.replace(
+        verdict,
+        localisation=steps.localisation if steps else None,
+        fits=_fits(attempt, found, steps),
+        error_map=error_map(found),
+    )
+
+
+def _fits(attempt: JudgedAttempt, found: MeasuredAttempt, steps: Steps | None) -> dict[str, float]:
+    """Return the bugs that give the outputs; none where an earlier case makes them wrong."""
+    if attempt.before is not None:
+        return leak_fits(found, attempt.before)
+    if attempt.verdict.after:
+        return {}
+    mutants = mutants_of(found.vector.recurrence.cell.name)
+    return single_fits(found, mutants, steps, most=AFFORDABLE)

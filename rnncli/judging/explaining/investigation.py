@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.approximations import approximation_of
+from rnncli.judging.explaining.arithmetic import approximation_of
 from rnncli.judging.explaining.diagnosis import Diagnosis, diagnose
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.judging.explaining.approximations import Approximation
+    from rnncli.judging.explaining.arithmetic import Approximation
     from rnncli.judging.explaining.diagnosis import Cause
     from rnncli.packs.vector import Vector
 

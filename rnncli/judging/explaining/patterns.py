@@ -7,19 +7,214 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.judging.explaining.features import conditions
+from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rnncli.judging.explaining.features import Features, SharedFeature
-    from rnncli.judging.explaining.places import Places
+    from rnncli.judging.comparing.margins import MeasuredAttempt
+    from rnncli.judging.explaining.localisation import Steps
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+# A size of a case -> the topic of patterns about it.
+SIZES: Mapping[str, str] = {
+    "hidden_size": "units",
+    "batch_size": "rows",
+    "seq_length": "steps",
+    "input_size": "inputs",
+}
+# Block widths of kernels; code of its own handles the remainder.
+WIDTHS = (4, 8, 16, 32, 64)
+# Those by which the sizes of cases, most of which are small, are told apart.
+SMALL_WIDTHS = WIDTHS[:3]
+TOPICS: Mapping[str, str] = {
+    "activations": "activations",
+    "activation_alpha": "activations",
+    "activation_beta": "activations",
+    "sequence_lens": "lengths",
+}
+# Attributes, by role, that WORDS covers, or that say nothing.
+ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
+
+
+def _lengths(vector: Vector) -> Array:
+    recurrence = vector.recurrence
+    return np.zeros(0, np.int64) if recurrence.lengths is None else recurrence.lengths
+
+
+def _has_lost_numbers(vector: Vector) -> bool:
+    given = (values.astype(np.float64) for values in vector.inputs.values())
+    return not all(np.isfinite(values).all() for values in given)
+
+
+# Phrase, topic, and the cases in which it holds.
+WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
+    ("layout 1", "layout", lambda v: v.record["requirements"]["layout"] == 1),
+    ("a reverse direction", "directions", lambda v: Direction.REVERSE in v.recurrence.directions),
+    ("two directions", "directions", lambda v: len(v.recurrence.directions) > 1),
+    ("padding", "lengths", lambda v: bool((_lengths(v) < len(v.recurrence.X)).any())),
+    ("a sequence of length 0", "lengths", lambda v: bool((_lengths(v) == 0).any())),
+    (
+        "sequences that are not sorted by length",
+        "lengths",
+        lambda v: bool((np.diff(_lengths(v)) > 0).any()),
+    ),
+    ("NaN or infinity among the inputs", "nan", _has_lost_numbers),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of a case.
+
+    Attributes:
+        words: noun phrase, such as "clip" or "padding" -> the topic of a pattern about it.
+        sizes: the four sizes, by name.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+def features_of(vector: Vector) -> Features:
+    """Return the features of a case."""
+    return Features(dict(_words(vector)), dict(vector.record["sizes"]))
+
+
+def _words(vector: Vector) -> Iterator[tuple[str, str]]:
+    needs = vector.record["requirements"]
+    rows = vector.node.operator.attributes
+    roles = {name: row.role or name for name, row in rows.items()}
+    for name in (*needs["attributes"], *needs["inputs"]):
+        if roles.get(name) not in ELSEWHERE:
+            yield name, TOPICS.get(name, name)
+    yield from ((name, "activations") for name in needs["activations"])
+    yield from ((phrase, topic) for phrase, topic, holds in WORDS if holds(vector))
+    yield f"dtype {needs['dtype']}", "dtype"
+    yield from ((f"{name} requested", "outputs") for name in vector.record["outputs"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedFeature:
+    """A condition that some cases meet.
+
+    Attributes:
+        phrase: the condition in words: "with clip", "where hidden_size > 8".
+        topic: its topic.
+        holds: mask of the cases that meet it.
+    """
+
+    phrase: str
+    topic: str
+    holds: Array
+
+
+def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    """Yield the conditions that some but not all of the cases meet, the simplest first."""
+    for condition in (*_of_words(cases), *_of_sizes(cases)):
+        if 0 < np.count_nonzero(condition.holds) < len(cases):
+            yield condition
+
+
+def _of_words(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    words = {phrase: topic for case in cases for phrase, topic in case.words.items()}
+    for phrase, topic in words.items():
+        has = np.array([phrase in case.words for case in cases])
+        yield SharedFeature(f"with {phrase}", topic, has)
+        yield SharedFeature(f"without {phrase}", topic, ~has)
+
+
+def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    if not all(case.sizes.keys() >= SIZES.keys() for case in cases):
+        return
+    table = {name: np.array([case.sizes[name] for case in cases]) for name in SIZES}
+    for name, values in table.items():
+        yield SharedFeature(f"where {name} = 1", SIZES[name], values == 1)
+        for value in np.unique(values)[:-1].tolist():
+            yield SharedFeature(f"where {name} > {value}", SIZES[name], values > value)
+            yield SharedFeature(f"where {name} <= {value}", SIZES[name], values <= value)
+        for width in SMALL_WIDTHS:
+            phrase = f"where {name} is not a multiple of {width}"
+            yield SharedFeature(phrase, SIZES[name], values % width != 0)
+    for (one, a), (other, b) in zip(table.items(), [*table.items()][1:], strict=False):
+        yield SharedFeature(f"where {one} = {other}", SIZES[one], a == b)
+
+
+# The axes of values [D, T, N, H] and of last states [D, N, H].
+AXES = ("directions", "steps", "rows", "units")
+LAST = ("directions", "rows", "units")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a case is wrong.
+
+    Attributes:
+        wrong: axis -> the indices at which something is wrong, and the size of the axis; steps
+            count in processing order.
+        outputs: the names of the outputs that differ, and the number of outputs.
+        only_padding: whether nothing but padding of Y differs.
+        one_value: whether all wrong elements have the same value, as any lost term may give.
+    """
+
+    wrong: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    outputs: tuple[tuple[str, ...], int] = ((), 0)
+    only_padding: bool = False
+    one_value: bool = False
+
+
+def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
+    """Find where a case is wrong: if Y is known, each of its steps by itself.
+
+    Args:
+        found: the outputs of the implementation, beside the answers.
+        steps: the steps of its Y; None if there is no Y.
+    """
+    canonical = found.vector.node.canonical
+    differing = [each for each in found.outputs.values() if each.differs and not each.problem]
+    wrong = {each.name: canonical(each.name, each.errors.margin > 1) for each in differing}
+    places = _in_steps(steps, wrong, (tuple(wrong), len(found.outputs)))
+    values = [
+        canonical(each.name, each.got)[wrong[each.name]]
+        for each in differing
+        if each.got is not None
+    ]
+    return replace(places, one_value=_is_one_value(values))
+
+
+def _is_one_value(values: Sequence[Array]) -> bool:
+    numbers = np.concatenate([v.astype(np.float64) for v in values]) if values else np.zeros(0)
+    return numbers.size > 1 and len(np.unique(numbers)) == 1
+
+
+def _in_steps(
+    steps: Steps | None, wrong: Mapping[str, Array], outputs: tuple[tuple[str, ...], int]
+) -> Places:
+    if steps is not None and steps.wrong.any():
+        return Places(_along(steps.wrong, AXES), outputs)
+    if steps is not None and len(wrong) == 1 and steps.differs.any():
+        padding = ~steps.live[None, :, :, None]
+        return Places({}, outputs, only_padding=not (steps.differs & ~padding).any())
+    last = [values for values in wrong.values() if values.ndim == len(LAST)]
+    return Places(_along(np.logical_or.reduce(last), LAST) if last else {}, outputs)
+
+
+def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ...], int]]:
+    """Return the wrong indices along each axis of more than one, and its size."""
+    found = {}
+    for k, (axis, size) in enumerate(zip(axes, wrong.shape, strict=True)):
+        others = tuple(other for other in range(wrong.ndim) if other != k)
+        if size > 1:
+            found[axis] = (tuple(np.flatnonzero(wrong.any(axis=others)).tolist()), size)
+    return found
+
 
 # The largest probability by chance of a pattern.
 CHANCE = 0.02
@@ -27,8 +222,6 @@ CHANCE = 0.02
 MOST_SHOWN = 3
 # Two conditions must leave at most such a part of the passing cases that one condition leaves.
 BETTER = 0.5
-# Block widths of kernels; code of its own handles the remainder.
-WIDTHS = (4, 8, 16, 32, 64)
 NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 

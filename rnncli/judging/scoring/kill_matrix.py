@@ -1,4 +1,4 @@
-"""The kill matrix: the outcome of each mutant in each vector of a suite, and its totals."""
+"""The kill matrix of a suite: which vectors catch which mutants, and what else they cover."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.judging.scoring.structural_outcomes import best_of, structural_outcomes
+from rnncli.judging.scoring.adequacy import (
+    Fate,
+    Outcome,
+    best_of,
+    outcomes,
+    structural_outcomes,
+    unscored,
+)
 from rnncli.mutants.catalogue import STRUCTURAL, family_of, scored_of
 from rnncli.mutants.structural.bug import Reach, sizes_of
-from rnncli.operators import operator_named
+from rnncli.operators import OPERATORS, operator_named
 from rnncli.talk.display import Displayed
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
     from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
-
-AXES = ("T", "N", "I", "H")
+AXES = {"T": "steps", "N": "sequences", "I": "inputs", "H": "units"}
+# Widths that kernels are built on: vectors, tiles, blocks and chunks, and the range of a byte.
+EDGES = (4, 8, 16, 32, 64, 128, 256)
+THREADS = "races, shared buffers: a pack is called sequentially"
 
 
 class Bug(NamedTuple):
@@ -361,3 +369,65 @@ def _without_superfluous(chosen: list[str], caught: Mapping[str, set[Bug]]) -> l
         if caught[name] <= others:
             kept.remove(name)
     return kept
+
+
+class CoverageItem(NamedTuple):
+    """The coverage of one dimension.
+
+    Attributes:
+        what: the dimension, such as "H, units".
+        covered: what is covered, in words.
+        missing: what is not covered, in words; "" if nothing is missing.
+    """
+
+    what: str
+    covered: str
+    missing: str
+
+
+def coverage_of(rows: Sequence[VectorRow]) -> list[CoverageItem]:
+    """Return the coverage of some vectors."""
+    return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), _threads(), *_named(rows)]
+
+
+def _sizes(axis: str, rows: Iterable[VectorRow]) -> CoverageItem:
+    sizes = sorted({row.sizes[axis] for row in rows})
+    crossed = [edge for edge in EDGES if sizes[-1] > edge]
+    words = f"{_spelled(sizes[:6])}{' ...' if len(sizes) > 6 else ''}, at most {sizes[-1]}"
+    beyond = f"; beyond {_spelled(crossed)}" if crossed else ""
+    missing = [f"beyond {_spelled(EDGES[len(crossed) :])}"] if len(crossed) < len(EDGES) else []
+    ones = ["1"] if 1 not in sizes else []
+    return CoverageItem(f"{axis}, {AXES[axis]}", words + beyond, "; ".join(ones + missing))
+
+
+def _calls(rows: Sequence[VectorRow]) -> CoverageItem:
+    again = sum(row.calls > 1 for row in rows)
+    once = len(rows) - again
+    missing = f"{once} of {len(rows)} {plural(once, 'is', 'are')} called once" if once else ""
+    return CoverageItem("second calls", f"{again} of {counted(len(rows), 'case')}", missing)
+
+
+def _threads() -> CoverageItem:
+    return CoverageItem("threads", "nothing", THREADS)
+
+
+def _named(rows: Sequence[VectorRow]) -> list[CoverageItem]:
+    """Return the coverage of dtypes and operator versions, among those of the same types."""
+    operators = list(dict.fromkeys(row.operator for row in rows))
+    types = {OPERATORS[name].type for name in operators}
+    versions = [row for row in OPERATORS.values() if row.type in types]
+    dtypes = list(dict.fromkeys(row.dtype for row in rows))
+    every = dict.fromkeys(dtype for row in versions for dtype in row.dtypes)
+    absent = [dtype for dtype in every if dtype not in dtypes]
+    return [
+        CoverageItem("dtypes", _spelled(dtypes), _spelled(absent)),
+        CoverageItem(
+            "operators",
+            _spelled(operators),
+            _spelled(row.name for row in versions if row.name not in operators),
+        ),
+    ]
+
+
+def _spelled(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))

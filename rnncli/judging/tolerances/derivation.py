@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.tolerances.cell_errors import CellErrors
-from rnncli.judging.tolerances.recursion import variances_of
+from rnncli.judging.tolerances.cell_errors import CellErrors, variances_of
 from rnncli.judging.tolerances.trajectory import Trajectory, put_back
 from rnncli.numerics import FLOAT64
 from rnncli.recurrence.lanes import alike, of_directions, part_of

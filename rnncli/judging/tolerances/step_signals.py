@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.errors import InvalidRequest
-from rnncli.judging.tolerances.bounds import StateVariances
-from rnncli.judging.tolerances.cell_errors import CellErrors
+from rnncli.judging.tolerances.cell_errors import CellErrors, variances_of, variances_of_one_step
 from rnncli.judging.tolerances.derivation import round_up
 from rnncli.judging.tolerances.expressions import (
     Activated,
@@ -22,7 +21,7 @@ from rnncli.judging.tolerances.expressions import (
     State,
     equations_of,
 )
-from rnncli.judging.tolerances.recursion import variances_of, variances_of_one_step
+from rnncli.judging.tolerances.linearised import StateVariances
 from rnncli.judging.tolerances.trajectory import Trajectory
 from rnncli.packs.vector import Answers
 from rnncli.recurrence.lanes import alike, of_directions, part_of, place_in_time

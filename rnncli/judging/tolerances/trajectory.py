@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.tolerances.quantised_states import input_errors
+from rnncli.judging.tolerances.operation_errors import input_errors
 from rnncli.recurrence.lanes import (
     after_last_step,
     assemble,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rnncli.judging.comparing.margins import Errors, errors_of, histogram
 from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
-from rnncli.judging.session_calls import severity
+from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.operators.node import CANONICAL
 from rnncli.talk.words import counted

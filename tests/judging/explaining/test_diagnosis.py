@@ -11,9 +11,8 @@ from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.combinations import AND
 from rnncli.judging.explaining.diagnosis import diagnose
-from rnncli.judging.explaining.features import Features
+from rnncli.judging.explaining.fitting import AND
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
     evidence_of_failure,
@@ -22,7 +21,7 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_two,
     sentence_of,
 )
-from rnncli.judging.explaining.places import Places
+from rnncli.judging.explaining.patterns import Features, Places
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change
 from rnncli.operators import operator_named

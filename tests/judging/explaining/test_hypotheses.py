@@ -10,14 +10,13 @@ from judged import computed, core, explained_verdict, outputs_of, vectors_of
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
+    Screen,
     evidence_of_failure,
     evidence_of_two,
     naming,
     single_fits,
 )
-from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.explaining.screening import Screen
-from rnncli.judging.explaining.teacher_forcing import ENGINE
+from rnncli.judging.explaining.localisation import ENGINE, steps_of
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.changes import computing
 from rnncli.mutants.stacks import stacked

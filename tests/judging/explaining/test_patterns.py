@@ -7,10 +7,15 @@ from judged import core
 from shipped import vectors
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.features import Features, conditions, features_of
 from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.explaining.patterns import patterns_of
-from rnncli.judging.explaining.places import Places, places_of
+from rnncli.judging.explaining.patterns import (
+    Features,
+    Places,
+    conditions,
+    features_of,
+    patterns_of,
+    places_of,
+)
 
 
 def cases(*words, hidden=(), count=1):

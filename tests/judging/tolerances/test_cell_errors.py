@@ -8,11 +8,9 @@ from other_cells import OTHER_CELLS, recurrence_of_cell
 from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.tolerances.bounds import Bounds, StateVariances
 from rnncli.judging.tolerances.cell_errors import CellErrors
-from rnncli.judging.tolerances.derivatives import by_states
-from rnncli.judging.tolerances.expressions import NewState
-from rnncli.judging.tolerances.linearised import Linearised
+from rnncli.judging.tolerances.expressions import NewState, by_states
+from rnncli.judging.tolerances.linearised import Bounds, Linearised, StateVariances
 from rnncli.judging.tolerances.trajectory import Trajectory
 from rnncli.numerics import DTYPES, FLOAT64
 from rnncli.numerics.profiles import PROFILES

@@ -4,12 +4,14 @@ import pytest
 from other_cells import OTHER_CELLS, row
 
 from rnncli.errors import Unsupported
-from rnncli.judging.tolerances.derivatives import by_old_states, crosses, linear
 from rnncli.judging.tolerances.expressions import (
     Activated,
     NewState,
     State,
+    by_old_states,
+    crosses,
     equations,
+    linear,
 )
 from rnncli.recurrence.cells import CELLS, CellOptions
 

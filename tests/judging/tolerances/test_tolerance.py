@@ -6,7 +6,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnncli.judging.tolerances.scalars import scalar_equivalents
+from rnncli.judging.tolerances.tolerance import scalar_equivalents
 
 
 def scalar_equivalent(wanted, tolerance):

@@ -1,23 +1,20 @@
-"""Approximated activation functions: each step's error depends on the pre-activation alone.
-
-Each step starts from the implementation's own states, so its error is its own. A small unknown
-error of Sigmoid or Tanh, given by its values at some arguments, acts linearly on every h. If one
-such error curve, fitted to half of all h, predicts the errors of the other half, the function is
-approximated, and the curve tells by how much.
-"""
+"""Hypotheses about arithmetic, from the errors of single steps: coarser dtypes, approximations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.judging.comparing.margins import errors_of
+from rnncli.judging.explaining.fitting import is_rounded_to
+from rnncli.judging.explaining.localisation import ENGINE, forced, predicted, step_tolerances
 from rnncli.judging.explaining.patterns import WIDTHS
-from rnncli.judging.explaining.teacher_forcing import ENGINE, forced, predicted
 from rnncli.mutants.changes import RIGHT, computing
 from rnncli.mutants.mutant import Mutant
-from rnncli.numerics import FLOAT64
+from rnncli.numerics import DTYPES, FLOAT64
+from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.lanes import lanes_of
 
 if TYPE_CHECKING:
@@ -26,9 +23,16 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.fitting import WrongOutputs
     from rnncli.judging.explaining.localisation import Steps
     from rnncli.judging.tolerances.trajectory import Trajectory
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.arithmetic import Value
 
+# A hypothesis about arithmetic, not logic -> the dtype it computes in, from the finest to the
+# coarsest.
+PRECISIONS: Mapping[str, str] = {
+    "computed-in-float32": "float32",
+    "computed-in-float16": "float16",
+    "computed-in-bfloat16": "bfloat16",
+}
 # Hypothesis -> its sentence, and the approximated functions.
 APPROXIMATIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tanh-approximated": ("Tanh is approximated.", ("tanh",)),
@@ -53,6 +57,50 @@ UNSEEN = 1e-3
 STEP = 1e-6
 # Below such a part of the largest error the function counts as right.
 SMALL = 0.1
+
+
+def coarser_arithmetic(steps: Steps) -> dict[str, float]:
+    """Return the coarsest arithmetic that explains steps with mostly wrong h, with its margin.
+
+    Every h must be representable in its dtype: errors of that size have many other causes.
+    """
+    spot = steps.spot
+    if spot is None or 2 * np.count_nonzero(steps.wrong) < np.count_nonzero(steps.live) * (
+        steps.margin.shape[0] * steps.margin.shape[-1]
+    ):
+        return {}
+    for name, dtype in reversed(_coarser(steps)):
+        row = DTYPES[dtype]
+        if all(is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths):
+            margin = _margin(steps, row)
+            return {name: margin} if margin <= 1 else {}
+    return {}
+
+
+def _coarser(steps: Steps) -> list[tuple[str, str]]:
+    """Return the rows with fewer bits than the tensors'."""
+    own = steps.recurrence.dtype.precision
+    return [row for row in PRECISIONS.items() if DTYPES[row[1]].precision < own]
+
+
+def _margin(steps: Steps, dtype: DType) -> float:
+    """Return the largest error / tolerance of a step computed in a dtype.
+
+    Sums in the dtype have about the same errors as sums of factors rounded to it.
+    """
+    profile, live = PROFILES["dtype-accumulator"], steps.live[None, :, :, None]
+    return max(
+        float(_errors(path, step_tolerances(_in(path, dtype), profile)).max(where=live, initial=0))
+        for path in steps.paths
+    )
+
+
+def _in(path: Trajectory, dtype: DType) -> Trajectory:
+    return replace(path, recurrence=replace(path.recurrence, dtype=dtype))
+
+
+def _errors(path: Trajectory, tolerance: Array) -> Array:
+    return errors_of(path.H[:, 1:], predicted(path), tolerance).margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +153,11 @@ class Approximation:
 
 def approximation_of(cases: Iterable[Steps]) -> Approximation | None:
     """Return the approximated function that the failing cases of a cell show, if any.
+
+    Each step starts from the implementation's own states, so its error is its own and depends on
+    the pre-activation alone. A small unknown error of Sigmoid or Tanh, given by its values at some
+    arguments, acts linearly on every h. If one such error curve, fitted to half of all h, predicts
+    the errors of the other half, the function is approximated, and the curve tells by how much.
 
     Args:
         cases: the steps of each case's Y.

@@ -1,0 +1,272 @@
+"""The errors of a step's operations: sums, stored values, activations and rounding to levels.
+
+Variances are in units of lambda squared: their roots are tolerances.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.numerics import NumPyArithmetic
+from rnncli.recurrence.activations import Kink
+from rnncli.recurrence.quantisation import level_error, to_tie
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array
+    from rnncli.numerics.profiles import Rounding
+    from rnncli.recurrence.activations import Activation, Curvature
+    from rnncli.recurrence.quantisation import Quantiser
+    from rnncli.recurrence.recurrence import Recurrence
+
+
+def product(x: Array, weights: Array) -> Array:
+    """Return the sums of x [D, T, N, K] times weights [G, D, H, K], [3, G, D, T, N, H].
+
+    A sum is an array [3, ...]: its values, the sums of its squared terms, and the moduli of the
+    parts that an implementation may round separately. Adding these arrays adds the sums.
+    """
+    D, T, N, K = x.shape
+    G, _, H, _ = weights.shape
+    rows, columns = x.reshape(D, T * N, K), weights.swapaxes(2, 3)
+    sums = np.empty((3, G, D, T * N, H))
+    np.matmul(rows, columns, out=sums[0])
+    np.matmul(rows * rows, columns * columns, out=sums[1])
+    np.abs(sums[0], out=sums[2])
+    return sums.reshape(3, G, D, T, N, H)
+
+
+def single(term: Array) -> Array:
+    """Return one term as a sum, [3, ...]."""
+    sums = np.empty((3, *term.shape))
+    sums[0] = term
+    np.multiply(term, term, out=sums[1])
+    np.abs(term, out=sums[2])
+    return sums
+
+
+def scaled(sums: Array, by: Array) -> Array:
+    """Return sums [3, ...] with every term multiplied by [...]; the product rounds as well."""
+    found: Array = sums * single(by)
+    found[2] += np.abs(found[0])
+    return found
+
+
+def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
+    """Return lambda standard deviations of the rounding errors of sums of so many terms.
+
+    With terms in random order, a running sum is about as large as the root of the sum of squares,
+    or a part of the whole, and every addition rounds it. The factor 2 leaves room for products that
+    round, blocks and unlucky orders. An implementation may also store each part in the dtype, and
+    round factors before it multiplies them.
+    """
+    root: Array = np.sqrt(sums[1])
+    adding = rounding.accumulator * math.sqrt(terms / 3)
+    root *= rounding.deviations * (2 * adding + math.sqrt(2) * rounding.factor)
+    root += rounding.deviations * adding * np.abs(sums[0])
+    root += rounding.deviations * math.sqrt(0.5) * rounding.unit * sums[2]
+    root += rounding.deviations * math.sqrt(terms) * rounding.floor
+    return root
+
+
+def through(variances: Array, matrices: Array) -> Array:
+    """Return variances [D, T, N, K] times matrices of squares [G, D, H, K], [G, D, T, N, H]."""
+    D, T, N, K = variances.shape
+    found = variances.reshape(D, T * N, K) @ matrices.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(matrices), D, T, N, matrices.shape[2])
+
+
+def stored(size: Array, rounding: Rounding) -> Array:
+    """Return the variance of values rounded to the dtype once for each of their parts."""
+    deviation = rounding.deviations / math.sqrt(3)
+    errors = (deviation * rounding.unit) * size + deviation * rounding.floor
+    return np.asarray(errors * errors)
+
+
+def systematic(bound: Array, rounding: Rounding) -> Array:
+    """Return the variance that stands for a systematic error: a third of its bound, squared."""
+    third = bound * (rounding.deviations / 3)
+    return np.asarray(third * third)
+
+
+MATH = NumPyArithmetic()
+
+
+@cache
+def _steepest(curvature: Curvature, alpha: float, beta: float) -> float:
+    """Return half the bound of a second derivative anywhere."""
+    return 0.5 * float(curvature(np.zeros(()), alpha, beta))
+
+
+class Response:
+    """The response of an activation to its arguments; all arrays have their shape.
+
+    Attributes:
+        y: the activation's values.
+        slope: the activation's derivative, 0 where the argument is clipped.
+        steepness: the modulus of the slope.
+        spread: lambda standard deviations of the arguments' own rounding errors.
+        own: the systematic error allowed in its evaluation: kr*u*|y|, and ka*u where it cancels.
+    """
+
+    def __init__(
+        self,
+        activation: Activation,
+        x: Array,
+        spread: Array,
+        clip: float,
+        rounding: Rounding,
+    ) -> None:
+        self._activation = activation
+        self._row = activation.sensitivity
+        self._values = activation.alpha or 0.0, activation.beta or 0.0
+        clipped = np.minimum(np.maximum(x, -clip), clip) if math.isfinite(clip) else x
+        self.spread = spread
+        self.y = np.asarray(activation(MATH, clipped))
+        self.slope = np.asarray(self._row.derivative(clipped, self.y, *self._values))
+        if clipped is not x:
+            self.slope = np.where(np.abs(x) > clip, 0.0, self.slope)
+        self.steepness = np.abs(self.slope)
+        self.own = self._evaluation_error(clipped, rounding)
+        self._kinks = [(kink, np.abs(x - kink.position)) for kink in self._breaks(clip)]
+        self._half = 0.5 * np.abs(x)
+        if self._row.curvature is not None:
+            self._far = 0.5 * self._row.curvature(self._half, *self._values)
+            self._near = _steepest(self._row.curvature, *self._values)
+
+    def forgive(self, finite: Array) -> None:
+        """Set errors to 0 where the argument is not finite: a saturated value stays saturated."""
+        self.slope = np.where(finite, self.slope, 0.0)
+        self.steepness = np.abs(self.slope)
+        self.spread = np.where(finite, self.spread, 0.0)
+        self.y = np.nan_to_num(self.y, nan=0.0, posinf=0.0, neginf=0.0)
+        self.own = np.nan_to_num(self.own, nan=0.0, posinf=0.0)
+        self._kinks = [(kink, np.where(finite, away, np.inf)) for kink, away in self._kinks]
+        if self._row.curvature is not None:
+            self._half = np.where(finite, self._half, np.inf)
+            self._far = np.where(finite, self._far, 0.0)
+
+    def systematic(self, reach: Array) -> Array:
+        """Return a bound on the value's error beyond first order, its evaluation's own included.
+
+        Args:
+            reach: bound on the arguments' errors.
+
+        Returns:
+            The sum of `own`, half the second derivative times reach squared (its bound within
+            reach: the one at |x|/2, or the overall one if reach exceeds |x|/2), and for each kink
+            within reach the change of slope times the part of the reach beyond it, or the jump.
+        """
+        found: Array = self.own
+        if self._row.curvature is not None:
+            found = found + np.where(reach > self._half, self._near, self._far) * (reach * reach)
+        for kink, away in self._kinks:
+            found = found + kink.bend * np.maximum(reach - away, 0.0)
+            if kink.jump:
+                found += kink.jump * (reach >= away)
+        return found
+
+    def _evaluation_error(self, x: Array, rounding: Rounding) -> Array:
+        size: Array = np.abs(self.y)
+        if self._row.inner is not None:
+            size += self._row.inner(x, self.y, *self._values)
+        size *= rounding.relative
+        size += rounding.floor + rounding.absolute * self._row.cancels(*self._values)
+        return size
+
+    def _breaks(self, clip: float) -> tuple[Kink, ...]:
+        """Return the points at which the clipped activation is not smooth."""
+        within = [k for k in self._row.kinks(*self._values) if abs(k.position) <= clip]
+        if not math.isfinite(clip):
+            return tuple(within)
+        return (*within, self._edge(-clip), self._edge(clip))
+
+    def _edge(self, position: float) -> Kink:
+        """Return the kink of clipping: the slope is the function's inside and 0 outside."""
+        x = np.array([position])
+        y = np.asarray(self._activation(MATH, x))
+        return Kink(position, abs(float(np.max(self._row.derivative(x, y, *self._values)))))
+
+
+class QuantisedStates:
+    """The states before every step as products take them, rounded to levels.
+
+    Levels move with the scale, which the largest and the smallest value give, so the errors of
+    these two reach all values that share it. Another error is that of a value so near a tie that a
+    correct implementation may round it to the neighbouring level: its standard deviation is a
+    level.
+
+    Args:
+        quantiser: how they are quantised.
+        H: the states before every step [D, T, N, H]; float32 values.
+        rounding: the arithmetic of an implementation.
+
+    Attributes:
+        values: the states as numbers that levels stand for [D, T, N, H].
+    """
+
+    def __init__(self, quantiser: Quantiser, H: Array, rounding: Rounding) -> None:
+        found = quantiser.states(H)
+        self.values = found.values
+        self._rounding = rounding
+        self._scale = np.broadcast_to(found.scale.astype(np.float64), H.shape)
+        self._to_tie = to_tie(H, self._scale)
+        self._size, self._own = np.abs(H), level_error(H, self._scale)
+        self._axes = (-1,) if quantiser.by_sequence else (-2, -1)
+        low, high = quantiser.range_of(H, self._axes)
+        self._ends = (low == H) & (low < 0), (high == H) & (high > 0)
+        self._range = np.where(high == low, 1.0, high.astype(np.float64) - low)
+
+    def of_scale(self, of_H: Array, steps: slice | int = slice(None)) -> Array:
+        """Return the variances of the relative errors of the scales, [D, ..., 1 or N, 1].
+
+        Args:
+            of_H: the variances of the states of some steps.
+            steps: these steps.
+        """
+        moved: Array = sum(
+            np.max(of_H, axis=self._axes, keepdims=True, where=end[:, steps], initial=0.0)
+            for end in self._ends
+        )
+        return np.asarray(moved / self._range[:, steps] ** 2)
+
+    def of_levels(self, of_H: Array, steps: slice | int = slice(None)) -> Array:
+        """Return the variances that `values` have from values rounded to other levels."""
+        by_scale = self._size[:, steps] * np.sqrt(self.of_scale(of_H, steps))
+        reach = np.sqrt(of_H) + by_scale + self._own[:, steps]
+        off = level_errors(reach, self._to_tie[:, steps], self._scale[:, steps])
+        return of_level_errors(off, self._rounding)
+
+
+def level_errors(reach: Array, away: Array, scale: Array) -> Array:
+    """Return how far values may be rounded to other levels: whole levels, 0 if no tie is near.
+
+    Args:
+        reach: bound of the values' errors.
+        away: their distances from the nearest tie.
+        scale: the distance between levels.
+    """
+    return np.where(reach > away, (np.floor((reach - away) / scale) + 1) * scale, 0.0)
+
+
+def of_level_errors(errors: Array, rounding: Rounding) -> Array:
+    """Return the variances of such errors: each is a standard deviation.
+
+    A level more or less reaches all units of the next steps at once, so that its effects add up.
+    """
+    deviations = rounding.deviations * errors
+    return np.asarray(deviations * deviations)
+
+
+def input_errors(recurrence: Recurrence) -> Array | None:
+    """Return how far inputs [..., T, N, I] may be rounded to other levels; None if none may."""
+    quantiser, X = recurrence.quantiser, recurrence.X
+    if quantiser is None:
+        return None
+    scale = quantiser.inputs(X, recurrence.lengths).scale.astype(np.float64)
+    wide = quantiser.counted(X, recurrence.lengths).astype(np.float64)
+    found = level_errors(level_error(wide, scale), to_tie(wide, scale), scale)
+    return found if found.any() else None

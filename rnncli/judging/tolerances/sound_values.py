@@ -1,0 +1,356 @@
+"""Checks that every sound implementation gives a case's expected values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
+from rnncli.numerics.profiles import ACCUMULATORS
+from rnncli.recurrence.lanes import lanes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rnncli.numerics import Array, DType
+    from rnncli.numerics.profiles import Profile
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+
+# Within such a fraction of the largest number, rounding errors may decide what overflows.
+NEAR = 2.0**-6
+# Activations whose values stay within -1 and 1.
+WITHIN_ONE = frozenset({"Sigmoid", "Tanh", "HardSigmoid", "Softsign"})
+Blend: TypeAlias = "Callable[[Value, Value, Value], Value]"
+# Forms in which kernels compute a GRU's (1 - z) (.) h + z (.) H; the second is NaN for infinities.
+BLENDS: tuple[Blend | None, ...] = (None, lambda z, h, H: h + z * (H - h))
+
+
+def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
+    """Return why a case is not exact, or "".
+
+    The weights and inputs of exact cases are small integers over powers of two, so that every
+    partial sum of a gate is representable in any order; their activations are piecewise linear.
+    Two conditions show it. First, evaluation in the dtype itself, with every product and partial
+    sum rounded to it, gives the golden values, in both orders of summation. Second, the sum of the
+    moduli of a gate's terms stays below 2^p times the smallest unit that any of them is a multiple
+    of, so that no order of summation ever rounds.
+    """
+    if recurrence.quantiser is not None:
+        return "levels that are ties may be rounded either way, so quantised states are not exact"
+    whole = replace(recurrence, wants_Y=True)
+    with np.errstate(all="ignore"):
+        for backwards in (False, True):
+            found = evaluate(whole, _RoundedEngine(recurrence.dtype, backwards=backwards))
+            if wrong := _first_wrong(found, golden, _unequal):
+                order = "last term first" if backwards else "first term first"
+                return (
+                    f"{wrong.name} is not exact: summed in {recurrence.dtype}, {order}, its"
+                    f" canonical element {wrong.place} is {wrong.got!r}, not {wrong.wanted!r}"
+                )
+        if golden.Y is None:
+            golden = backend_named("numpy").run(whole, Compute.FLOAT64)
+        return _headroom_problem(whole, golden)
+
+
+class _WrongElement(NamedTuple):
+    """An element of a result in canonical layout that is not as expected."""
+
+    name: str
+    place: list[int]
+    got: float
+    wanted: float
+
+
+def _first_wrong(
+    found: Result, golden: Result, differ: Callable[[Array, Array], Array]
+) -> _WrongElement | None:
+    """Return the first element of a result that differs from the expected one."""
+    for name, values, wanted in zip(
+        ("Y", "Y_h", "Y_c"), (found.Y, *found.last), (golden.Y, *golden.last), strict=False
+    ):
+        if values is None or wanted is None:
+            continue
+        where = np.argwhere(differ(values, wanted))
+        if len(where):
+            place = [int(k) for k in where[0]]
+            got, due = (float(each[tuple(place)]) for each in (values, wanted))
+            return _WrongElement(name, place, got, due)
+    return None
+
+
+def _unequal(values: Array, wanted: Array) -> Array:
+    """Return the mask of unequal elements; NaN equals NaN."""
+    return np.asarray(~((values == wanted) | (np.isnan(values) & np.isnan(wanted))))
+
+
+def _headroom_problem(recurrence: Recurrence, golden: Result) -> str:
+    """Return which gate's terms could round in some order, or ""."""
+    assert golden.Y is not None
+    path = Trajectory.of(recurrence, golden.Y, hostile=False)
+    D, T, N, H = path.sizes
+    if not D * T * N * H:
+        return ""
+    h = path.H[:, :-1]
+    size = _outer(np.abs(path.X), np.abs(path.W)) + _outer(np.abs(h), np.abs(path.R))
+    unit = np.minimum(_outer_unit(path.X, path.W), _outer_unit(h, path.R))
+    for bias in (path.Wb, path.Rb):
+        if bias is not None:
+            size = size + np.abs(bias)
+            unit = np.minimum(unit, _unit(bias))
+    ratio = np.where(np.isfinite(unit), size / unit, 0.0)
+    worst = float(np.max(ratio))
+    precision = recurrence.dtype.precision
+    if worst < 2.0**precision:
+        return ""
+    gate = recurrence.cell.gates[int(np.argmax(ratio.reshape(len(ratio), -1).max(axis=1)))]
+    return (
+        f"the terms of gate {gate} need {np.log2(worst):.1f} bits and {recurrence.dtype} has"
+        f" {precision}: another order of summation could round"
+    )
+
+
+def _outer(x: Array, weights: Array) -> Array:
+    """Return x [D, T, N, K] times weights [G, D, H, K], as [G, D, T, N, H]."""
+    D, T, N, K = x.shape
+    found = x.reshape(D, T * N, K) @ weights.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(weights), D, T, N, -1)
+
+
+def _outer_unit(x: Array, weights: Array) -> Array:
+    """Return a power of two that divides all products in a sum, [G, D, T, N, H]."""
+    of_x = _unit(x).min(axis=-1, initial=np.inf)[None, ..., None]
+    of_weights = _unit(weights).min(axis=-1, initial=np.inf)[:, :, None, None]
+    return np.asarray(of_x * of_weights)
+
+
+def _unit(values: Array) -> Array:
+    """Return the largest power of two that divides each value; infinity for zero."""
+    significand, exponent = np.frexp(values)
+    whole = np.ldexp(significand, 53).astype(np.int64)
+    unit = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(values == 0, np.inf, unit)
+
+
+class _RoundedEngine:
+    """An engine that sums term by term and rounds every product and sum to the dtype."""
+
+    math = NumPyArithmetic()
+
+    def __init__(self, dtype: DType, *, backwards: bool) -> None:
+        self.dtype = dtype.numpy
+        self._step = -1 if backwards else 1
+
+    def widen(self, values: Array) -> Array:
+        """Return the values as they are."""
+        return values.astype(self.dtype, copy=False)
+
+    def matrix(self, weights: Array) -> Array:
+        """Return the transposed weights."""
+        return weights.swapaxes(2, 3)
+
+    def multiply(self, values: Array, matrix: Array) -> Array:
+        """Add term by term."""
+        total = np.zeros((*matrix.shape[:2], values.shape[1], matrix.shape[3]), self.dtype)
+        for k in range(matrix.shape[2])[:: self._step]:
+            total += values[:, :, k, None] * matrix[:, :, None, k]
+        return total
+
+    def round(self, values: Any, dtype: DType) -> Array:
+        """Return the values, which have the dtype already."""
+        return round_to(np.asarray(values), dtype)
+
+
+def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -> str:
+    """Return why a sound implementation might not overflow where the expected values do, or "".
+
+    Expected values are computed in real numbers and rounded once. A kernel has accumulators, and
+    keeps states in them or in the tensors' dtype; larger values become infinite, and infinity minus
+    infinity is NaN. A case may judge kernels only if none of that can matter:
+
+    - the moduli of all terms of a sum, infinite ones aside, stay below the accumulator's largest
+      number, so that no order of summation overflows on its way;
+    - no state is so near the dtype's largest number that rounding errors decide whether it
+      overflows;
+    - if states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly
+      where the expected values do.
+    """
+    limits = _Limits.of(recurrence.dtype, profile)
+    if _is_small(recurrence, limits):
+        return ""
+    seen = _Observer(recurrence, limits)
+    seen.run()
+    return (
+        _problem_of_sums(recurrence, seen, limits)
+        or _problem_of_states(seen, limits)
+        or (_problem_of_stored(recurrence, golden) if seen.overflows else "")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The largest finite numbers of states and sums.
+
+    Attributes:
+        dtype: the dtype of the tensors.
+        state: its largest number.
+        accumulator: the dtype of sums.
+        total: its largest number.
+    """
+
+    dtype: DType
+    state: float
+    accumulator: DType
+    total: float
+
+    @classmethod
+    def of(cls, dtype: DType, profile: Profile) -> _Limits:
+        """Return the limits; sums have at least the dtype's own precision."""
+        wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
+        accumulator = dtype_named("float32") if wide else dtype
+        return cls(dtype, _largest(dtype), accumulator, _largest(accumulator))
+
+
+def _largest(dtype: DType) -> float:
+    return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
+
+
+def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
+    """Whether the magnitudes of the tensors alone rule out an overflow."""
+    names = {activation.name for row in recurrence.activations for activation in row}
+    if not names <= WITHIN_ONE:
+        return False
+    h, *c = (max(1.0, _size(state)) for state in recurrence.initial)
+    cell = sum(c) + recurrence.X.shape[-3]
+    total = (
+        recurrence.X.shape[-1] * _size(recurrence.X) * _size(recurrence.W)
+        + recurrence.R.shape[-1] * h * _size(recurrence.R)
+        + (_size(recurrence.Wb) + _size(recurrence.Rb) + cell * _size(recurrence.P))
+    )
+    return bool(2 * total < limits.total and 2 * max(h, cell) < limits.state)
+
+
+def _size(values: Array | None) -> float:
+    """Return the largest finite modulus, 0 if there is none."""
+    if values is None:
+        return 0.0
+    moduli = np.abs(values.astype(np.float64))
+    return float(np.max(moduli, initial=0.0, where=np.isfinite(moduli)))
+
+
+class _Observer:
+    """The largest states of an evaluation in float64.
+
+    Attributes:
+        kept: the largest finite modulus of each state that is carried from step to step.
+        multiplied: the largest finite modulus of the operands of products with R.
+        overflows: whether a state exceeds the dtype.
+        is_near: whether a state is so near the dtype's largest number that rounding errors decide.
+    """
+
+    def __init__(self, recurrence: Recurrence, limits: _Limits) -> None:
+        self.recurrence, self.limits = recurrence, limits
+        self.kept = [0.0] * recurrence.cell.states
+        self.multiplied = 0.0
+        self.overflows = self.is_near = False
+
+    def run(self) -> None:
+        """Evaluate the recurrence and record its states."""
+        wide = replace(
+            self.recurrence,
+            dtype=dtype_named("float64"),
+            cell=replace(self.recurrence.cell, step=self._step),
+        )
+        self._observe(evaluate(wide, NumPyEngine(FLOAT64)).last)
+
+    def _step(self, p: Parameters, x: Value, states: States) -> States:
+        self._observe(states)
+
+        def multiply(state: Value, *gates: Any) -> Value:
+            self.multiplied = max(self.multiplied, _size(np.asarray(state)))
+            return p.R(state, *gates)
+
+        return self.recurrence.cell.step(replace(p, R=multiply), x, states)
+
+    def _observe(self, states: Iterable[Any]) -> None:
+        for k, state in enumerate(map(np.asarray, states)):
+            moduli = np.abs(state) / self.limits.state
+            self.kept[k] = max(self.kept[k], _size(state))
+            self.overflows |= bool((moduli > 1).any())
+            self.is_near |= bool((np.abs(moduli - 1) < NEAR).any())
+
+
+def _problem_of_sums(recurrence: Recurrence, seen: _Observer, limits: _Limits) -> str:
+    """Return why the terms of a gate may exceed the accumulator, or ""."""
+    lanes = lanes_of(recurrence)
+    X = np.abs(np.where(np.isfinite(lanes.X), lanes.X, 0).astype(np.float64))
+    W = np.abs(recurrence.W.astype(np.float64)).max(axis=1, initial=0.0)  # of any gate, [D, H, I]
+    flat = X.reshape(len(X), math.prod(X.shape[1:-1]), X.shape[-1])
+    with np.errstate(all="ignore"):
+        largest = float(np.max(flat @ W.swapaxes(1, 2), initial=0.0))
+        total = (
+            largest
+            + recurrence.R.shape[-1] * seen.multiplied * _size(recurrence.R)
+            + (_size(recurrence.Wb) + _size(recurrence.Rb))
+            + _size(recurrence.P) * seen.kept[-1]
+        )
+    if total < (1 - NEAR) * limits.total:
+        return ""
+    return (
+        f"the terms of a gate add up to {total:.3g} in modulus, and {limits.accumulator}, in which"
+        f" they may be summed, ends at {limits.total:.3g}: some order could overflow on its way"
+    )
+
+
+def _problem_of_states(seen: _Observer, limits: _Limits) -> str:
+    if seen.is_near:
+        return (
+            f"a state is within {NEAR:.0%} of {limits.state:.3g}, the largest {limits.dtype}:"
+            " rounding errors decide whether it overflows"
+        )
+    if max(seen.kept) < limits.total:
+        return ""
+    return f"a state reaches {max(seen.kept):.3g}, beyond the largest {limits.accumulator}"
+
+
+def _problem_of_stored(recurrence: Recurrence, golden: Result) -> str:
+    """Return where states kept in the dtype give unexpected infinities or NaN, or ""."""
+    for form in BLENDS:
+        if wrong := _first_wrong(_stored_in_dtype(recurrence, form), golden, _are_other_kinds):
+            return (
+                f"a kernel that keeps its states in {recurrence.dtype} has {wrong.got:g} at"
+                f" canonical {wrong.name}{wrong.place}, where {wrong.wanted:g} is expected"
+            )
+    return ""
+
+
+def _stored_in_dtype(recurrence: Recurrence, blend: Blend | None) -> Result:
+    """Evaluate a recurrence whose states are rounded to the dtype after every step."""
+    cell, dtype = recurrence.cell, recurrence.dtype
+
+    def step(p: Parameters, x: Value, states: States) -> States:
+        rounded = (round_to(np.asarray(state), dtype).astype(np.float64) for state in states)
+        return cell.step(replace(p, blend=blend or p.blend), x, tuple(rounded))
+
+    return evaluate(replace(recurrence, cell=replace(cell, step=step)), NumPyEngine(FLOAT64))
+
+
+def _are_other_kinds(values: Array, wanted: Array) -> Array:
+    """Return the mask of elements of which one is finite, an infinity or NaN and one is not."""
+    return np.asarray(_kind(values) != _kind(wanted))
+
+
+def _kind(values: Array) -> Array:
+    """Return 0 for each finite value, 1 and -1 for infinities, 2 for NaN."""
+    signs = np.where(np.isinf(values), np.sign(values.astype(np.float64)), 0)
+    return np.where(np.isnan(values), 2, signs)
