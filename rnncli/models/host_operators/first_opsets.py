@@ -8,8 +8,6 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators import indexing
-from rnncli.models.host_operators.kernel import Staged
 from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered
 
@@ -70,10 +68,9 @@ def clip(x: Array, min: float = -np.inf, max: float = np.inf) -> Array:  # noqa:
     return np.asarray(np.clip(x, x.dtype.type(min), x.dtype.type(max)))
 
 
-@Staged
-def reshape(shape: Sequence[int] = ()) -> Callable[[Array], Array]:
+def reshape(data: Array, shape: Sequence[int] = ()) -> Array:
     """Reshape by an attribute; 0 keeps a size, -1 infers one (opset 1)."""
-    return indexing.reshape.prepare(np.asarray(shape))
+    return data.reshape([n or data.shape[i] for i, n in enumerate(shape)])
 
 
 def tile(data: Array, tiles: Array, axis: Array) -> Array:

@@ -152,15 +152,6 @@ def pad_1(paddings: Sequence[int], value: float = 0.0, mode: str = "constant") -
     return pad_2.prepare(paddings, value, mode)
 
 
-@Staged
-def reshape(shape: Array, *, allowzero: int = 0) -> OfData:
-    """Reshape; 0 keeps a size unless `allowzero` is set, -1 infers one."""
-    sizes = tuple(shape.tolist())  # NumPy reads a list in four times a tuple's time
-    if allowzero or 0 not in sizes:
-        return lambda data: data.reshape(sizes)
-    return lambda data: data.reshape([n or data.shape[i] for i, n in enumerate(sizes)])
-
-
 def expand(data: Array, shape: Array) -> Array:
     """Broadcast a tensor with a shape."""
     filled = np.empty(np.broadcast_shapes(data.shape, tuple(shape.tolist())), data.dtype)
@@ -185,48 +176,6 @@ def squeeze(axes: Array | Sequence[int] | None = None) -> OfData:
     """Remove axes of size 1, by default all."""
     chosen = None if axes is None or not np.size(axes) else tuple(np.ravel(axes).tolist())
     return lambda data: data.squeeze(chosen)
-
-
-@Staged
-def transpose(perm: Sequence[int] | None = None) -> OfData:
-    """Reorder the axes; without an order, reverse them."""
-    order = tuple(perm) if perm else None
-    return lambda data: data.transpose(order)
-
-
-def concat(*inputs: Array, axis: int) -> Array:
-    """Join along an axis."""
-    return np.concatenate(inputs, axis)
-
-
-@Staged
-def gather(indices: Array, axis: int = 0) -> OfData:
-    """Pick slices along an axis; negative numbers count from the end."""
-    if indices.ndim or axis < 0:
-        return lambda data: np.asarray(data.take(indices, axis))
-    place: Any = (*[slice(None)] * axis, int(indices), ...)  # a view, whatever is left
-    return lambda data: data[place]
-
-
-@Staged
-def cut(
-    starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
-) -> OfData:
-    """Return the part of a tensor from starts to ends: Slice from opset 10 on."""
-    numbers = (each.ravel().tolist() for each in (starts, ends, steps) if each is not None)
-    parts = [slice(*limits) for limits in zip(*numbers, strict=False)]
-    if axes is None:
-        return lambda data: data[tuple(parts[: data.ndim])]
-    chosen = [*zip(axes.ravel().tolist(), parts, strict=False)]
-
-    @per_shape
-    def places(rank: int) -> tuple[slice, ...]:
-        found = [slice(None)] * rank
-        for axis, part in chosen:
-            found[axis] = part
-        return tuple(found)
-
-    return lambda data: data[places(data.ndim)]
 
 
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PLAIN = {np.float32, np.float64}
 """Types for which NumPy's own cast and product suffice."""
@@ -50,41 +47,11 @@ def _standard(operand: Array) -> np.dtype[Any]:
     return operand.dtype if operand.dtype.kind in "fiub" else np.dtype(np.float32)
 
 
-def sigmoid(X: Array) -> Array:
-    """``1 / (1 + exp(-x))``; float16 and bfloat16 in float32."""
-    x = _at_least_float32(X)
-    one = np.ones((), x.dtype)  # NumPy takes longer to read a number
-    e = np.exp(-np.abs(x))  # never overflows, unlike exp(-x)
-    return rounded(np.where(x > 0, one, e) / (one + e), X)
-
-
-def _of_one_type(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
-    """Make a kernel of two tensors of one type, and of that type itself."""
-
-    def kernel(A: Array, B: Array) -> Array:
-        if A.dtype != B.dtype:
-            raise InvalidRequest(f"second input is {B.dtype}, first is {A.dtype}")
-        return np.asarray(function(A, B))
-
-    return kernel
-
-
-def _prelu(X: Array, slope: Array) -> Array:
+def prelu(X: Array, slope: Array) -> Array:
     """Scale negative values."""
-    factor = slope.reshape(()) if slope.size == 1 else slope  # in half of the time
-    return np.where(X > 0, X, X * factor)
-
-
-def _divide(A: Array, B: Array) -> Array:
-    """Divide; quotients of integers are rounded towards zero."""
-    if A.dtype.kind not in "iu":
-        return np.asarray(A / B)
-    quotient, rest = np.divmod(A, B)
-    return np.asarray(quotient + ((rest != 0) & ((A < 0) != (B < 0)))).astype(A.dtype)
-
-
-add, subtract, multiply = map(_of_one_type, (np.add, np.subtract, np.multiply))
-divide, prelu = map(_of_one_type, (_divide, _prelu))
+    if X.dtype != slope.dtype:
+        raise InvalidRequest(f"second input is {slope.dtype}, first is {X.dtype}")
+    return np.where(X > 0, X, X * slope)
 
 
 def power(X: Array, Y: Array) -> Array:
@@ -95,16 +62,6 @@ def power(X: Array, Y: Array) -> Array:
 def sqrt(X: Array) -> Array:
     """The square root; NaN for negative numbers."""
     return np.asarray(np.sqrt(X))
-
-
-def tanh(X: Array) -> Array:
-    """The hyperbolic tangent."""
-    return np.asarray(np.tanh(X))
-
-
-def relu(X: Array) -> Array:
-    """The greater of x and 0."""
-    return np.asarray(np.maximum(X, np.zeros((), X.dtype)))
 
 
 def matmul(A: Array, B: Array) -> Array:

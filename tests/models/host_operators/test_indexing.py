@@ -379,7 +379,7 @@ def test_transpose(agrees, normal, perm):
 @pytest.mark.parametrize("perm", [[0, 1], [0, 0, 1], [0, 1, 3]])
 def test_an_order_of_other_axes_is_refused(evaluate, normal, perm):
     """Each axis is named once."""
-    with pytest.raises(ValueError, match=r"ax[ei]s"):
+    with pytest.raises((ValueError, RuntimeError), match=r"ax[ei]s|Inconsistent permutation"):
         evaluate("Transpose", 13, normal(4, 3, 5), perm=perm)
 
 
