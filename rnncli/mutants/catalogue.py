@@ -23,10 +23,8 @@ from rnncli.mutants import (
 from rnncli.mutants.structural import (
     batch_tiles,
     buffers,
-    omissions,
     products,
-    time_chunks,
-    unit_tails,
+    special_paths,
     wrong_addresses,
 )
 
@@ -41,9 +39,17 @@ _SCORED = (
     *(clipping, functions, gates, imprecision, quantised_kernels),
 )
 _UNSCORED = (partial_bugs, shifted, reported_bugs)
-_STRUCTURAL = (unit_tails, products, batch_tiles, time_chunks, omissions, wrong_addresses, buffers)
+_STRUCTURAL = (
+    special_paths.tail_bug,
+    *(products.block_bug, products.alignment_bug, products.sum_bug),
+    *(batch_tiles.tile_bug, batch_tiles.sorting_bug),
+    buffers.chunk_bug,
+    special_paths.one_bug,
+    *(wrong_addresses.counter_bug, wrong_addresses.stride_bug, wrong_addresses.guess_bug),
+    *(buffers.worker_bug, buffers.call_bug),
+)
 _ROWS = tuple(row for leaf in (*_SCORED, *_UNSCORED) for row in leaf.ROWS)
-_STRUCTURAL_ROWS = tuple(row for leaf in _STRUCTURAL for row in leaf.ROWS)
+_STRUCTURAL_ROWS = tuple(row for family in _STRUCTURAL for row in family.rows)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 STRUCTURAL: Mapping[str, StructuralMutant] = {row.id: row for row in _STRUCTURAL_ROWS}
 _UNSCORED_IDS = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)

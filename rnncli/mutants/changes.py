@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.equivalence import Unreached, first, lengths_of, untouched
-from rnncli.mutants.mutant import Change, Mutant, always_seen, id_of, words_of
+from rnncli.mutants.mutant import BugFamily, Change, Mutant, always_seen
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Recurrence, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.mutants.mutant import Reason, Run
     from rnncli.numerics import Array
@@ -28,7 +28,6 @@ Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Last: TypeAlias = "tuple[Array, ...]"
 Outputs: TypeAlias = "tuple[Array, Last]"
 Elementwise: TypeAlias = "Callable[[Value], Value]"
-Function = TypeVar("Function", bound="Callable[..., Any]")
 Changed: TypeAlias = "Change | Callable[[Recurrence], Recurrence]"
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
@@ -36,57 +35,31 @@ GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
 ALL = tuple(CELLS)
 
 
-class Family:
-    """The bugs of one part of the equations, and the decorator of the functions that are bugs.
+class Family(BugFamily[Mutant]):
+    """The bugs of one part of the equations.
 
     Args:
         name: its name.
         effect: the visible effect of most of its bugs.
         of: the names of the cells whose kernels can have most of its bugs.
-
-    Attributes:
-        rows: its mutants, in the order in which the bugs are written.
     """
 
     def __init__(self, name: str, effect: str = "", of: tuple[str, ...] = ALL) -> None:
-        self.name, self.effect, self.of = name, effect, of
-        self.rows: list[Mutant] = []
+        super().__init__(name)
+        self.effect, self.of = effect, of
 
-    def __call__(
-        self,
-        *reasons: Reason,
-        changes: Callable[[Any], Changed] = lambda function: function,
-        effect: str = "",
-        **settings: Any,
-    ) -> Callable[[Function], Function]:
-        """Return the decorator of a bug: its name is the id, its docstring sentence and effect.
-
-        Args:
-            reasons: why it cannot be seen in some recurrences.
-            changes: function -> the change that it makes; without, it changes the recurrence.
-            effect: the visible effect, if the docstring has no second paragraph.
-            settings: what differs from the family, as in `row`.
-        """
-
-        def add(function: Function) -> Function:
-            sentence, own_effect = words_of(function)
-            settings["effect"] = own_effect or effect
-            self.row(id_of(function), sentence, changes(function), *reasons, **settings)
-            return function
-
-        return add
-
-    def row(
+    def mutants(
         self,
         id: str,  # noqa: A002 -- what a mutant itself calls it
         sentence: str,
         change: Changed,
         *reasons: Reason,
+        words: tuple[str, ...] = (),
         effect: str = "",
         of: tuple[str, ...] = (),
         unreached: str = "",
-    ) -> None:
-        """Add a bug.
+    ) -> Iterator[Mutant]:
+        """Yield one mutant.
 
         A mutant that changes only the recurrence is equivalent where the recurrence stays the
         same; another one where its results are right, if it says so in `unreached`.
@@ -96,8 +69,16 @@ class Family:
             idle, change = untouched(change), Change(recurrence=change)
         elif unreached:
             idle = Unreached(change, unreached)
-        of, effect = of or self.of, effect or self.effect
-        self.rows.append(Mutant(id, of, self.name, sentence, effect, change, first(*reasons), idle))
+        yield Mutant(
+            id,
+            of or self.of,
+            self.name,
+            sentence.format(*words),
+            (effect or self.effect).format(*words),
+            change,
+            first(*reasons),
+            idle,
+        )
 
 
 def running(function: Callable[[Run, Recurrence], Result]) -> Change:

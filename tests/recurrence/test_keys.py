@@ -17,9 +17,9 @@ from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.explaining.hypotheses import of_whole_runs
 from rnncli.judging.tolerances.derivation import kind_of_steps
 from rnncli.judging.tolerances.expressions import equations_of
-from rnncli.mutants.blocked_kernel import BlockedKernel
 from rnncli.mutants.equivalence import every_field
 from rnncli.mutants.stacks import fingerprint, kind_of
+from rnncli.mutants.structural.blocked_kernel import BlockedKernel
 from rnncli.numerics import DTYPES
 from rnncli.operators.node import Node
 from rnncli.recurrence.activations import ACTIVATIONS

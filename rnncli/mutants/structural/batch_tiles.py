@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.blocked_kernel import BatchTile
-from rnncli.mutants.changes import ALL, LSTM
+from rnncli.mutants.changes import LSTM
 from rnncli.mutants.equivalence import (
     NO_FORWARD,
     NO_INITIAL,
@@ -20,44 +19,46 @@ from rnncli.mutants.equivalence import (
     ONE_DIRECTION,
     ONE_STEP,
 )
+from rnncli.mutants.mutant import Variant
 from rnncli.mutants.ragged import SORTED
-from rnncli.mutants.structural.bug import StructuralFamily, at_most_one, beyond, replacing, tail
-from rnncli.mutants.structural.omissions import LACKS, STARTS
+from rnncli.mutants.structural.blocked_kernel import BatchTile
+from rnncli.mutants.structural.bug import (
+    StructuralFamily,
+    at_most_one,
+    beyond,
+    passing,
+    replacing,
+    tail,
+)
+from rnncli.mutants.structural.special_paths import LACKS, STARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, Span, States
+    from rnncli.mutants.structural.blocked_kernel import (
+        BlockedLane,
+        Seam,
+        Span,
+        States,
+    )
     from rnncli.mutants.structural.bug import Changes
-    from rnncli.mutants.structural.omissions import Lack
+    from rnncli.mutants.structural.special_paths import LaneChange
     from rnncli.numerics import Array
 
 LAST = "last states of the tile before"
 MANY, FEW = (2, 4, 8, 16, 32, 64, 128), (4, 8, 16)
 
 
-def passing(method: str) -> Callable[[Callable[[BatchTile], BatchTile]], Changes]:
-    """Return the change that calls a method with another tile."""
-
-    def changes(other: Callable[[BatchTile], BatchTile]) -> Changes:
-        def changed(_: BlockedKernel, right: Seam, tile: BatchTile, *rest: Any) -> Any:
-            return right(other(tile), *rest)
-
-        return {method: changed}
-
-    return changes
-
-
 def storing(other: Callable[[BatchTile], BatchTile]) -> Changes:
     """Return the change that stores a chunk as if its tile were another."""
 
-    def store(_: BlockedKernel, right: Seam, span: Span, *rest: Any) -> None:
+    def store(right: Seam, span: Span, *rest: Any) -> None:
         right(span._replace(tile=other(span.tile)), *rest)
 
     return {"store": store}
 
 
-bug = StructuralFamily("batch tiles", block="tile", widths=FEW, seen=beyond("N"))
+tile_bug = StructuralFamily("batch tiles", block="tile", widths=FEW, seen=beyond("N"))
 
 
 def _at_the_front(tile: BatchTile) -> BatchTile:
@@ -74,73 +75,71 @@ def _ending_with_first_tile(tile: BatchTile) -> BatchTile:
     return tile._replace(lengths=lane.lengths[lane.order[: len(tile.rows)]])
 
 
-def _finish_and_leave(
-    kernel: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
-) -> None:
-    kernel.kept[LAST] = states
+def _finish_and_leave(right: Seam, tile: BatchTile, states: States, last: States) -> None:
+    right.kept[LAST] = states
     right(tile, states, last)
 
 
-@bug(changes=passing("gathered"))
+@tile_bug(changes=passing("gathered"))
 def tiles_x_of_first(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences take the inputs of the first."""
     return _at_the_front(tile)
 
 
-@bug(NO_INITIAL, changes=passing("start"))
+@tile_bug(NO_INITIAL, changes=passing("start"))
 def tiles_initial_states_of_first(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences start from the initial states of the first."""
     return _at_the_front(tile)
 
 
-@bug(changes=replacing("start", finish=_finish_and_leave), widths=MANY)
-def tiles_start_where_the_last_ended(kernel: BlockedKernel, right: Seam, tile: BatchTile) -> States:
+@tile_bug(changes=replacing("start", finish=_finish_and_leave), widths=MANY)
+def tiles_start_where_the_last_ended(right: Seam, tile: BatchTile) -> States:
     """Tiles of {} sequences start from the states that the tile before ended with."""
     states: States = right(tile)
     if not tile.first:
         return states
-    return tuple(each[: len(tile.rows)].copy() for each in kernel.kept[LAST])
+    return tuple(each[: len(tile.rows)].copy() for each in right.kept[LAST])
 
 
-@bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+@tile_bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
 def tiles_end_with_first_row(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run every row as long as their first."""
     return _ending_with(tile, 0)
 
 
-@bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+@tile_bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
 def tiles_end_with_last_row(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run every row as long as their last."""
     return _ending_with(tile, -1)
 
 
-@bug(NOT_RAGGED, changes=passing("tile"))
+@tile_bug(NOT_RAGGED, changes=passing("tile"))
 def tiles_end_with_first_tile(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run as long as the rows of the first."""
     return _ending_with_first_tile(tile)
 
 
-@bug(NOT_RAGGED, NO_REVERSE, changes=passing("times"))
+@tile_bug(NOT_RAGGED, NO_REVERSE, changes=passing("times"))
 def tiles_reverse_from_ends_of_first(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences start a reverse direction where the rows of the first end."""
     return _ending_with_first_tile(tile)
 
 
-@bug(NO_Y, changes=storing)
+@tile_bug(NO_Y, changes=storing)
 def tiles_y_at_the_front(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences write Y to the rows of the first."""
     return _at_the_front(tile)
 
 
-@bug(changes=passing("finish"))
+@tile_bug(changes=passing("finish"))
 def tiles_last_states_at_the_front(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences write their last states to the rows of the first."""
     return _at_the_front(tile)
 
 
-@bug(changes="finish")
+@tile_bug(changes="finish")
 def tiles_last_states_of_last_tile(
-    _: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
+    right: Seam, tile: BatchTile, states: States, last: States
 ) -> None:
     """Tiles of {} sequences leave every row the last states of the last tile."""
     right(tile, states, last)
@@ -148,89 +147,70 @@ def tiles_last_states_of_last_tile(
         place[tile.lane.order] = state[np.arange(len(place)) % len(state)]
 
 
-@bug(changes="tiles", widths=MANY, seen=tail("N"))
-def tiles_remainder_missing(
-    kernel: BlockedKernel, right: Seam, lane: BlockedLane
-) -> list[BatchTile]:
+@tile_bug(changes="tiles", widths=MANY, seen=tail("N"))
+def tiles_remainder_missing(right: Seam, lane: BlockedLane) -> list[BatchTile]:
     """Tiles of {} sequences are computed while they are full."""
     tiles: list[BatchTile] = right(lane)
-    return [tile for tile in tiles if len(tile.rows) == kernel.blocking.tile] or tiles
+    return [tile for tile in tiles if len(tile.rows) == right.blocking.tile] or tiles
 
 
-@bug(changes="tiles", seen=tail("N"))
-def tiles_single_row_missing(_: BlockedKernel, right: Seam, lane: BlockedLane) -> list[BatchTile]:
+@tile_bug(changes="tiles", seen=tail("N"))
+def tiles_single_row_missing(right: Seam, lane: BlockedLane) -> list[BatchTile]:
     """Tiles of {} sequences are computed if they have more than one row."""
     return [tile for tile in right(lane) if tile.first == 0 or len(tile.rows) > 1]
 
 
-@bug(NO_Y, ONE_STEP, NO_FORWARD, changes="store", seen=tail("N"))
-def tiles_remainder_stored_whole(
-    kernel: BlockedKernel, right: Seam, span: Span, history: Array, Y: Array
-) -> None:
+@tile_bug(NO_Y, ONE_STEP, NO_FORWARD, changes="store", seen=tail("N"))
+def tiles_remainder_stored_whole(right: Seam, span: Span, history: Array, Y: Array) -> None:
     """Tiles of {} sequences store full tiles: a partial one clears the first rows of the next
     step.
     """
     right(span, history, Y)
     T, N, _ = Y.shape
-    surplus = kernel.blocking.tile - len(span.tile.rows)
+    surplus = right.blocking.tile - len(span.tile.rows)
     if span.tile.first and surplus and not span.tile.lane.reverse:
         Y[span.steps[span.steps + 1 < T] + 1, : min(surplus, N)] = 0
 
 
-def _start_again(kernel: BlockedKernel, right: Seam, tile: BatchTile) -> States:
+def _start_again(right: Seam, tile: BatchTile) -> States:
     """Rows that were done before are started from where they ended: states lie in place."""
     states: States = right(tile)
-    done = -tile.first % kernel.blocking.tile
+    done = -tile.first % right.blocking.tile
     if not done:
         return states
     rows = np.arange(len(tile.rows)) < done
-    ended = tuple(each[-done:] for each in kernel.kept[LAST])
+    ended = tuple(each[-done:] for each in right.kept[LAST])
     return tuple(
         np.where(rows[:, None], np.resize(end, state.shape), state)
         for state, end in zip(states, ended, strict=True)
     )
 
 
-@bug(changes=replacing("tiles", start=_start_again, finish=_finish_and_leave), seen=tail("N"))
-def tiles_moved_back(kernel: BlockedKernel, right: Seam, lane: BlockedLane) -> list[BatchTile]:
+@tile_bug(changes=replacing("tiles", start=_start_again, finish=_finish_and_leave), seen=tail("N"))
+def tiles_moved_back(right: Seam, lane: BlockedLane) -> list[BatchTile]:
     """Tiles of {} sequences are full ones: the last is moved back and does rows again, from where
     they ended.
     """
     tiles: list[BatchTile] = right(lane)
-    first = max(0, len(lane.order) - kernel.blocking.tile)
+    first = max(0, len(lane.order) - right.blocking.tile)
     if tiles and tiles[-1].first > first:
         rows = lane.order[first:]
         tiles[-1] = BatchTile(lane, first, rows, lane.lengths[rows])
     return tiles
 
 
-@bug(NOT_RAGGED, at_most_one("N"), changes="live", widths=(), seen=None)
-def rows_that_ended_run_on_in_their_vector(
-    _: BlockedKernel, right: Seam, tile: BatchTile, t: int
-) -> Array:
+@tile_bug(NOT_RAGGED, at_most_one("N"), changes="live", widths=(), seen=None)
+def rows_that_ended_run_on_in_their_vector(right: Seam, tile: BatchTile, t: int) -> Array:
     """Rows that have ended run on with the four that they are computed with."""
     count = int(right(tile, t).sum())
     return np.arange(len(tile.rows)) < -(-count // 4) * 4
 
 
-def _remainder_lacks(lack: Lack) -> Seam:
-    def remainder(kernel: BlockedKernel, right: Seam, tile: BatchTile, *rest: Any) -> None:
-        beside = tile.first > 0 and len(tile.rows) < kernel.blocking.tile
-        right(tile._replace(lane=lack.change(tile.lane)) if beside else tile, *rest)
-
-    return remainder
-
-
-for lack in (*LACKS, *STARTS):
-    bug.row(
-        f"tile-remainder-lacks-{lack.name}",
-        f"The path for rows behind whole tiles of {{}} {lack.words}.",
-        {"tile": _remainder_lacks(lack)},
-        lack.reason,
-        of=lack.cells,
-        widths=(4, 8),
-        seen=tail("N"),
-    )
+@tile_bug(changes="tile", each=(*LACKS, *STARTS), widths=(4, 8), seen=tail("N"))
+def tile_remainder_lacks_X(lacking: LaneChange, right: Seam, tile: BatchTile, *rest: Any) -> None:
+    """The path for rows behind whole tiles of {2} {1}."""
+    beside = tile.first > 0 and len(tile.rows) < right.blocking.tile
+    right(tile._replace(lane=lacking(tile.lane)) if beside else tile, *rest)
 
 
 sorting_bug = StructuralFamily("sorting")
@@ -246,40 +226,19 @@ def _inverse_missing(tile: BatchTile) -> BatchTile:
     return tile._replace(rows=np.argsort(tile.lane.order)[_in_place(tile).rows])
 
 
-def _one_state_unsorted(which: int) -> Seam:
-    def start(_: BlockedKernel, right: Seam, tile: BatchTile) -> States:
-        states, wrong = list(right(tile)), right(_in_place(tile))
-        states[which] = wrong[which]
-        return tuple(states)
-
-    return start
-
-
-def _one_last_unsorted(which: int) -> Seam:
-    def finish(
-        _: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
-    ) -> None:
-        for k, (state, place) in enumerate(zip(states, last, strict=True)):
-            right(_in_place(tile) if k == which else tile, (state,), (place,))
-
-    return finish
-
-
 @sorting_bug(SORTED, NO_Y, changes=storing)
 def sorting_y_left_sorted(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and Y is not put back."""
     return _in_place(tile)
 
 
-for which, cells in enumerate((ALL, LSTM)):
-    name = "hc"[which]
-    sorting_bug.row(
-        f"sorting-y-{name}-left-sorted",
-        f"Sequences are computed longest first, and Y_{name} is not put back.",
-        {"finish": _one_last_unsorted(which)},
-        SORTED,
-        of=cells,
-    )
+@sorting_bug(SORTED, changes="finish", each=(Variant("h", 0), Variant("c", 1, of=LSTM)))
+def sorting_y_X_left_sorted(
+    which: int, right: Seam, tile: BatchTile, states: States, last: States
+) -> None:
+    """Sequences are computed longest first, and Y_{} is not put back."""
+    for k, (state, place) in enumerate(zip(states, last, strict=True)):
+        right(_in_place(tile) if k == which else tile, (state,), (place,))
 
 
 @sorting_bug(SORTED, changes=passing("gathered"))
@@ -288,24 +247,21 @@ def sorting_x_not_sorted(tile: BatchTile) -> BatchTile:
     return _in_place(tile)
 
 
-@sorting_bug(SORTED, ONE_DIRECTION, changes="small")
-def sorting_x_of_second_direction_not_sorted(
-    _: BlockedKernel, right: Seam, lane: BlockedLane
-) -> Any:
+@sorting_bug(SORTED, ONE_DIRECTION, changes=passing("small"))
+def sorting_x_of_second_direction_not_sorted(lane: BlockedLane) -> BlockedLane:
     """Sequences are computed longest first, and X of the second direction is not."""
-    return right(replace(lane, X=lane.X[:, np.argsort(lane.order)]) if lane.d else lane)
+    return replace(lane, X=lane.X[:, np.argsort(lane.order)]) if lane.d else lane
 
 
-for which, cells, reason in ((0, ALL, NO_INITIAL_H), (1, LSTM, NO_INITIAL_C)):
-    name = f"initial_{'hc'[which]}"
-    sorting_bug.row(
-        f"sorting-{name.replace('_', '-')}-not-sorted",
-        f"Sequences are computed longest first, and {name} is not.",
-        {"start": _one_state_unsorted(which)},
-        SORTED,
-        reason,
-        of=cells,
-    )
+STARTS_FROM = (Variant("h", 0, NO_INITIAL_H), Variant("c", 1, NO_INITIAL_C, of=LSTM))
+
+
+@sorting_bug(SORTED, changes="start", each=STARTS_FROM)
+def sorting_initial_X_not_sorted(which: int, right: Seam, tile: BatchTile) -> States:
+    """Sequences are computed longest first, and initial_{} is not."""
+    states, wrong = list(right(tile)), right(_in_place(tile))
+    states[which] = wrong[which]
+    return tuple(states)
 
 
 @sorting_bug(SORTED, changes=passing("finish"))
@@ -322,6 +278,3 @@ def sorting_y_sorted_twice(tile: BatchTile) -> BatchTile:
     inverse.
     """
     return _inverse_missing(tile)
-
-
-ROWS = (*bug.rows, *sorting_bug.rows)

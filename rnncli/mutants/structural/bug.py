@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.blocked_kernel import BlockedKernel, Blocking
 from rnncli.mutants.equivalence import first, where
-from rnncli.mutants.mutant import always_seen, id_of, words_of
+from rnncli.mutants.mutant import BugFamily, Function, always_seen
+from rnncli.mutants.structural.blocked_kernel import BlockedKernel, Blocking
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.mutants.blocked_kernel import Seam
     from rnncli.mutants.mutant import Reason, Session
+    from rnncli.mutants.structural.blocked_kernel import Replacement
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-Changes: TypeAlias = "Mapping[str, Seam]"
+Changes: TypeAlias = "Mapping[str, Replacement]"
 Sizing: TypeAlias = "Callable[[int], SizeClass]"
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # The usual block sizes of rows, with few tiles, chunks and blocks.
 USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
@@ -197,68 +196,61 @@ class Build:
         return replace(USUAL, **{"workers": self.workers} | block)
 
 
-class StructuralFamily:
-    """The bugs of one part of the kernel, and the decorator of the functions that are bugs.
+class StructuralFamily(BugFamily[StructuralMutant]):
+    """The bugs of one part of the kernel.
 
     Args:
         name: its name.
         build: what most of its bugs have in common, as `Build` has it.
-
-    Attributes:
-        rows: its mutants, in the order in which the bugs are written.
     """
 
     def __init__(self, name: str, **build: Any) -> None:
-        self.name, self.build = name, Build(**build)
-        self.rows: list[StructuralMutant] = []
+        super().__init__(name)
+        self.build = Build(**build)
 
-    def __call__(
-        self, *reasons: Reason, changes: str | Callable[[Any], Changes], **build: Any
-    ) -> Callable[[Function], Function]:
-        """Return the decorator of a bug: its name is the id, its docstring the sentence.
+    def __call__(self, *reasons: Reason, **settings: Any) -> Callable[[Function], Function]:
+        """Return the decorator of a bug; `changes` may be the one method that it replaces."""
+        if isinstance(settings["changes"], str):
+            settings["changes"] = replacing(settings["changes"])
+        return super().__call__(*reasons, **settings)
 
-        Args:
-            reasons: why it cannot be seen in some recurrences.
-            changes: the method of the kernel that it replaces, or function -> replaced methods.
-            build: what differs from the family.
-        """
-
-        def add(function: Function) -> Function:
-            methods = {changes: function} if isinstance(changes, str) else changes(function)
-            self.row(id_of(function), words_of(function)[0], methods, *reasons, **build)
-            return function
-
-        return add
-
-    def row(
+    def mutants(
         self,
         id: str,  # noqa: A002 -- what a mutant itself calls it
         sentence: str,
-        changes: Changes,
+        change: Changes,
         *reasons: Reason,
+        words: tuple[str, ...] = (),
         **build: Any,
-    ) -> None:
-        """Add a bug at each width, which ends its id and takes the place of {} in its sentence."""
+    ) -> Iterator[StructuralMutant]:
+        """Yield a mutant at each width, which ends its id and is the last word of its sentence."""
         built, unseen = replace(self.build, **build), first(*reasons)
         for width in built.widths or (0,):
-            self.rows.append(
-                StructuralMutant(
-                    f"{id}-{width}" if width else id,
-                    built.of,
-                    self.name,
-                    sentence.format(width),
-                    changes,
-                    built.size(width),
-                    built.blocking(width),
-                    built.calls,
-                    unseen,
-                )
+            yield StructuralMutant(
+                f"{id}-{width}" if width else id,
+                built.of,
+                self.name,
+                sentence.format(*words, width),
+                change,
+                built.size(width),
+                built.blocking(width),
+                built.calls,
+                unseen,
             )
 
 
-def replacing(method: str, **others: Seam) -> Callable[[Seam], Changes]:
+def replacing(method: str, **others: Replacement) -> Callable[[Replacement], Changes]:
     """Return the change that replaces one method by a bug, and others by what it needs."""
     return lambda function: {method: function, **others}
+
+
+def passing(method: str) -> Callable[[Callable[[Any], Any]], Changes]:
+    """Return the change that calls a method with another first argument."""
+
+    def changes(other: Callable[[Any], Any]) -> Changes:
+        return {method: lambda right, given, *rest: right(other(given), *rest)}
+
+    return changes
 
 
 def multiple_of(axes: str, width: int) -> Reason:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.blocked_kernel import INPUTS, RECURRENT
 from rnncli.mutants.changes import GATED, GRU, LSTM
 from rnncli.mutants.equivalence import (
     NO_BIAS,
@@ -17,14 +16,14 @@ from rnncli.mutants.equivalence import (
     NO_STEP,
     RESETS_AFTER,
 )
-from rnncli.mutants.mutant import always_seen
-from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, tail
+from rnncli.mutants.mutant import Variant, always_seen
+from rnncli.mutants.structural.blocked_kernel import INPUTS, RECURRENT
+from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, passing, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
-    from rnncli.mutants.mutant import Reason
+    from rnncli.mutants.structural.blocked_kernel import BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import Changes
     from rnncli.numerics import Array
 
@@ -32,9 +31,9 @@ block_bug = StructuralFamily("blocks of units", block="block", widths=(8, 16, 64
 
 
 @block_bug(changes="packed", of=GATED, seen=tail("H"))
-def partial_block_gates_close(kernel: BlockedKernel, right: Seam, kind: str, weights: Array) -> Any:
+def partial_block_gates_close(right: Seam, kind: str, weights: Array) -> Any:
     """The gates of a partial block of {} units lie closer than they are read."""
-    packed, units = right(kind, weights), kernel.blocking.block
+    packed, units = right(kind, weights), right.blocking.block
     gates, H, _ = weights.shape
     if units >= H or H % units == 0:
         return packed
@@ -45,7 +44,7 @@ def partial_block_gates_close(kernel: BlockedKernel, right: Seam, kind: str, wei
 
 
 @block_bug(changes="reduced", seen=tail("H"))
-def partial_block_not_multiplied(_: BlockedKernel, right: Seam, kind: str, sums: Array) -> Any:
+def partial_block_not_multiplied(right: Seam, kind: str, sums: Array) -> Any:
     """A partial block of {} units is not multiplied."""
     found = right(kind, sums).copy()
     if len(found) > 1:
@@ -54,20 +53,20 @@ def partial_block_not_multiplied(_: BlockedKernel, right: Seam, kind: str, sums:
 
 
 @block_bug(changes="reduced")
-def first_block_for_all(_: BlockedKernel, right: Seam, kind: str, sums: Array) -> Any:
+def first_block_for_all(right: Seam, kind: str, sums: Array) -> Any:
     """All blocks of {} units get the products of the first."""
     found = right(kind, sums)
     return np.broadcast_to(found[:1], found.shape)
 
 
-def reading(*names: str) -> Callable[[Callable[[BlockedKernel, Array], Array]], Changes]:
+def reading(*names: str) -> Callable[[Callable[[Seam, Array], Array]], Changes]:
     """Return the change that reads some arrays of a direction by a function."""
 
-    def changes(function: Callable[[BlockedKernel, Array], Array]) -> Changes:
-        def small(kernel: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+    def changes(function: Callable[[Seam, Array], Array]) -> Changes:
+        def small(right: Seam, lane: BlockedLane) -> Any:
             arrays = {name: getattr(lane, name) for name in names}
             found: dict[str, Any] = {
-                name: function(kernel, values)
+                name: function(right, values)
                 for name, values in arrays.items()
                 if values is not None and values.size
             }
@@ -78,28 +77,28 @@ def reading(*names: str) -> Callable[[Callable[[BlockedKernel, Array], Array]], 
     return changes
 
 
-def _of_first_block(kernel: BlockedKernel, values: Array) -> Array:
-    return values[..., np.arange(values.shape[-1]) % kernel.blocking.block]
+def _of_first_block(right: Seam, values: Array) -> Array:
+    return values[..., np.arange(values.shape[-1]) % right.blocking.block]
 
 
 @block_bug(NO_BIAS, changes=reading("bias", "Rbh"))
-def bias_of_first_block(kernel: BlockedKernel, values: Array) -> Array:
+def bias_of_first_block(right: Seam, values: Array) -> Array:
     """All blocks of {} units get the biases of the first."""
-    return _of_first_block(kernel, values)
+    return _of_first_block(right, values)
 
 
 @block_bug(NO_PEEPHOLES, changes=reading("P"), of=LSTM)
-def peepholes_of_first_block(kernel: BlockedKernel, values: Array) -> Array:
+def peepholes_of_first_block(right: Seam, values: Array) -> Array:
     """All blocks of {} units get the peepholes of the first."""
-    return _of_first_block(kernel, values)
+    return _of_first_block(right, values)
 
 
 @block_bug(NO_RECURRENT_PRODUCT, changes="step")
 def state_overwritten_while_multiplied(
-    kernel: BlockedKernel, right: Seam, lane: BlockedLane, x: Array, states: States
+    right: Seam, lane: BlockedLane, x: Array, states: States
 ) -> States:
     """Blocks of {} units write H while later blocks still multiply it."""
-    H, block = lane.units, kernel.blocking.block
+    H, block = lane.units, right.blocking.block
     new: States = right(lane, x, states)
     for start in range(block, H, block):
         done = np.arange(H) < start
@@ -110,15 +109,13 @@ def state_overwritten_while_multiplied(
 
 
 @block_bug(NO_RECURRENT_PRODUCT, RESETS_AFTER, changes="multiply", of=GRU)
-def reset_state_not_whole(
-    kernel: BlockedKernel, right: Seam, lane: BlockedLane, kind: str, *arguments: Any
-) -> Any:
+def reset_state_not_whole(right: Seam, lane: BlockedLane, kind: str, *arguments: Any) -> Any:
     """Blocks of {} units multiply the reset state before it is whole."""
     found = right(lane, kind, *arguments)
     if kind == INPUTS or len(found) != 1:
         return found
     values, gates = arguments
-    found, block = found.copy(), kernel.blocking.block
+    found, block = found.copy(), right.blocking.block
     for start in range(0, lane.units, block):
         written = np.where(np.arange(lane.units) < start + block, values, 0)
         part = slice(start, start + block)
@@ -129,40 +126,30 @@ def reset_state_not_whole(
 alignment_bug = StructuralFamily("alignment")
 
 
-def _nan_padded(kernel: BlockedKernel, right: Seam, kind: str, weights: Array) -> Any:
-    """Leave NaN in the padding of terms."""
-    K, terms = weights.shape[-1], kernel.blocking.reduction
-    if K % terms == 0:
+# The two products: name, size of the sums, and why one cannot be seen.
+PRODUCTS = ((INPUTS, "I", ()), (RECURRENT, "H", (NO_RECURRENT_PRODUCT,)))
+PADDED = tuple(
+    Variant(
+        letter,
+        kind,
+        *absent,
+        NO_STEP,
+        multiple_of(axis, width),
+        widths=(width,),
+    )
+    for (kind, axis, absent), letter in zip(PRODUCTS, "WR", strict=True)
+    for width in (4, 8)
+)
+
+
+@alignment_bug(changes="packed", each=PADDED, block="reduction")
+def nan_in_padding_of_X(product: str, right: Seam, kind: str, weights: Array) -> Any:
+    """Packed rows of {} are padded to multiples of {} with what memory holds, NaN."""
+    K, terms = weights.shape[-1], right.blocking.reduction
+    if kind != product or K % terms == 0:
         return right(kind, weights)
     room = np.full((*weights.shape[:-1], terms - K % terms), np.nan, weights.dtype)
     return right(kind, np.concatenate([weights, room], axis=-1))
-
-
-def _only(kind: str, function: Callable[..., Array]) -> Seam:
-    """Return the change of one of the two products."""
-
-    def change(kernel: BlockedKernel, right: Seam, asked: str, *arguments: Any) -> Any:
-        if asked != kind:
-            return right(asked, *arguments)
-        return function(kernel, right, asked, *arguments)
-
-    return change
-
-
-for kind, axis, letter, absent in (
-    (INPUTS, "I", "W", (NO_STEP,)),
-    (RECURRENT, "H", "R", (NO_RECURRENT_PRODUCT, NO_STEP)),
-):
-    for width in (4, 8):
-        alignment_bug.row(
-            f"nan-in-padding-of-{letter.lower()}",
-            f"Packed rows of {letter} are padded to multiples of {{}} with what memory holds, NaN.",
-            {"packed": _only(kind, _nan_padded)},
-            *absent,
-            multiple_of(axis, width),
-            block="reduction",
-            widths=(width,),
-        )
 
 
 def aligned(rows: Array, width: int) -> Array:
@@ -175,116 +162,130 @@ def aligned(rows: Array, width: int) -> Array:
     return found.reshape(rows.shape)
 
 
-def _aligned(width: int, _: BlockedKernel, values: Array) -> Array:
-    return aligned(values, width)
+ALIGNED = (
+    ("biases", "bias", "H", NO_BIAS, GATED),
+    ("peepholes", "P", "H", NO_PEEPHOLES, LSTM),
+    ("weights", "W", "HI", always_seen, GATED),
+)
 
 
-for name, cells, noun, axes, reason in (
-    ("bias", GATED, "biases", "H", NO_BIAS),
-    ("P", LSTM, "peepholes", "H", NO_PEEPHOLES),
-    ("W", GATED, "weights", "HI", always_seen),
-):
-    for width in (2, 4):
-        alignment_bug.row(
-            f"{noun}-aligned",
-            f"The {noun} of gates are read as if each began at a multiple of {{}} numbers.",
-            reading(name)(partial(_aligned, width)),
-            reason,
-            multiple_of(axes, width),
-            of=cells,
-            widths=(width,),
-        )
+@alignment_bug(
+    changes=passing("small"),
+    each=[
+        Variant(noun, (name, width), why, multiple_of(axes, width), of=cells, widths=(width,))
+        for noun, name, axes, why, cells in ALIGNED
+        for width in (2, 4)
+    ],
+)
+def X_aligned(rows: tuple[str, int], lane: BlockedLane) -> BlockedLane:
+    """The {} of gates are read as if each began at a multiple of {} numbers."""
+    name, width = rows
+    values = getattr(lane, name)
+    if values is None or not values.size:
+        return lane
+    found: dict[str, Any] = {name: aligned(values, width)}
+    return replace(lane, **found)
 
 
 MANY, FEW = (4, 8, 16, 32, 64, 128, 256), (4, 16, 64)
+NOUNS = tuple(zip(("inputs", "units"), PRODUCTS, strict=True))
+REMAINDERS = tuple(Variant(noun, kind, *why, seen=tail(axis)) for noun, (kind, axis, why) in NOUNS)
+BLOCKS = tuple(Variant(noun, kind, *why, seen=beyond(axis)) for noun, (kind, axis, why) in NOUNS)
+ONE_WIDTH = tuple(Variant(widths=(width,)) for width in FEW)
 
 sum_bug = StructuralFamily("sums in blocks", block="reduction", widths=FEW)
-PRODUCTS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
-    (INPUTS, "I", "inputs", ()),
-    (RECURRENT, "H", "units", (NO_RECURRENT_PRODUCT,)),
-)
 
 
-def _whole_blocks(kernel: BlockedKernel, terms: int) -> int:
+def of_product(function: Callable[[Seam, str, Array], Any]) -> Callable[..., Any]:
+    """Return the bug of the product that it is given first; the other product is right."""
+
+    @wraps(function)
+    def bug(product: str, right: Seam, kind: str, values: Array) -> Any:
+        return function(right, kind, values) if kind == product else right(kind, values)
+
+    return bug
+
+
+def _whole_blocks(right: Seam, terms: int) -> int:
     """Return the number of terms in whole blocks; all, where there is no whole block."""
-    return terms - terms % kernel.blocking.reduction or terms
+    return terms - terms % right.blocking.reduction or terms
 
 
-def _remainder_dropped(kernel: BlockedKernel, right: Seam, kind: str, values: Array) -> Any:
-    """Leave the terms behind whole blocks out: not times 0, which would keep NaN."""
-    kept = values.copy()
-    kept[:, _whole_blocks(kernel, values.shape[1]) :] = 0
+@sum_bug(changes="operand", each=REMAINDERS, widths=MANY)
+@of_product
+def X_remainder_dropped(right: Seam, kind: str, values: Array) -> Any:
+    """The {} behind whole blocks of {} are left out of the sum."""
+    kept = values.copy()  # and not multiplied by 0, which would keep NaN
+    kept[:, _whole_blocks(right, values.shape[1]) :] = 0
     return right(kind, kept)
 
 
-def _remainder_twice(kernel: BlockedKernel, right: Seam, kind: str, values: Array) -> Any:
-    start = _whole_blocks(kernel, values.shape[1])
+@sum_bug(changes="operand", each=REMAINDERS)
+@of_product
+def X_remainder_twice(right: Seam, kind: str, values: Array) -> Any:
+    """The {} behind whole blocks of {} are added twice."""
+    start = _whole_blocks(right, values.shape[1])
     return right(kind, np.concatenate([values[:, :start], 2.0 * values[:, start:]], 1))
 
 
-def _weights_of_first_block(kernel: BlockedKernel, right: Seam, kind: str, weights: Array) -> Any:
+@sum_bug(changes="packed", each=REMAINDERS)
+@of_product
+def X_remainder_first_weights(right: Seam, kind: str, weights: Array) -> Any:
+    """The {} behind whole blocks of {} get the weights of the first block."""
     K = weights.shape[-1]
-    start = _whole_blocks(kernel, K)
+    start = _whole_blocks(right, K)
     return right(kind, np.concatenate([weights[..., :start], weights[..., : K - start]], -1))
 
 
-def _reducing(function: Callable[[Array], Array]) -> Callable[..., Array]:
+def reducing(function: Callable[..., Array]) -> Changes:
     """Return the change that adds up the sums of blocks [blocks, reductions, n, any] otherwise."""
 
-    def reduced(_: BlockedKernel, right: Seam, kind: str, partial_sums: Array) -> Any:
-        return function(partial_sums) if partial_sums.shape[1] else right(kind, partial_sums)
+    def reduced(right: Seam, kind: str, sums: Array) -> Any:
+        return function(right, kind, sums) if sums.shape[1] else right(kind, sums)
 
-    return reduced
-
-
-REMAINDERS = (
-    ("dropped", "are left out of the sum", "operand", _remainder_dropped, MANY),
-    ("twice", "are added twice", "operand", _remainder_twice, FEW),
-    ("first-weights", "get the weights of the first block", "packed", _weights_of_first_block, FEW),
-)
-BLOCKS = (
-    ("last-block-only", "each block of the sum overwrites the ones before", lambda s: s[:, -1]),
-    ("first-block-only", "only the first block of the sum is taken", lambda s: s[:, 0]),
-    ("odd-blocks-lost", "the second of two accumulators is lost", lambda s: s[:, ::2].sum(axis=1)),
-)
-for kind, axis, noun, reasons in PRODUCTS:
-    for name, words, method, function, widths in REMAINDERS:
-        sum_bug.row(
-            f"{noun}-remainder-{name}",
-            f"The {noun} behind whole blocks of {{}} {words}.",
-            {method: _only(kind, function)},
-            *reasons,
-            seen=tail(axis),
-            widths=widths,
-        )
-for kind, axis, noun, reasons in PRODUCTS:
-    for name, words, adding in BLOCKS:
-        sum_bug.row(
-            f"{noun}-{name}",
-            f"Of {noun} in blocks of {{}}, {words}.",
-            {"reduced": _only(kind, _reducing(adding))},
-            *reasons,
-            seen=beyond(axis),
-        )
+    return {"reduced": reduced}
 
 
-def bias_of_each_block(kernel: BlockedKernel, right: Seam, lane: BlockedLane, steps: Array) -> Any:
+@sum_bug(changes=reducing, each=BLOCKS)
+@of_product
+def X_last_block_only(_: Seam, __: str, sums: Array) -> Array:
+    """Of {} in blocks of {}, each block of the sum overwrites the ones before."""
+    return sums[:, -1]
+
+
+@sum_bug(changes=reducing, each=BLOCKS)
+@of_product
+def X_first_block_only(_: Seam, __: str, sums: Array) -> Array:
+    """Of {} in blocks of {}, only the first block of the sum is taken."""
+    return sums[:, 0]
+
+
+@sum_bug(changes=reducing, each=BLOCKS)
+@of_product
+def X_odd_blocks_lost(_: Seam, __: str, sums: Array) -> Any:
+    """Of {} in blocks of {}, the second of two accumulators is lost."""
+    return sums[:, ::2].sum(axis=1)
+
+
+@of_product
+def _stale(_: Seam, __: str, sums: Array) -> Array:
+    """Each block of units starts from the sums of the block before."""
+    return np.cumsum(sums.sum(axis=1), axis=0)
+
+
+@sum_bug(changes=reducing, each=ONE_WIDTH, block="block", seen=beyond("H"))
+def inputs_stale_accumulators(right: Seam, *sums: Any) -> Any:
+    """The sums over inputs of a block of {} units start from those of the block before."""
+    return _stale(INPUTS, right, *sums)
+
+
+@sum_bug(NO_RECURRENT_PRODUCT, changes=reducing, each=ONE_WIDTH, block="block", seen=beyond("H"))
+def units_stale_accumulators(right: Seam, *sums: Any) -> Any:
+    """The sums over units of a block of {} units start from those of the block before."""
+    return _stale(RECURRENT, right, *sums)
+
+
+@sum_bug(NO_BIAS, changes="bias", each=ONE_WIDTH, seen=beyond("I"))
+def bias_of_each_block(right: Seam, lane: BlockedLane, steps: Array) -> Any:
     """The bias is added with every block of {} inputs."""
-    return right(lane, steps) * max(1, -(-lane.X.shape[-1] // kernel.blocking.reduction))
-
-
-STALE = _reducing(lambda sums: np.cumsum(sums.sum(axis=1), axis=0))
-for width in FEW:
-    for kind, _, noun, reasons in PRODUCTS:
-        sum_bug.row(
-            f"{noun}-stale-accumulators",
-            f"The sums over {noun} of a block of {{}} units start from those of the block before.",
-            {"reduced": _only(kind, STALE)},
-            *reasons,
-            block="block",
-            widths=(width,),
-            seen=beyond("H"),
-        )
-    sum_bug(NO_BIAS, changes="bias", widths=(width,), seen=beyond("I"))(bias_of_each_block)
-
-ROWS = (*block_bug.rows, *alignment_bug.rows, *sum_bug.rows)
+    return right(lane, steps) * max(1, -(-lane.X.shape[-1] // right.blocking.reduction))

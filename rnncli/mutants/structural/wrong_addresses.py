@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,104 +18,93 @@ from rnncli.mutants.equivalence import (
     ONE_SEQUENCE,
     ONE_STEP,
 )
+from rnncli.mutants.mutant import Variant
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
     at_most_one,
     beyond,
     equal,
     exactly,
+    passing,
     same_size,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.structural.blocked_kernel import BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import Changes, SizeClass
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
+Counter: TypeAlias = "type[np.integer[Any]]"
 WORD = 1 << 16
 
 counter_bug = StructuralFamily("narrow counters")
 
 
-def counted(size: int, dtype: type[np.integer[Any]]) -> int:
+def counted(size: int, dtype: Counter) -> int:
     """Return how many iterations a loop with a narrow counter makes."""
     return max(0, int(np.array(size).astype(dtype)))
 
 
-def _lengths(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
-    def given(_: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
-        if name == "lengths":
-            values = values.astype(dtype).astype(np.int64).clip(0)
-        return right(name, d, values)
-
-    return {"given": given}
-
-
-def _units(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
-    def step(_: BlockedKernel, right: Seam, lane: BlockedLane, x: Array, old: States) -> States:
-        done = np.arange(lane.units) < counted(lane.units, dtype)
-        new = right(lane, x, old)
-        return tuple(np.where(done, *pair) for pair in zip(new, old, strict=True))
-
-    return {"step": step}
-
-
-def _sequences(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
-    def tiles(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
-        return right(replace(lane, order=lane.order[: counted(len(lane.order), dtype)]))
-
-    return {"tiles": tiles}
-
-
-def _inputs(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
-    def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
-        done = counted(lane.X.shape[-1], dtype)
-        return right(replace(lane, X=lane.X[..., :done], W=lane.W[..., :done]))
-
-    return {"small": small}
-
-
-def _wrapped(name: str) -> dict[str, Seam]:
-    """Return the change that reads an array at offsets of 16 bits."""
-
-    def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
-        values: Array = getattr(lane, name)
-        flat = values.reshape(-1)
-        found: dict[str, Any] = {name: flat[np.arange(flat.size) % WORD].reshape(values.shape)}
-        return right(replace(lane, **found))
-
-    return {"small": small}
-
-
 BYTES = ((np.int8, 127), (np.uint8, 255))
-COUNTERS = (
-    ("T", "lengths", "Lengths are kept", _lengths, (*BYTES, (np.int16, 32767))),
-    ("H", "units", "Units are counted", _units, BYTES),
-    ("N", "sequences", "Sequences are counted", _sequences, BYTES),
-    ("I", "inputs", "Inputs are counted", _inputs, BYTES),
+
+
+def counters(axis: str, *dtypes: tuple[Counter, int]) -> list[Variant]:
+    """Return the counters of an axis, each a dtype and its largest number."""
+    return [
+        Variant(np.dtype(dtype).name, dtype, seen=beyond(axis)(largest))
+        for dtype, largest in dtypes
+    ]
+
+
+@counter_bug(changes="given", each=counters("T", *BYTES, (np.int16, 32767)))
+def lengths_in_X(dtype: Counter, right: Seam, name: str, d: int, values: Any) -> Any:
+    """Lengths are kept in {}."""
+    if name == "lengths":
+        values = values.astype(dtype).astype(np.int64).clip(0)
+    return right(name, d, values)
+
+
+@counter_bug(changes="step", each=counters("H", *BYTES))
+def units_in_X(dtype: Counter, right: Seam, lane: BlockedLane, x: Array, old: States) -> States:
+    """Units are counted in {}."""
+    done = np.arange(lane.units) < counted(lane.units, dtype)
+    new = right(lane, x, old)
+    return tuple(np.where(done, *pair) for pair in zip(new, old, strict=True))
+
+
+@counter_bug(changes=passing("tiles"), each=counters("N", *BYTES))
+def sequences_in_X(dtype: Counter, lane: BlockedLane) -> BlockedLane:
+    """Sequences are counted in {}."""
+    return replace(lane, order=lane.order[: counted(len(lane.order), dtype)])
+
+
+@counter_bug(changes=passing("small"), each=counters("I", *BYTES))
+def inputs_in_X(dtype: Counter, lane: BlockedLane) -> BlockedLane:
+    """Inputs are counted in {}."""
+    done = counted(lane.X.shape[-1], dtype)
+    return replace(lane, X=lane.X[..., :done], W=lane.W[..., :done])
+
+
+OFFSETS = tuple(
+    Variant(name, name, seen=beyond(sizes)(WORD))
+    for name, sizes in (("X", "T*N*I"), ("W", "G*H*I"), ("R", "G*H*H"))
 )
-for axis, noun, words, change, dtypes in COUNTERS:
-    for dtype, largest in dtypes:
-        name = np.dtype(dtype).name
-        counter_bug.row(
-            f"{noun}-in-{name}", f"{words} in {name}.", change(dtype), seen=beyond(axis)(largest)
-        )
-for name, sizes in (("X", "T*N*I"), ("W", "G*H*I"), ("R", "G*H*H")):
-    counter_bug.row(
-        f"offset-of-{name.lower()}-in-uint16",
-        f"{name} is read at offsets of 16 bits.",
-        _wrapped(name),
-        seen=beyond(sizes)(WORD),
-    )
+
+
+@counter_bug(changes=passing("small"), each=OFFSETS)
+def offset_of_X_in_uint16(name: str, lane: BlockedLane) -> BlockedLane:
+    """{} is read at offsets of 16 bits."""
+    values: Array = getattr(lane, name)
+    flat = values.reshape(-1)
+    found: dict[str, Any] = {name: flat[np.arange(flat.size) % WORD].reshape(values.shape)}
+    return replace(lane, **found)
 
 
 @counter_bug(NO_Y, changes="returned", seen=beyond("T*D*N*H")(WORD))
-def offset_of_y_in_uint16(
-    _: BlockedKernel, right: Seam, recurrence: Recurrence, Y: Array, last: States
-) -> Any:
+def offset_of_y_in_uint16(right: Seam, recurrence: Recurrence, Y: Array, last: States) -> Any:
     """Y is written at offsets of 16 bits."""
     flat, found = Y.reshape(-1), np.zeros(Y.size, Y.dtype)
     for start in range(0, Y.size, WORD):
@@ -142,18 +131,18 @@ def reading(name: str) -> Callable[[Callable[[BlockedLane], Sequence[int]]], Cha
     """Return the change that reads an array of a direction, or its states, at other strides."""
 
     def changes(strides: Callable[[BlockedLane], Sequence[int]]) -> Changes:
-        def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+        def other(lane: BlockedLane) -> BlockedLane:
             values = getattr(lane, name)
             if values is None:
-                return right(lane)
+                return lane
             found: dict[str, Any] = {
                 name: tuple(strided(each, strides(lane)) for each in values)
                 if isinstance(values, tuple)
                 else strided(values, strides(lane))
             }
-            return right(replace(lane, **found))
+            return replace(lane, **found)
 
-        return {"small": small}
+        return passing("small")(other)
 
     return changes
 
@@ -212,7 +201,7 @@ def stride_initial_rows_of_i(lane: BlockedLane) -> Sequence[int]:
 
 @stride_bug(ONE_DIRECTION, ONE_STEP, NO_Y, changes="returned")
 def stride_y_steps_of_one_direction(
-    _: BlockedKernel, right: Seam, recurrence: Recurrence, Y: Array, last: States
+    right: Seam, recurrence: Recurrence, Y: Array, last: States
 ) -> Any:
     """Steps of Y are taken to hold one direction."""
     found = np.zeros((Y.shape[0] * Y.shape[1], *Y.shape[2:]), Y.dtype)
@@ -222,7 +211,7 @@ def stride_y_steps_of_one_direction(
 
 
 @stride_bug(NOT_RAGGED, changes="given")
-def stride_lengths_of_64_bits(_: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
+def stride_lengths_of_64_bits(right: Seam, name: str, d: int, values: Any) -> Any:
     """Lengths of 32 bits are read as numbers of 64."""
     if name != "lengths" or len(set(values.tolist())) <= 1:
         return right(name, d, values)
@@ -232,9 +221,7 @@ def stride_lengths_of_64_bits(_: BlockedKernel, right: Seam, name: str, d: int, 
 
 
 @stride_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_INITIAL, changes="prepared")
-def stride_initial_directions_of_one_row(
-    _: BlockedKernel, right: Seam, r: Recurrence, d: int, *rest: Any
-) -> Any:
+def stride_initial_directions_of_one_row(right: Seam, r: Recurrence, d: int, *rest: Any) -> Any:
     """Directions of the initial states are taken to hold one row."""
     H = r.W.shape[-2]
     states = (None if s is None else strided(s, (H, H, 1)) for s in r.initial)
@@ -248,10 +235,7 @@ def guessing(size: SizeClass) -> Callable[[Callable[[Recurrence], Recurrence]], 
     """Return the change that takes a recurrence for another at some sizes."""
 
     def changes(other: Callable[[Recurrence], Recurrence]) -> Changes:
-        def run(_: BlockedKernel, right: Seam, recurrence: Recurrence, *rest: Any) -> Any:
-            return right(other(recurrence) if size.reached(recurrence) else recurrence, *rest)
-
-        return {"run": run}
+        return passing("run")(lambda r: other(r) if size.reached(r) else r)
 
     return changes
 
@@ -279,9 +263,7 @@ def equal_sizes_initial_states_by_sequence(r: Recurrence) -> Recurrence:
 
 
 @guess_bug(NO_Y, changes="returned", seen=N_IS_D)
-def equal_sizes_y_by_sequence(
-    _: BlockedKernel, right: Seam, r: Recurrence, Y: Array, last: States
-) -> Any:
+def equal_sizes_y_by_sequence(right: Seam, r: Recurrence, Y: Array, last: States) -> Any:
     """The layout of Y is told from its shape."""
     return right(r, Y.swapaxes(1, 2).copy() if N_IS_D.reached(r) else Y, last)
 
@@ -296,6 +278,3 @@ def equal_sizes_initial_states_transposed(r: Recurrence) -> Recurrence:
 def equal_sizes_peepholes_transposed(r: Recurrence) -> Recurrence:
     """Peepholes [3, H] are told from their transpose by their shape."""
     return r if r.P is None else replace(r, P=r.P.swapaxes(1, 2))
-
-
-ROWS = (*counter_bug.rows, *stride_bug.rows, *guess_bug.rows)

@@ -8,9 +8,9 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.blocked_kernel import BlockedKernel
 from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL, structural_of
 from rnncli.mutants.equivalence import same_results
+from rnncli.mutants.structural.blocked_kernel import BlockedKernel
 
 CELLS = ("RNN", "GRU", "LSTM")
 SMALL = {"T": 6, "N": 4, "I": 3, "H": 5}

@@ -3,15 +3,15 @@
 import numpy as np
 from recurrences import recurrence_of
 
-from rnncli.mutants.blocked_kernel import BlockedKernel
 from rnncli.mutants.equivalence import NO_Y
+from rnncli.mutants.structural.blocked_kernel import BlockedKernel
 from rnncli.mutants.structural.bug import StructuralFamily, beyond, replacing
 
 bug = StructuralFamily("tests", block="chunk", widths=(2, 4), seen=beyond("T"))
 
 
 @bug(NO_Y, changes="store", of=("GRU",))
-def later_chunks_negated(_, right, span, history, Y):
+def later_chunks_negated(right, span, history, Y):
     """Chunks of {} steps but the first write
     -H to Y.
     """  # noqa: D205 -- a sentence may take two lines
@@ -41,16 +41,16 @@ def test_it_is_seen_beyond_its_width_where_no_reason_holds():
 def test_it_may_need_more_than_one_method():
     """One keeps what the other reads; a bug at any width has one mutant."""
 
-    def keep(kernel, right, tile):
-        kernel.kept["start"] = right(tile)
-        return kernel.kept["start"]
+    def keep(right, tile):
+        right.kept["start"] = right(tile)
+        return right.kept["start"]
 
     other = StructuralFamily("tests")
 
     @other(changes=replacing("finish", start=keep))
-    def never_advances(kernel, right, tile, states, last):
+    def never_advances(right, tile, states, last):
         """The last states are the initial ones."""
-        right(tile, kernel.kept["start"], last)
+        right(tile, right.kept["start"], last)
 
     (row,) = other.rows
     r = recurrence_of("RNN", T=3)

@@ -7,8 +7,8 @@ import pytest
 from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.blocked_kernel import BlockedKernel, Blocking
 from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.structural.blocked_kernel import BlockedKernel, Blocking
 from rnncli.packs.pack import open_pack
 
 BLOCKINGS = {
@@ -68,9 +68,7 @@ def test_errors_are_seen_by_these_tests():
     """The comparison is not of two zeros."""
     recurrence = case("LSTM", "both", 0)
     wanted = RIGHT.run(case("LSTM", "both", 0), Compute.FLOAT64)
-    wrong = BlockedKernel(changes={"bias": lambda _, right, *lane: 2 * right(*lane)}).run(
-        recurrence
-    )
+    wrong = BlockedKernel(changes={"bias": lambda right, *lane: 2 * right(*lane)}).run(recurrence)
 
     assert largest_error(wrong, wanted) > 1e-2
 
@@ -95,7 +93,7 @@ def test_it_passes_core(blocking):
     from rnncli.judging.comparing.rule import PACK_RULE
     from rnncli.judging.scoring.adequacy import Fate, Trial
 
-    pack = open_pack(Path(__file__).parents[2] / "vectors" / "core")
+    pack = open_pack(Path(__file__).parents[3] / "vectors" / "core")
     for vector in pack.vectors():
         found = BlockedKernel(BLOCKINGS[blocking]).run(vector.recurrence)
         assert Trial(vector, PACK_RULE).outcome(found).fate is Fate.SURVIVED

@@ -3,7 +3,7 @@
 Weights are packed, all gates of a block of units together, and multiplied in blocks of terms.
 Activations process whole vectors of units, then the tail. Sequences are sorted, the longest first,
 and split into tiles, which workers share; inputs are projected one chunk of time at once. Every
-method is one decision about data movement, so replacing it makes a bug (see `mutants.structural`).
+method is one decision about data movement, so replacing it makes a bug.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-Seam: TypeAlias = "Callable[..., Any]"
+Replacement: TypeAlias = "Callable[..., Any]"
 States: TypeAlias = "tuple[Array, ...]"
 MATH = NumPyArithmetic()
 INPUTS, RECURRENT = "inputs", "recurrent"
@@ -137,22 +137,39 @@ class Span(NamedTuple):
     times: Array
 
 
+class Seam:
+    """A right method of a kernel, as the function that replaces it may call it.
+
+    Attributes:
+        kernel: the kernel.
+        blocking: its block sizes.
+        kept: what it keeps between calls.
+    """
+
+    def __init__(self, kernel: BlockedKernel, method: str) -> None:
+        self.kernel, self.blocking, self.kept = kernel, kernel.blocking, kernel.kept
+        self._right = getattr(kernel, method)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the method."""
+        return self._right(*arguments)
+
+
 class BlockedKernel:
     """A kernel with the buffers that it keeps between calls.
 
     Args:
         blocking: its block sizes.
-        changes: method -> function(kernel, right, *arguments) that replaces it, where `right` is
-            the method itself.
+        changes: method -> function(right, *arguments) that replaces it, where `right` is its seam.
     """
 
     def __init__(
-        self, blocking: Blocking | None = None, changes: Mapping[str, Seam] | None = None
+        self, blocking: Blocking | None = None, changes: Mapping[str, Replacement] | None = None
     ) -> None:
         self.blocking = blocking or Blocking()
         self.kept: dict[Any, Any] = {}
-        for seam, function in (changes or {}).items():
-            setattr(self, seam, partial(function, self, getattr(self, seam)))
+        for method, function in (changes or {}).items():
+            setattr(self, method, partial(function, Seam(self, method)))
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence; each output is rounded once to its dtype."""
