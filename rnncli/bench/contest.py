@@ -15,8 +15,7 @@ from rnncli.errors import Unsupported
 from rnncli.limits import OF_CONTESTS, Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.supervision.binary_messages import Message
-from rnncli.subjects.supervision.connection import LostError
-from rnncli.subjects.supervision.python_process import IsolatedProcess
+from rnncli.subjects.supervision.connection import IsolatedProcess, LostError
 from rnncli.subjects.worker import READY, START, question
 from rnncli.talk.words import printable
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 
+# A vector's place in a session of several; a vector without one has its own session.
+OPEN, AGAIN = "open", "again"
+
+
 class Runtime(Protocol):
     """An implementation in this process, made by `runtime(settings, threads)`.
 

@@ -13,8 +13,7 @@ import numpy as np
 from rnncli.errors import RnncliError, Unsupported
 from rnncli.packs.record import NODE_FIELDS
 from rnncli.packs.vector import INPUTS, Answers, Vector
-from rnncli.subjects.runtime import OpenSession, put
-from rnncli.subjects.subject import AGAIN, OPEN
+from rnncli.subjects.runtime import AGAIN, OPEN, OpenSession, put
 from rnncli.subjects.supervision.binary_messages import Channel, Message
 
 if TYPE_CHECKING:

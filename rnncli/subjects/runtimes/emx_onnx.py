@@ -23,9 +23,8 @@ from onnx import helper
 
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import put_file
-from rnncli.subjects.program import words_of
 from rnncli.subjects.runtime import Refusal, known_settings
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.subjects.supervision.programs import first_line, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
