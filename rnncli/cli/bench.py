@@ -74,7 +74,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     """
     from rnncli.bench.contest import contests
     from rnncli.bench.machine import facts, notes
-    from rnncli.bench.store import read_stored
+    from rnncli.bench.measurement import read_stored
     from rnncli.reports.contests import ContestPrinter, show_changes
     from rnncli.reports.verification import check_reports
 

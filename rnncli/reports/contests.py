@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from rnncli.bench.measurement import Key, RatioChange, changes, document
 from rnncli.bench.startup import records
-from rnncli.bench.store import Key, RatioChange, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.files.described import jsonable

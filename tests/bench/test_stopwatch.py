@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from rnncli.bench import stopwatch
-from rnncli.bench.own import Own
+from rnncli.bench.contestants import Own
 from rnncli.bench.stopwatch import CLOCKS, TURN, Stopwatch
 from rnncli.bench.workloads import planned
 from rnncli.subjects.supervision.binary_messages import Message

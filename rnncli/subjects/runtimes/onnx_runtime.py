@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import onnxruntime
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.regular import read_bytes
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
@@ -23,6 +27,12 @@ LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 FATAL = 4
+
+# Their time is that of the nodes in their bodies, which have their own events.
+BODIES = ("If", "Loop", "Scan")
+# Names of its events: one run of the model, and the suffix of a node's.
+RUN, KERNEL = "model_run", "_kernel_time"
+MICROSECOND = 1e-6
 
 
 class OnnxRuntime:
@@ -69,6 +79,25 @@ class OnnxRuntime:
     def run(self, vector: Vector) -> Tensors:
         """Create a session and run it once."""
         return self.prepare(vector).outputs()
+
+    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
+        """Return the seconds per run of each operator, as ONNX Runtime measures them."""
+        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
+            self._options.enable_profiling = True
+            self._options.profile_file_prefix = f"{folder}/profile"
+            session = self.session(vector)
+            self._options.enable_profiling = False
+            for _ in range(1 + runs):
+                session.run(None, vector.fed)
+            events = json.loads(read_bytes(session.end_profiling()))
+        warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for event in events:
+            if event["name"].endswith(KERNEL) and event["ts"] >= warm:
+                seconds[event["args"]["op_name"]] += event["dur"] * MICROSECOND
+        for name in BODIES:
+            seconds.pop(name, None)
+        return {name: each / runs for name, each in seconds.items()}
 
 
 def _bound(session: Any, vector: Vector) -> Prepared:
