@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +15,7 @@ from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
@@ -46,21 +48,11 @@ class Runtime(Protocol):
         """
 
 
-class Opening(Protocol):
-    """A runtime with sessions; the others load the model for every call, by `run`."""
-
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Load a vector's model; return a function that runs it on any vector of that model.
-
-        An exception raised by either is a refusal, as in `Runtime.run`.
-        """
-
-
 class OpenSession:
     """A session opened by its first vector, with the interface of a runtime.
 
     Args:
-        runtime: the runtime that opens it.
+        runtime: the runtime that opens it; one without `open` loads the model for every call.
     """
 
     def __init__(self, runtime: Any) -> None:
@@ -90,6 +82,72 @@ class Prepared(NamedTuple):
         return self.named(self.call())
 
 
+class Refusal(Exception):  # noqa: N818 -- reads as what it says
+    """A runtime's refusal of a vector; `str()` is the reason."""
+
+
+class LoadingRuntime(ABC):
+    """A runtime without settings that loads a model once, for any number of vectors.
+
+    Attributes:
+        refuses_by: the exceptions by which it refuses a vector; `reason` has the message.
+    """
+
+    refuses_by: tuple[type[Exception], ...] = ()
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, ())
+
+    @abstractmethod
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model; return a function that runs it on any vector of that model."""
+
+    @staticmethod
+    def reason(error: Exception) -> str:
+        """Return the message of a refusal."""
+        return str(error)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model as `load` does; any exception is a refusal, as in `Runtime.run`."""
+        with self._refusing():
+            loaded = self.load(vector)
+
+        def run(asked: Vector) -> Tensors:
+            with self._refusing():
+                return loaded(asked)
+
+        return run
+
+    def run(self, vector: Vector) -> Tensors:
+        """Load the model and run it."""
+        return self.open(vector)(vector)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except self.refuses_by as error:
+            raise Refusal(self.reason(error)) from error
+
+
+class TimedRuntime(LoadingRuntime):
+    """A runtime whose loaded models are bound to a vector's inputs, and can be timed."""
+
+    @abstractmethod
+    def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
+        """Load a vector's model; return a function that binds any vector of that model to it."""
+
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model."""
+        bound = self.bind(vector)
+        return lambda asked: bound(asked).outputs()
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Load a vector's model, bound to the vector's inputs."""
+        with self._refusing():
+            return self.bind(vector)(vector)
+
+
 class Preparing(Protocol):
     """A runtime whose models can run repeatedly; only these can be timed."""
 
@@ -98,10 +156,6 @@ class Preparing(Protocol):
 
     def prepare(self, vector: Vector) -> Prepared:
         """Load a vector's model; any exception is a refusal, as in `Runtime.run`."""
-
-
-class Refusal(Exception):  # noqa: N818 -- reads as what it says
-    """A runtime's refusal of a vector; `str()` is the reason."""
 
 
 def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:

@@ -11,12 +11,11 @@ import onnxruntime
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.regular import read_bytes
-from rnncli.subjects.runtime import Prepared, known_settings
+from rnncli.subjects.runtime import Prepared, TimedRuntime, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 PROVIDER, OPTIMIZATION = "provider", "optimization"
@@ -35,7 +34,7 @@ RUN, KERNEL = "model_run", "_kernel_time"
 MICROSECOND = 1e-6
 
 
-class OnnxRuntime:
+class OnnxRuntime(TimedRuntime):
     """Runs ONNX Runtime, with a new session for each vector.
 
     Settings are ``provider``, ``optimization`` (none, basic, extended, all), and any name with a
@@ -61,24 +60,25 @@ class OnnxRuntime:
         """Return version and settings."""
         return {"version": onnxruntime.__version__, **self._settings}
 
-    def prepare(self, vector: Vector) -> Prepared:
+    def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Create a session."""
-        return _bound(self.session(vector), vector)
-
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Create a session for any number of vectors."""
         session = self.session(vector)
-        return lambda asked: _bound(session, asked).outputs()
+        names = [output.name for output in session.get_outputs()]
+
+        def bound(asked: Vector) -> Prepared:
+            fed = asked.fed
+            return Prepared(
+                lambda: session.run(names, fed),
+                lambda outputs: dict(zip(names, outputs, strict=True)),
+            )
+
+        return bound
 
     def session(self, vector: Vector) -> Any:
         """Return a session with a vector's model."""
         return onnxruntime.InferenceSession(
             vector.model, self._options, providers=[self._settings[PROVIDER]]
         )
-
-    def run(self, vector: Vector) -> Tensors:
-        """Create a session and run it once."""
-        return self.prepare(vector).outputs()
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return the seconds per run of each operator, as ONNX Runtime measures them."""
@@ -98,15 +98,6 @@ class OnnxRuntime:
         for name in BODIES:
             seconds.pop(name, None)
         return {name: each / runs for name, each in seconds.items()}
-
-
-def _bound(session: Any, vector: Vector) -> Prepared:
-    names = [output.name for output in session.get_outputs()]
-    fed = vector.fed
-    return Prepared(
-        lambda: session.run(names, fed),
-        lambda outputs: dict(zip(names, outputs, strict=True)),
-    )
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:
