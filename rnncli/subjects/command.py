@@ -59,6 +59,7 @@ from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
 from rnncli.subjects.results import garbage, read_file, read_folder
+from rnncli.subjects.runtime import node_record
 from rnncli.subjects.supervision.programs import (
     Ending,
     Supervised,
@@ -68,7 +69,6 @@ from rnncli.subjects.supervision.programs import (
     require_started,
     words_of,
 )
-from rnncli.subjects.worker import node_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

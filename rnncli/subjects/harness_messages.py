@@ -19,8 +19,8 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
 from rnncli.files.formats.raw import TensorDescriptor, descriptor
 from rnncli.files.strict_json import parse_json
+from rnncli.subjects.runtime import node_record
 from rnncli.subjects.supervision.binary_messages import FOREVER, GarbageError
-from rnncli.subjects.worker import node_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

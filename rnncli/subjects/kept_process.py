@@ -20,10 +20,9 @@ from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
-from rnncli.subjects.runtime import AGAIN, OPEN
+from rnncli.subjects.runtime import ABSENT, AGAIN, OPEN, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.connection import IsolatedProcess, LostError
-from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
