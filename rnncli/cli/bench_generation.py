@@ -30,8 +30,8 @@ def generation(
     certified. Rounds are interleaved, and medians are shown. The time of the files alone, which
     depends on the disk, is measured as well.
     """
+    from rnncli.bench.durations import WAYS, file_cost, measure_generation
     from rnncli.bench.machine import surroundings
-    from rnncli.bench.throughput import WAYS, file_cost, measure_generation
     from rnncli.reports.contests import show_generation
     from rnncli.reports.progress import progress_bar
 

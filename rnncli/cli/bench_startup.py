@@ -18,8 +18,8 @@ def startup(*, rounds: int, as_json: bool) -> None:
     with one tiny node with a program that runs the same model with ONNX Runtime, if installed.
     Rounds are interleaved, and medians are shown.
     """
+    from rnncli.bench.durations import PROCESSES, measure_startup
     from rnncli.bench.machine import NO_PYC, notes
-    from rnncli.bench.startup import PROCESSES, measure_startup
     from rnncli.reports.contests import show_startup
     from rnncli.reports.progress import progress_bar
 
