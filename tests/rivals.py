@@ -5,7 +5,7 @@ import signal
 import time
 
 from rnncli.bench import machine
-from rnncli.bench.own import Own
+from rnncli.bench.contestants import Own
 from rnncli.subjects.runtime import Prepared
 
 HOUR = 3600

@@ -14,7 +14,7 @@ from foreign_folders import WatchedPython, plant
 from rnncli.cli.group import COMMANDS
 from rnncli.jobs.workers import EXECUTORS
 from rnncli.subjects.implementation import FUNCTION, KINDS
-from rnncli.subjects.runtime_table import SUBJECTS
+from rnncli.subjects.runtimes import SUBJECTS
 
 SUITE = """\
 suite: tiny

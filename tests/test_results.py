@@ -14,7 +14,7 @@ import pytest
 
 from rnncli.reports.result_files import read_results
 from rnncli.reports.site import cell, results_of
-from rnncli.subjects.runtime_table import SUBJECTS
+from rnncli.subjects.runtimes import SUBJECTS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/results/runtimes.md"

@@ -42,7 +42,7 @@ from rnncli.recurrence.recurrence import Recurrence, Result
 from rnncli.reports import traceability
 from rnncli.reports.operators import as_record
 from rnncli.subjects.runtime import Runtime
-from rnncli.subjects.runtime_table import describe_subjects
+from rnncli.subjects.runtimes import describe_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

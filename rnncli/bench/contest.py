@@ -14,10 +14,9 @@ from rnncli.bench.measurement import RAN, Measurement, WorkloadMeasurements, lar
 from rnncli.errors import Unsupported
 from rnncli.limits import OF_CONTESTS, Limits
 from rnncli.packs.attempt import Status
+from rnncli.subjects.runtime import READY, START, question
 from rnncli.subjects.supervision.binary_messages import Message
-from rnncli.subjects.supervision.connection import LostError
-from rnncli.subjects.supervision.python_process import IsolatedProcess
-from rnncli.subjects.worker import READY, START, question
+from rnncli.subjects.supervision.connection import IsolatedProcess, LostError
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

@@ -1,31 +1,143 @@
-"""The table of implementations that can be compared."""
+"""The implementations that can be compared, and a backend of this package as one of them."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections import defaultdict
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.backends import known_backends
+from onnx import ModelProto
+
+from rnncli import __version__
+from rnncli.backends import backend_named, known_backends
 from rnncli.backends.backend_table import FAMILIES
-from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE, HOST
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
-from rnncli.files.regular import read_bytes
+from rnncli.models.evaluator import prepare as prepare_model
+from rnncli.models.evaluator import run
 from rnncli.models.hosts import ONNX
-from rnncli.subjects.runtime_table import known_subjects
-from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
+from rnncli.models.loading import model_from
+from rnncli.models.node_times import node_seconds
+from rnncli.models.recurrent_node import EvaluationSettings
+from rnncli.models.sessions import prepare
+from rnncli.operators import evaluate
+from rnncli.operators.evaluation import compute_named
+from rnncli.recurrence.recurrence import lock
+from rnncli.subjects.runtime import Prepared, known_settings
+from rnncli.subjects.runtimes import known_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.files.formats.format import Tensors
+    from rnncli.models.sessions import Session
     from rnncli.packs.vector import Vector
 
+BACKEND, COMPUTE, HOST, CALL = "backend", "compute", "host", "call"
+# What `rnncli bench` times -> the settings `call`, each with what tables add to a backend's name.
+CALLS: Mapping[str, Mapping[str, str]] = {
+    "evaluate": {"evaluate": ""},
+    "bound": {"bound": ""},
+    "session": {"session": " session", "model": " model session"},
+}
 
-OWN = "rnncli.bench.own:Own"
-# Runtimes for which benchmarks have their own class.
-PLACES: Mapping[str, str] = {"onnxruntime": "rnncli.bench.contestants:ProfiledOnnxRuntime"}
+
+class Own:
+    """A backend of this package, called in one of several ways.
+
+    Settings are ``backend``, ``compute``, ``host`` and ``call``: "evaluate" checks and binds the
+    node in each call, as `rnncli.evaluate` does; "session" and "model" call what `rnncli.prepare`
+    makes of the operator, weights held, and of the one-node model that runtimes get; "bound" calls
+    the backend alone, as the session of a runtime calls its kernel. Where the vector is a model,
+    "evaluate" prepares its nodes as well, and leaves out what a session checks. Threads are those
+    of RNNCLI_THREADS.
+    """
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, (BACKEND, COMPUTE, HOST, CALL))
+        self._backend, self._compute = settings[BACKEND], settings[COMPUTE]
+        self._call, self._host = settings[CALL], settings.get(HOST, ONNX)
+        backend_named(self._backend)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings."""
+        return {"version": f"rnncli {__version__}", COMPUTE: self._compute}
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Return a call of the node, or of the model where the record tells of no node."""
+        is_node = "operator" in vector.record
+        if self._call == "model" or (self._call == "session" and not is_node):
+            return self._session(
+                vector,
+                prepare(
+                    vector.model, backend=self._backend, compute=self._compute, host=self._host
+                ),
+            )
+        if not is_node:
+            return self._model(vector)
+        node = vector.node
+        if self._call == "session":
+            held: dict[str, Any] = {name: vector.inputs[name] for name in vector.initializers}
+            session = prepare(
+                node.operator,
+                outputs=node.outputs,
+                backend=self._backend,
+                compute=self._compute,
+                **held,
+                **node.attributes,
+            )
+            return self._session(vector, session)
+        for name in vector.initializers:  # the model that runtimes get holds them
+            lock(vector.inputs[name])
+        whole = partial(
+            evaluate,
+            node.operator,
+            vector.inputs,
+            attributes=node.attributes,
+            outputs=node.outputs,
+            readings=node.readings,
+            backend=self._backend,
+            compute=self._compute,
+        )
+        if self._call == "evaluate":
+            return Prepared(whole, _as_they_are)
+        whole()  # which refuses what the backend cannot do
+        return self._bound(vector)
+
+    def _session(self, vector: Vector, session: Session) -> Prepared:
+        return Prepared(partial(session.run, vector.fed), _as_they_are)
+
+    def _model(self, vector: Vector) -> Prepared:
+        model = model_from(ModelProto.FromString(vector.model))
+        evaluator = prepare_model(
+            model, backend=self._backend, compute=self._compute, host=self._host
+        )
+        names = evaluator.output_names
+        return Prepared(
+            partial(run, evaluator, vector.inputs),
+            lambda outputs: dict(zip(names, outputs, strict=True)),
+        )
+
+    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
+        """Return what the nodes of each operator of a model take in one run."""
+        model = model_from(ModelProto.FromString(vector.model))
+        return node_seconds(
+            model,
+            vector.inputs,
+            runs,
+            EvaluationSettings(self._backend, self._compute, {}, self._host),
+        )
+
+    def _bound(self, vector: Vector) -> Prepared:
+        recurrence = vector.recurrence
+        run, mode = backend_named(self._backend).run, compute_named(self._compute)
+        return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
+
+
+def _as_they_are(outputs: Tensors) -> Tensors:
+    return outputs
+
+
+OWN = "rnncli.bench.contestants:Own"
 # The default runtimes; ratios are relative to the first that is installed.
 USUAL = ("onnxruntime", "openvino", "torch")
 USUAL_BACKENDS = ("numpy", "numba")
@@ -86,7 +198,7 @@ def _runtime(name: str) -> tuple[str, str]:
         )
     row = rows[name]
     hint = f"install it with: pip install 'rnncli[{row.extra}]'"
-    return PLACES.get(name, row.where), "" if not row.package or find_spec(row.package) else hint
+    return row.where, "" if not row.package or find_spec(row.package) else hint
 
 
 def backends(
@@ -124,33 +236,3 @@ def backends(
 def _has(backend: str) -> bool:
     """Whether a backend is known and its package, if it has one, is installed."""
     return backend in known_backends() and find_spec(backend) is not None
-
-
-# Their time is that of the nodes in their bodies, which have their own events.
-BODIES = ("If", "Loop", "Scan")
-# Names of its events: one run of the model, and the suffix of a node's.
-RUN, KERNEL = "model_run", "_kernel_time"
-MICROSECOND = 1e-6
-
-
-class ProfiledOnnxRuntime(OnnxRuntime):
-    """`OnnxRuntime` with profiling; its operators are those of the optimised graph."""
-
-    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
-        """Return the seconds per run of each operator, as ONNX Runtime measures them."""
-        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
-            self._options.enable_profiling = True
-            self._options.profile_file_prefix = f"{folder}/profile"
-            session = self.session(vector)
-            self._options.enable_profiling = False
-            for _ in range(1 + runs):
-                session.run(None, vector.fed)
-            events = json.loads(read_bytes(session.end_profiling()))
-        warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
-        seconds: defaultdict[str, float] = defaultdict(float)
-        for event in events:
-            if event["name"].endswith(KERNEL) and event["ts"] >= warm:
-                seconds[event["args"]["op_name"]] += event["dur"] * MICROSECOND
-        for name in BODIES:
-            seconds.pop(name, None)
-        return {name: each / runs for name, each in seconds.items()}

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import re
-import socket
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +16,7 @@ import numpy as np
 
 from rnncli.backends.threads import VARIABLE
 from rnncli.jobs.processes import BLAS_THREADS
-from rnncli.subjects.supervision.binary_messages import Channel, Message
+from rnncli.subjects.supervision.binary_messages import Message, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,8 +46,7 @@ class MachineLimits(NamedTuple):
 
 def serve(descriptor: int) -> None:
     """Measure on each request until the other end of the socket is closed."""
-    channel = Channel(socket.socket(fileno=descriptor))
-    with suppress(EOFError):
+    with served(descriptor) as channel:
         while True:
             request = channel.receive()
             limits = measure(request.fields["dtype"], request.fields["threads"])

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import gc
 import re
-import socket
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.packs.attempt import Status
-from rnncli.subjects.runtime import Preparing, Refusal, put
-from rnncli.subjects.supervision.binary_messages import Channel, Message
-from rnncli.subjects.worker import RUN, started, vector_of
+from rnncli.subjects.runtime import RUN, Preparing, Refusal, put, started, vector_of
+from rnncli.subjects.supervision.binary_messages import Message, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,8 +39,7 @@ LONG_CALL = 10
 
 def serve(descriptor: int) -> None:
     """Answer requests on a socket until its other end is closed."""
-    channel = Channel(socket.socket(fileno=descriptor))
-    with suppress(EOFError):
+    with served(descriptor) as channel:
         runtime = started(channel)
         stopwatch = Stopwatch(runtime)
         while runtime is not None:

@@ -1,4 +1,4 @@
-"""Workloads to measure: built-in ones, and any target of `rnncli run`."""
+"""Workloads to measure: built-in ones, and any target of `rnncli run`, with their least cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from rnncli.bench.cost import UNKNOWN, Cost, cost_of
-from rnncli.cases.config.config import Case, parse_config
+from rnncli.cases.case import Case
+from rnncli.cases.config.config import parse_config
 from rnncli.errors import Unsupported
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.model import Model, all_bodies
@@ -20,13 +20,57 @@ from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run
-from rnncli.running.target import cases_of, load_target
-from rnncli.running.target_names import short_names
+from rnncli.running.target import cases_of, load_target, short_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
+
+
+class Cost(NamedTuple):
+    """Lower bounds on the cost of an evaluation; None if unknown.
+
+    Attributes:
+        flops: multiplications and additions of the matrix products; activations are not counted.
+        moved: bytes read or written: every input and output once, and the recurrent weights again
+            in each further step, be it from memory or from a cache.
+        held: bytes of inputs, outputs and the input projection of all steps.
+        given: bytes of the inputs, which exist beforehand.
+    """
+
+    flops: int | None
+    moved: int | None
+    held: int | None
+    given: int | None
+
+
+UNKNOWN = Cost(None, None, None, None)
+
+
+def cost_of(case: Case, outputs: Tensors) -> Cost:
+    """Return the cost of one operator, without the operations, but with the bytes, of padding."""
+    T, B, I, H = (  # noqa: E741 -- the specification's letter
+        case.sizes[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")
+    )
+    D = len(case.node.directions)
+    G = len(case.operator.gates)
+    live = _live_steps(case, T * B)
+    given = sum(values.nbytes for values in case.inputs.values())
+    tensors = given + sum(values.nbytes for values in outputs.values())
+    width = case.dtype.numpy.itemsize
+    return Cost(
+        flops=2 * live * D * G * H * (I + H),
+        moved=tensors + max(T - 1, 0) * D * G * H * H * width,
+        held=tensors + T * B * D * G * H * width,
+        given=given,
+    )
+
+
+def _live_steps(case: Case, most: int) -> int:
+    lengths = [row.name for row in case.operator.inputs if row.role == "lengths"]
+    given = [case.inputs[name] for name in lengths if name in case.inputs]
+    return int(given[0].sum()) if given else most
 
 
 class Sizes(NamedTuple):

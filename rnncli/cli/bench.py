@@ -36,7 +36,7 @@ def generation(
     depends on the disk, is measured as well.
     """
     from rnncli.bench.machine import surroundings
-    from rnncli.bench.throughput import WAYS, file_cost, measure_generation
+    from rnncli.bench.durations import WAYS, file_cost, measure_generation
     from rnncli.reports.contests import show_generation
     from rnncli.reports.progress import progress_bar
 
@@ -56,7 +56,7 @@ def startup(*, rounds: int, as_json: bool) -> None:
     Rounds are interleaved, and medians are shown.
     """
     from rnncli.bench.machine import NO_PYC, notes
-    from rnncli.bench.startup import PROCESSES, measure_startup
+    from rnncli.bench.durations import PROCESSES, measure_startup
     from rnncli.reports.contests import show_startup
     from rnncli.reports.progress import progress_bar
 
@@ -123,7 +123,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     """
     from rnncli.bench.contest import contests
     from rnncli.bench.machine import facts, notes
-    from rnncli.bench.store import read_stored
+    from rnncli.bench.measurement import read_stored
     from rnncli.reports.contests import ContestPrinter, show_changes
     from rnncli.reports.verification import check_reports
 

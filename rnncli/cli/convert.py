@@ -90,8 +90,8 @@ def convert(
     from rnncli.files import formats
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.running.checkpoints import CHECKPOINTS
-    from rnncli.running.tasks import as_path
+    from rnncli.running.weight_conversion import CHECKPOINTS
+    from rnncli.running.written_runs import as_path
 
     given = {name: value for name, value in of_weights.items() if value is not None}
     if given:

@@ -106,7 +106,7 @@ def extract(model: str, **options: Any) -> None:
     """
     from rnncli.generating.extraction import ExtractionPlan, require
     from rnncli.reports.generated import show_pack
-    from rnncli.running.target_names import short_names
+    from rnncli.running.target import short_names
 
     folder, as_json = options.pop("output"), options.pop("as_json")
     plan = ExtractionPlan(

@@ -13,8 +13,7 @@ import click
 from rnncli import __version__
 from rnncli.cli import interrupts
 from rnncli.errors import RnncliWarning, did_you_mean, explain
-from rnncli.talk import notes
-from rnncli.talk.terminal import OUTPUT, say
+from rnncli.talk.terminal import LISTENERS, OUTPUT, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -199,7 +198,7 @@ def run() -> int:
     """
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
-    notes.LISTENERS[:] = [say]
+    LISTENERS[:] = [say]
     # A shell asks without arguments: with some, a variable that is left over judges nothing.
     is_asked_by_shell = COMPLETE in os.environ and not sys.argv[1:]
     code = _settled(_complete if is_asked_by_shell else _invoke)

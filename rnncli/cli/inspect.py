@@ -52,9 +52,7 @@ def _record(target: str) -> dict[str, Any]:
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.inspection import ir_record, model_record, pack_record
     from rnncli.reports.suites import case_record
-    from rnncli.running.target import is_ir, load_target
-    from rnncli.running.target_names import OF_SUITE
-    from rnncli.running.yaml_target import entry_of
+    from rnncli.running.target import OF_SUITE, entry_of, is_ir, load_target
 
     if is_pack(target):
         return pack_record(open_pack(target))

@@ -25,7 +25,7 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     rnncli lint my_suite.yaml configs/*.yaml
     rnncli lint core --json
     """
-    from rnncli.running.yaml_target import findings_of
+    from rnncli.running.target import findings_of
 
     found = 0
     for file in files:

@@ -28,7 +28,7 @@ def runtimes(as_json: bool) -> None:
 
     Installed packages add runtimes through the entry point group `rnncli.subjects`.
     """
-    from rnncli.subjects.runtime_table import describe_subjects
+    from rnncli.subjects.runtimes import describe_subjects
 
     print_records(("runtime", "what it is", "from"), describe_subjects(), as_json=as_json)
 

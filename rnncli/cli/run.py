@@ -94,8 +94,7 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     ls models/*.onnx | rnncli run --from - -j 4 -o results/
     """
     from rnncli.reports.runs import RunPrinter
-    from rnncli.running.many_runs import run_all
-    from rnncli.running.tasks import all_targets, plan
+    from rnncli.running.tasks import all_targets, plan, run_all
 
     listed = all_targets(targets, options.pop("from_file") or ())
     places = {

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from rnncli.errors import Exhausted
-from rnncli.talk.notes import tell
+from rnncli.talk.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

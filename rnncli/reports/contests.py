@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from rnncli.bench.startup import records
-from rnncli.bench.store import Key, RatioChange, changes, document
+from rnncli.bench.durations import records
+from rnncli.bench.measurement import Key, RatioChange, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.files.described import jsonable
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rnncli.bench.durations import GenerationTimes, StartupTimes
     from rnncli.bench.measurement import WorkloadMeasurements
-    from rnncli.bench.startup import StartupTimes
-    from rnncli.bench.throughput import GenerationTimes
 
 
 # The columns in a pipe; long entries of the record are in the JSON only.

@@ -15,8 +15,7 @@ from rnncli.talk.terminal import one_line, say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rnncli.running.request import RunReport, TargetReport
-    from rnncli.running.summary import TensorSummary
+    from rnncli.running.request import RunReport, TargetReport, TensorSummary
 
 COLUMNS = (
     *("target", "data set", "output", "dtype", "shape"),

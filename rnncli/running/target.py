@@ -1,4 +1,4 @@
-"""Loading a TARGET: a model, a config, a case of a suite, or standard input.
+"""Targets: a model, a config, a case of a suite, or standard input; their names and loading.
 
 The YAML reader is imported only for targets that are not model files: its import takes as long as
 running a small model.
@@ -6,15 +6,27 @@ running a small model.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnncli.cases.library import find_spec, spec_names
+from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
+from rnncli.files.regular import read_standard_input
 from rnncli.models.loading import ARCHIVES, FORMATS, IR, load_model
-from rnncli.running.target_names import YAML
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rnncli.cases.case import Case
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Suite
+    from rnncli.errors import Place
     from rnncli.models.model import Model
+
+STDIN = "-"
+YAML = (".yaml", ".yml")
+OF_SUITE = "::"  # SUITE::ID
 
 
 def load_target(target: str, seed: int | None = None) -> Model | Case:
@@ -39,17 +51,73 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
     is_model = path.name.lower().endswith((*FORMATS, *ARCHIVES))
     if is_model and path.is_file():
         return load_model(path)
-    from rnncli.running.yaml_target import entry_of, load_written
-
     named = entry_of(target, seed)
     if named is None and (is_model or path.is_dir()):
         return load_model(path)
-    return load_written(target, seed)
+    return _written(target, named, seed)
 
 
 def is_ir(target: str) -> bool:
     """Return whether a target is a model of OpenVINO, by its name."""
     return target.lower().endswith(IR)
+
+
+def _written(target: str, named: tuple[Suite, Entry] | None, seed: int | None) -> Case:
+    """Load a target that is not a model, but perhaps a case that `entry_of` found.
+
+    Raises:
+        InvalidRequest: it cannot be run, or its content is wrong.
+    """
+    from rnncli.cases.config.config import read_case
+    from rnncli.cases.suite.suite import is_suite, load_suite
+    from rnncli.cases.yaml_reader import parse_yaml, read_yaml
+
+    if named:
+        _, entry = named
+        if entry.breakage is not None and (refusal := entry.refusal()):
+            raise refusal
+        return entry.case()
+    if target == STDIN:
+        root, path = parse_yaml(read_standard_input(), "<stdin>"), Path("stdin")
+    elif found := _yaml_file(target):
+        root, path = read_yaml(found), found
+    else:
+        raise InvalidRequest(_unknown(target, Path(target)))
+    if is_suite(root):
+        if path.is_file():
+            load_suite(path)  # raises if the suite is wrong
+        raise InvalidRequest(f"{root.place.file}: is a suite; name one of its cases, SUITE::ID")
+    return read_case(root, path.stem, path.parent, seed=seed)
+
+
+def _yaml_file(target: str) -> Path | None:
+    """Return the YAML file that a target names, by path or as a shipped spec."""
+    path = Path(target)
+    if path.exists():
+        return path if path.is_file() and path.suffix.lower() in YAML else None
+    return find_spec(target)
+
+
+def entry_of(target: str, seed: int | None = None) -> tuple[Suite, Entry] | None:
+    """Return the case that `SUITE::ID` names, with its suite; None for any other target.
+
+    Raises:
+        InvalidRequest: the suite is wrong, or has no such case.
+    """
+    file, separator, case_id = target.partition(OF_SUITE)
+    path = _yaml_file(file) if separator else None
+    if path is None:
+        return None
+    suite = _suite(path, seed, path.stat().st_mtime_ns)
+    return suite, suite.entry(case_id)
+
+
+@lru_cache(maxsize=4)
+def _suite(path: Path, seed: int | None, _: int) -> Suite:
+    """Read a suite once for all its cases, until the file changes."""
+    from rnncli.cases.suite.suite import load_suite
+
+    return load_suite(path, seed=seed)
 
 
 def cases_of(target: str) -> list[str]:
@@ -58,11 +126,91 @@ def cases_of(target: str) -> list[str]:
     Errors in a suite are reported when the target is loaded.
 
     Raises:
-        InvalidRequest: every case of the suite must be rejected.
+        UnreadableFile: a pack is damaged.
     """
-    path = Path(target)
-    if path.is_file() and path.suffix.lower() not in YAML:
+    if Path(target).is_dir():
+        return _cases_of_folder(target)
+    try:
+        path = _yaml_file(target)
+        if path is None or not _holds_suite(path):
+            return [target]
+        suite = _suite(path, None, path.stat().st_mtime_ns)
+    except (RnncliError, OSError):
         return [target]
-    from rnncli.running.yaml_target import cases_written
+    return [f"{target}{OF_SUITE}{entry.id}" for entry in suite.entries if entry.breakage is None]
 
-    return cases_written(target)
+
+def _holds_suite(path: Path) -> bool:
+    from rnncli.cases.suite.suite import is_suite
+    from rnncli.cases.yaml_reader import read_yaml
+
+    return is_suite(read_yaml(path))
+
+
+def _cases_of_folder(target: str) -> list[str]:
+    from rnncli.files.paths import below
+    from rnncli.packs.layouts import folder_of
+    from rnncli.packs.pack import is_pack, open_pack
+
+    if not is_pack(target):
+        return [target]
+    pack = open_pack(target)
+    for path, problem in pack.problems():
+        if problem == "missing":
+            raise UnreadableFile(f"{target}: {path} is missing")
+    valid = [case["id"] for case in pack.manifest.cases if case["expect"] == "result"]
+    return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
+
+
+def findings_of(file: str) -> list[tuple[Place, str]]:
+    """Return every error in a config or suite, given by path, name or standard input.
+
+    Raises:
+        UnreadableFile: it cannot be read.
+    """
+    from rnncli.cases.config.config import read_case
+    from rnncli.cases.suite.suite import is_suite, suite_findings
+    from rnncli.cases.yaml_reader import parse_yaml, read_source
+
+    path = Path(file) if file == STDIN or Path(file).exists() else find_spec(file) or Path(file)
+    source = read_standard_input() if file == STDIN else read_source(path)
+    name = "<stdin>" if file == STDIN else str(path)
+    try:
+        root = parse_yaml(source, name)
+        if is_suite(root):
+            return suite_findings(source, name, path.parent)
+        read_case(root, path.stem, path.parent)
+    except ConfigError as error:
+        return list(error.findings)
+    return []
+
+
+def _unknown(target: str, path: Path) -> str:
+    if path.exists():
+        kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
+        return f"{target}: not a target: expected {kinds} or a folder"
+    short = [name.rpartition("/")[2] for name in spec_names()]
+    hint = did_you_mean(path.stem, short)
+    return f"{target}: no such file, and no config or suite of that name{hint}"
+
+
+def short_names(targets: Sequence[str]) -> list[str]:
+    """Name each target by its file, with folder or number if two are alike."""
+    ids = [target.partition(OF_SUITE)[2] or target for target in targets]
+    paths = [Path("stdin" if name == STDIN else name) for name in ids]
+    names = [_stem(path) for path in paths]
+    names = [
+        f"{path.absolute().parent.name}_{name}" if names.count(name) > 1 else name
+        for path, name in zip(paths, names, strict=True)
+    ]
+    return [
+        f"{name}_{names[: k + 1].count(name)}" if names.count(name) > 1 else name
+        for k, name in enumerate(names)
+    ]
+
+
+def _stem(path: Path) -> str:
+    for suffix in (*ARCHIVES, *FORMATS, IR, *YAML):
+        if path.name.lower().endswith(suffix):
+            return path.name[: -len(suffix)]
+    return path.name

@@ -1,21 +1,38 @@
-"""The tasks of a batch, from the command line's targets and paths."""
+"""The tasks of a batch: planned from a command line's targets and paths, and run by workers."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.files.formats import FOLDER, format_of
-from rnncli.running.many_runs import Task
-from rnncli.running.target import cases_of
-from rnncli.running.target_names import short_names
+from rnncli.backends.threads import allowed
+from rnncli.errors import Exhausted, InvalidRequest, NothingSelected, RnncliWarning, explain
+from rnncli.jobs.workers import in_order
+from rnncli.limits.budget import held
+from rnncli.limits.deadline import watched
+from rnncli.running.execution import execute
+from rnncli.running.request import Request, Run, RunReport, TargetReport, summarise
+from rnncli.running.target import cases_of, load_target, short_names
+from rnncli.running.written_runs import as_path, write_inputs, write_outputs, write_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from rnncli.jobs.workers import Workers
+    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.running.request import Request
+
+
+class Task(NamedTuple):
+    """A target and the paths its files go to; "" for none."""
+
+    target: str
+    request: Request
+    output: str = ""
+    saved_inputs: str = ""
+    steps: str = ""
 
 
 def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
@@ -76,18 +93,88 @@ def plan(
     ]
 
 
-def as_path(output: str) -> str:
-    """Mark a path without extension as a folder.
-
-    Raises:
-        InvalidRequest: it has an extension that belongs to no format, so it might be a typo.
-    """
-    if output and (not Path(output).suffix or FOLDER in format_of(output).extensions):
-        return f"{output.rstrip('/')}/"
-    return output
-
-
 def _refuse_file(path: str) -> None:
     if not as_path(path).endswith("/") or Path(path).is_file():
         raise InvalidRequest(f"{path}: several targets need a folder, not a single file")
     Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def run_all(tasks: Sequence[Task], workers: Workers) -> Iterator[TargetReport]:
+    """Run tasks by workers; yield their reports in the tasks' order.
+
+    Raises:
+        InvalidRequest: a worker process was killed.
+    """
+    yield from in_order(workers.run(run_task, tasks))
+
+
+def run_task(task: Task) -> TargetReport:
+    """Run one target, write its files and return its report, also of a failure."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", RnncliWarning)
+        try:
+            request, limits = task.request, task.request.limits
+            with (
+                held(limits.max_memory, named=(task.target, *request.files)),
+                watched(limits.timeout, task.target),
+                allowed(limits.threads),
+            ):
+                runs = _run(task)
+        except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's
+            import traceback
+
+            sentence, code = explain(error)
+            if isinstance(error, Exhausted) and not sentence.startswith(task.target):
+                sentence = f"{task.target}: {sentence}"
+            report = TargetReport(
+                task.target, error=sentence, exit_code=code, traceback=traceback.format_exc()
+            )
+        else:
+            report = _judged(TargetReport(task.target, runs), request)
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    return report._replace(warnings=tuple(messages))
+
+
+def _run(task: Task) -> tuple[RunReport, ...]:
+    task.request.arithmetic.check()  # before reading a large model
+    loaded = load_target(task.target, seed=task.request.seed)
+    runs = list(execute(loaded, task.request))
+    if task.saved_inputs:
+        write_inputs(task.saved_inputs, runs)
+    if task.steps:
+        write_steps(task.steps, runs)
+    if task.output:
+        write_outputs(task.output, loaded, runs)
+    return tuple(_report(run, task.request) for run in runs)
+
+
+def _judged(report: TargetReport, request: Request) -> TargetReport:
+    """Give a report its exit code: where outputs are expected, those of each run are compared.
+
+    They are expected if tolerances are given, or if another data set of the target has some.
+    """
+    if not all(output.agrees for run in report.runs for output in run.comparison):
+        return report._replace(exit_code=1)
+    bare = [run.name for run in report.runs if not run.comparison]
+    is_judged = not request.own_tolerances or len(bare) < len(report.runs)
+    if not (bare and is_judged):
+        return report
+    place = f"{report.target} {bare[0]}".rstrip()
+    sentence = f"{place}: no expected outputs to compare with"
+    return report._replace(error=sentence, exit_code=NothingSelected.exit_code)
+
+
+def _report(run: Run, request: Request) -> RunReport:
+    outputs = tuple(summarise(name, values) for name, values in run.outputs.items())
+    return RunReport(run.name, run.seconds, outputs, _comparison(run, request))
+
+
+def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
+    """Compare the outputs with the expected ones, if any came with the target."""
+    if not run.expected:
+        return ()
+    from rnncli.judging.comparing.comparison import compare
+
+    elements = run.tolerances if request.own_tolerances else {}
+    return compare(run.outputs, run.expected, request.tolerance._replace(elements=elements))

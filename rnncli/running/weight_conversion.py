@@ -2,21 +2,155 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rnncli.errors import InvalidRequest
+import numpy as np
+
+from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
-from rnncli.files.formats import write_tensors
-from rnncli.files.formats.reading import named
+from rnncli.files.formats import h5, read_tensors, write_tensors
+from rnncli.files.formats.format import require_few
+from rnncli.files.formats.reading import MemoryAllowance, named, reading
+from rnncli.files.regular import open_data, read_bytes, size_of
+from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
-from rnncli.running.checkpoints import read_weights
+from rnncli.models.weights.keras_archive import in_order
+from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.models.weights import RecurrentLayer
+    from rnncli.numerics import Array
+
+LARGEST = 1 << 36  # bytes
+# The oldest version whose `weights_only` is trusted, as in pyproject.toml.
+TORCH = (2, 13)
+CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+# The element types of safetensors that weights and what lies beside them have.
+_TYPES: Mapping[str, str] = {
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    "BF16": "bfloat16",
+    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "BOOL": "bool",
+}
+
+
+def read_weights(
+    path: str | Path, library: str, module: str | None = None
+) -> tuple[Tensors, dict[str, Any]]:
+    """Return the tensors of a file by name, and what the file says of its layers beside them.
+
+    Args:
+        path: a file of tensors in any format, or of one of the kinds above, by its extension.
+        library: the library that the weights are of.
+        module: the path of the layers that are wanted; None for all.
+
+    Raises:
+        UnreadableFile: the file is missing, damaged or hostile, or holds more than tensors.
+        Unsupported: its reader is not installed.
+        InvalidRequest: it is another library's, or its layers are none of ONNX's.
+    """
+    of, read = CHECKPOINTS.get(Path(path).suffix.lower(), ("", None))
+    if read is None:
+        return read_tensors(path), {}
+    if of and of != library:
+        raise InvalidRequest(f"{path}: is a file of {of}; --from {library} is given")
+    with reading(path):
+        return read(Path(path), module)
+
+
+def _safetensors(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
+    try:
+        import safetensors
+    except ImportError as error:
+        raise Unsupported(
+            "is read by safetensors, which is not installed; install it with: pip install"
+            " 'rnncli[safetensors]'"
+        ) from error
+    try:
+        found = safetensors.deserialize(read_bytes(path, LARGEST))
+    except safetensors.SafetensorError as error:
+        raise UnreadableFile(f"is damaged: {error}") from error
+    require_few(len(found))
+    return {name: _array(name, **held) for name, held in found}, {}
+
+
+def _array(name: str, *, dtype: str, shape: list[int], data: bytes) -> Array:
+    if dtype not in _TYPES:
+        raise Unsupported(f"'{name:.80}' is of {dtype}, which is not supported")
+    return np.frombuffer(data, dtype_named(_TYPES[dtype]).numpy).reshape(shape)
+
+
+def _torch(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
+    try:
+        import torch
+    except ImportError as error:
+        raise Unsupported(
+            "is read by torch, which is not installed; install it with: pip install"
+            " 'rnncli[torch]', or save the state_dict as .safetensors or .npz where it is"
+        ) from error
+    if tuple(map(int, torch.__version__.split(".")[:2])) < TORCH:
+        raise Unsupported(
+            f"is read by torch {'.'.join(map(str, TORCH))} or newer, as older ones let files run"
+            f" code (CVE-2026-24747); {torch.__version__} is installed"
+        )
+    import pickle
+
+    try:
+        with open_data(path) as stream:
+            held = torch.load(stream, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise UnreadableFile(
+            "is damaged, or holds more than tensors, which could run code and is not loaded; save"
+            " the state alone: torch.save(model.state_dict(), FILE)"
+        ) from error
+    return dict(_tensors_in(held, "", torch)), {}
+
+
+def _tensors_in(held: Any, name: str, torch: Any) -> Iterator[tuple[str, Array]]:
+    """Yield the tensors of nested dicts by their path; numbers and the like are left out."""
+    if isinstance(held, dict):
+        for key, value in held.items():
+            yield from _tensors_in(value, f"{name}.{key}" if name else str(key), torch)
+    elif isinstance(held, torch.Tensor):
+        values = held.detach()
+        if values.dtype == torch.bfloat16:
+            yield name, values.view(torch.uint16).numpy().view(dtype_named("bfloat16").numpy)
+        else:
+            yield name, values.numpy()
+
+
+def _keras(path: Path, module: str | None) -> tuple[Tensors, dict[str, Any]]:
+    with open_data(path) as stream, zipfile.ZipFile(stream) as archive:
+        require_few(len(archive.infolist()))
+        allowance = MemoryAllowance(size_of(stream))
+        config, weights = (_member(archive, name, allowance) for name in (CONFIG, WEIGHTS))
+    return in_order(h5.parse(weights), parse_json(config), module)
+
+
+def _member(archive: zipfile.ZipFile, name: str, allowance: MemoryAllowance) -> bytes:
+    """Return a member of an archive, of bounded size."""
+    if name not in archive.namelist():
+        raise UnreadableFile(f"is no model that Keras 3 saved: it lacks {name}")
+    size = archive.getinfo(name).file_size
+    allowance.take(size)
+    with archive.open(name) as member:
+        return member.read(size)
+
+
+Reader: TypeAlias = "Callable[[Path, str | None], tuple[Tensors, dict[str, Any]]]"
+# Extension -> the library, or "" for any, and the reader.
+CHECKPOINTS: Mapping[str, tuple[str, Reader | None]] = {
+    ".safetensors": ("", _safetensors),
+    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), ("torch", _torch)),
+    ".keras": ("keras", _keras),
+}
+
 
 ONNX = "onnx"
 

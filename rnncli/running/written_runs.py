@@ -1,4 +1,4 @@
-"""Writing the inputs and outputs of runs."""
+"""Writing the inputs, outputs and signals of runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
     from rnncli.cases.case import Case
     from rnncli.running.request import Run
+
+
+def as_path(output: str) -> str:
+    """Mark a path without extension as a folder.
+
+    Raises:
+        InvalidRequest: it has an extension that belongs to no format, so it might be a typo.
+    """
+    if output and (not Path(output).suffix or _is_folder(output)):
+        return f"{output.rstrip('/')}/"
+    return output
 
 
 def write_inputs(path: str, runs: Sequence[Run]) -> None:

@@ -58,10 +58,17 @@ from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
-from rnncli.subjects.program import described_limits, found_program, require_started, words_of
 from rnncli.subjects.results import garbage, read_file, read_folder
-from rnncli.subjects.supervision.programs import Ending, Supervised, first_line
-from rnncli.subjects.worker import node_record
+from rnncli.subjects.runtime import node_record
+from rnncli.subjects.supervision.programs import (
+    Ending,
+    Supervised,
+    described_limits,
+    first_line,
+    found_program,
+    require_started,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -39,18 +39,25 @@ from rnncli.subjects.harness_messages import (
     STARTED,
     STOP,
     VERSION,
+    JsonObject,
+    LineChannel,
     check_start,
     described_inputs,
     kind_of,
     run_message,
 )
 from rnncli.subjects.kept_process import KeptSubject
-from rnncli.subjects.program import described_limits, found_program, require_started, words_of
 from rnncli.subjects.results import garbage
-from rnncli.subjects.subject import AGAIN
+from rnncli.subjects.runtime import AGAIN
 from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
-from rnncli.subjects.supervision.lines import JsonObject, LineChannel
-from rnncli.subjects.supervision.programs import Ending, Supervised
+from rnncli.subjects.supervision.programs import (
+    Ending,
+    Supervised,
+    described_limits,
+    found_program,
+    require_started,
+    words_of,
+)
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

@@ -1,25 +1,85 @@
-"""The implementation to judge, as plain data that travels to worker processes."""
+"""The implementation to judge: the data that travel to worker processes, and what they open."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from rnncli.errors import InvalidRequest
 from rnncli.limits import OF_SUBJECTS, UNLIMITED, Limits
 from rnncli.options import OptionKind, check, flag_of, option, traits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from rnncli.packs.attempt import Attempt
     from rnncli.packs.vector import Vector
-    from rnncli.subjects.subject import Subject
+
+
+class Subject(Protocol):
+    """An implementation in another process, on a device, or recorded as results."""
+
+    name: str
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version, settings and precision hints of the machine for reports."""
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Run a vector; any outcome, including a crash or a hang, is the attempt's status.
+
+        Raises:
+            RnncliError: it cannot run at all: not installed, no such program, wrong results folder.
+        """
+
+    def close(self) -> None:
+        """End its processes; none outlives this call."""
+
+
+class SessionSubject(Subject, Protocol):
+    """An implementation that can run several vectors in one session."""
+
+    def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
+        """Run data sets of one model in one session, in turn.
+
+        Returns:
+            The attempts, up to the first without outputs.
+
+        Raises:
+            RnncliError: as `attempt`.
+        """
+
+
+class KeepingSubject(SessionSubject, Protocol):
+    """An implementation in its own process, which can be restarted."""
+
+    def renew(self) -> None:
+        """End its process; the next call starts a new one."""
+
+    def alone(self, vector: Vector) -> Attempt:
+        """Run a vector in a process that has run no other.
+
+        Raises:
+            RnncliError: as `attempt`.
+        """
+
+
+def has_sessions(subject: Subject) -> TypeGuard[SessionSubject]:
+    """Whether a subject can run several vectors in one session.
+
+    Asked for every case: `isinstance` of a protocol takes forty times as long.
+    """
+    return hasattr(subject, "session")
+
+
+def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
+    """Whether a subject has a process of its own, which can be restarted."""
+    return has_sessions(subject) and hasattr(subject, "renew") and hasattr(subject, "alone")
 
 
 def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.runtime_table import known_subjects
+    from rnncli.subjects.runtimes import known_subjects
 
     return known_subjects()
 
@@ -142,7 +202,7 @@ class Implementation:
     @property
     def has_threads(self) -> bool:
         """Whether the number of threads has an effect on it."""
-        from rnncli.subjects.runtime_table import takes_threads
+        from rnncli.subjects.runtimes import takes_threads
 
         return bool(self.backend) or (bool(self.runtime) and takes_threads(self.runtime))
 
@@ -182,7 +242,7 @@ class Implementation:
 
 
 def _runtime(asked: Implementation) -> Subject:
-    from rnncli.subjects.runtime_table import subject_named
+    from rnncli.subjects.runtimes import subject_named
 
     return subject_named(asked.runtime, settings=asked.settings, limits=asked.limits)
 

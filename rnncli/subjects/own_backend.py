@@ -9,7 +9,7 @@ from rnncli.backends.threads import allowed
 from rnncli.limits import UNLIMITED
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
-from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtime import known_settings
 
 if TYPE_CHECKING:

@@ -1,23 +1,31 @@
-"""The interface of a runtime: load a vector's model and evaluate it, in its own process."""
+"""A runtime: its interface, and the process that it loads and runs vectors' models in."""
 
 from __future__ import annotations
 
+import pkgutil
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
 from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.record import NODE_FIELDS
+from rnncli.packs.vector import INPUTS, Answers, Vector
+from rnncli.subjects.supervision.binary_messages import Channel, Message, served
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Vector
+
+# A vector's place in a session of several; a vector without one has its own session.
+OPEN, AGAIN = "open", "again"
 
 
 class Runtime(Protocol):
@@ -42,21 +50,11 @@ class Runtime(Protocol):
         """
 
 
-class Opening(Protocol):
-    """A runtime with sessions; the others load the model for every call, by `run`."""
-
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Load a vector's model; return a function that runs it on any vector of that model.
-
-        An exception raised by either is a refusal, as in `Runtime.run`.
-        """
-
-
 class OpenSession:
     """A session opened by its first vector, with the interface of a runtime.
 
     Args:
-        runtime: the runtime that opens it.
+        runtime: the runtime that opens it; one without `open` loads the model for every call.
     """
 
     def __init__(self, runtime: Any) -> None:
@@ -86,6 +84,72 @@ class Prepared(NamedTuple):
         return self.named(self.call())
 
 
+class Refusal(Exception):  # noqa: N818 -- reads as what it says
+    """A runtime's refusal of a vector; `str()` is the reason."""
+
+
+class LoadingRuntime(ABC):
+    """A runtime without settings that loads a model once, for any number of vectors.
+
+    Attributes:
+        refuses_by: the exceptions by which it refuses a vector; `reason` has the message.
+    """
+
+    refuses_by: tuple[type[Exception], ...] = ()
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, ())
+
+    @abstractmethod
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model; return a function that runs it on any vector of that model."""
+
+    @staticmethod
+    def reason(error: Exception) -> str:
+        """Return the message of a refusal."""
+        return str(error)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model as `load` does; any exception is a refusal, as in `Runtime.run`."""
+        with self._refusing():
+            loaded = self.load(vector)
+
+        def run(asked: Vector) -> Tensors:
+            with self._refusing():
+                return loaded(asked)
+
+        return run
+
+    def run(self, vector: Vector) -> Tensors:
+        """Load the model and run it."""
+        return self.open(vector)(vector)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except self.refuses_by as error:
+            raise Refusal(self.reason(error)) from error
+
+
+class TimedRuntime(LoadingRuntime):
+    """A runtime whose loaded models are bound to a vector's inputs, and can be timed."""
+
+    @abstractmethod
+    def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
+        """Load a vector's model; return a function that binds any vector of that model to it."""
+
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model."""
+        bound = self.bind(vector)
+        return lambda asked: bound(asked).outputs()
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Load a vector's model, bound to the vector's inputs."""
+        with self._refusing():
+            return self.bind(vector)(vector)
+
+
 class Preparing(Protocol):
     """A runtime whose models can run repeatedly; only these can be timed."""
 
@@ -94,10 +158,6 @@ class Preparing(Protocol):
 
     def prepare(self, vector: Vector) -> Prepared:
         """Load a vector's model; any exception is a refusal, as in `Runtime.run`."""
-
-
-class Refusal(Exception):  # noqa: N818 -- reads as what it says
-    """A runtime's refusal of a vector; `str()` is the reason."""
 
 
 def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
@@ -145,3 +205,96 @@ def known_settings(settings: Mapping[str, str], known: Iterable[str]) -> None:
             raise InvalidRequest(
                 f"unknown runtime option '{name}'{did_you_mean(name, names)} (known: {listed})"
             )
+
+
+# The function that the process of a runtime runs.
+SERVE = "rnncli.subjects.runtime:serve"
+
+# Kinds of messages; the kind of the answer to RUN is the attempt's status.
+START, READY, RUN = "start", "ready", "run"
+# Answers to START if the runtime cannot be made, and the exceptions behind them.
+ABSENT, UNSUPPORTED, INVALID = "absent", "unsupported", "invalid"
+FAILURES: Mapping[str, type[Exception]] = {
+    ABSENT: ImportError,
+    UNSUPPORTED: Unsupported,
+    INVALID: RnncliError,
+}
+
+MODEL = "model"
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests on a socket until its other end is closed."""
+    with served(descriptor) as channel:
+        runtime = started(channel)
+        current: OpenSession | None = None
+        while runtime is not None:
+            request = channel.receive()
+            place = request.fields.get("session")
+            if place != AGAIN:
+                current = OpenSession(runtime) if place == OPEN else None
+            attempt = put(current or runtime, vector_of(request))
+            fields = {"message": attempt.message}
+            channel.send(Message(request.number, attempt.status, fields, attempt.outputs))
+
+
+def started(channel: Channel) -> Any:
+    """Make the runtime that the first message names, and answer it.
+
+    Returns:
+        The runtime; None if it cannot be made, with the reason in the answer.
+
+    Raises:
+        EOFError: the other end is closed.
+    """
+    start = channel.receive()
+    try:
+        runtime = _made(**start.fields)
+    except (ImportError, RnncliError) as error:
+        kind = next(kind for kind, failure in FAILURES.items() if isinstance(error, failure))
+        channel.send(Message(start.number, kind, {"message": str(error)}))
+        return None
+    about = runtime.describe()
+    if not isinstance(about, Mapping):
+        raise TypeError(f"describe() returned {type(about).__name__}, not a dict")
+    channel.send(Message(start.number, READY, dict(about)))
+    return runtime
+
+
+def _made(runtime: str, settings: dict[str, str], threads: int) -> Any:
+    return pkgutil.resolve_name(runtime)(settings, threads)
+
+
+def question(number: int, vector: Vector, place: str = "") -> Message:
+    """Return the request to run a vector, without its answers, at a place in a session or ""."""
+    tensors = {f"{INPUTS}/{name}": values for name, values in vector.inputs.items()}
+    return Message(
+        number,
+        RUN,
+        {
+            "record": node_record(vector),
+            "initializers": list(vector.initializers),
+            **({"session": place} if place else {}),
+        },
+        {MODEL: np.frombuffer(vector.model, np.uint8), **tensors},
+    )
+
+
+def node_record(vector: Vector) -> dict[str, Any]:
+    """Return the part of a vector's record that describes the node."""
+    return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
+
+
+def vector_of(request: Message) -> Vector:
+    """Return the vector in a request, without answers."""
+    tensors = dict(request.tensors)
+    model = tensors.pop(MODEL).tobytes()
+    return Vector(
+        id=request.fields["record"].get("id", ""),
+        model=model,
+        inputs={name.removeprefix(f"{INPUTS}/"): values for name, values in tensors.items()},
+        initializers=tuple(request.fields["initializers"]),
+        answers=Answers(),
+        alternatives={},
+        record=request.fields["record"],
+    )

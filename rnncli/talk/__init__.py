@@ -1,1 +1,1 @@
-"""What is said to people: words, notes, and how a terminal shows them."""
+"""What is said to people: words, reports, and how a terminal shows them."""

@@ -1,4 +1,4 @@
-"""Safe text for terminals, and guarded standard streams.
+"""What is said at a terminal: safe text, notes of progress, and guarded standard streams.
 
 Names in models, packs and files are untrusted: they are shown without escape sequences.
 """
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
+
+# What receives notes of progress: the command line adds a printer, the library itself prints none.
+LISTENERS: list[Callable[[str], None]] = []
 
 
 def visible(text: str) -> str:
@@ -39,6 +42,12 @@ def say(sentence: str) -> None:
     """Write a sentence as a line to standard error."""
     sys.stderr.write(f"{one_line(sentence)}\n")
     sys.stderr.flush()
+
+
+def tell(sentence: str) -> None:
+    """Pass a note of progress to all listeners."""
+    for listen in LISTENERS:
+        listen(sentence)
 
 
 class GuardedStream:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.numerics.randomness import seed_key
-from rnncli.subjects.subject import has_sessions, keeps_process
+from rnncli.subjects.implementation import has_sessions, keeps_process
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.packs.vector import Vector
-    from rnncli.subjects.subject import Subject
+    from rnncli.subjects.implementation import Subject
 
 # Starting a process takes as long as hundreds of cases. These limit the failures in a row that are
 # run again without turning out right, and the stale cases whose causes are searched.

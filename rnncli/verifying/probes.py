@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.judging.report import JudgedCase
-    from rnncli.subjects.subject import Subject
+    from rnncli.subjects.implementation import Subject
 
 Record = Any  # a case of the manifest
 

@@ -5,7 +5,7 @@ import pytest
 from rnncli.bench import contestants
 from rnncli.bench.contestants import USUAL, backends, runtime_names, runtimes
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.subjects.runtime_table import SUBJECTS
+from rnncli.subjects.runtimes import SUBJECTS
 
 
 def test_all_runtimes_and_torch_can_be_named():

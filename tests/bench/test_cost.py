@@ -2,7 +2,7 @@
 
 import pytest
 
-from rnncli.bench.cost import cost_of
+from rnncli.bench.workloads import cost_of
 from rnncli.cases.config.config import parse_config
 from rnncli.operators import evaluate
 

@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from rnncli.bench.cost import Cost
 from rnncli.bench.machine import MachineLimits
 from rnncli.bench.measurement import Measurement, WorkloadMeasurements, largest_error
-from rnncli.bench.workloads import Workload
+from rnncli.bench.workloads import Cost, Workload
 
 WORKLOAD = Workload(
     "w", "LSTM", "T 1", None, {}, Cost(flops=6_000_000, moved=3000, held=80, given=30)

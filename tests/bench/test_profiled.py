@@ -8,7 +8,7 @@ from rnncli.packs.vector import Answers, Vector
 
 pytest.importorskip("onnxruntime")
 
-from rnncli.bench.contestants import ProfiledOnnxRuntime
+from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
 
 TEXT = """\
 <ir_version: 8, opset_import: ["" : 17]>
@@ -32,7 +32,7 @@ def vector():
 
 def test_nodes_are_told_by_operator(vector):
     """Those that ran, also in a branch; what holds them would count them twice."""
-    runtime = ProfiledOnnxRuntime({"optimization": "none"}, 1)
+    runtime = OnnxRuntime({"optimization": "none"}, 1)
     told = runtime.node_seconds(vector, 3)
 
     assert {*told} == {"Sqrt", "Neg"}
@@ -42,7 +42,7 @@ def test_nodes_are_told_by_operator(vector):
 def test_what_is_timed_is_not_profiled(vector, tmp_path, monkeypatch):
     """Neither before nor after; profiles leave no file."""
     monkeypatch.chdir(tmp_path)
-    runtime = ProfiledOnnxRuntime({}, 1)
+    runtime = OnnxRuntime({}, 1)
     runtime.node_seconds(vector, 1)
 
     (output,) = runtime.prepare(vector).outputs().values()

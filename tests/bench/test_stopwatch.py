@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 
 from rnncli.bench import stopwatch
-from rnncli.bench.own import Own
+from rnncli.bench.contestants import Own
 from rnncli.bench.stopwatch import CLOCKS, TURN, Stopwatch
 from rnncli.bench.workloads import planned
+from rnncli.subjects.runtime import question
 from rnncli.subjects.supervision.binary_messages import Message
-from rnncli.subjects.worker import question
 
 
 def test_a_turn_is_measured_by_its_clock(monkeypatch):

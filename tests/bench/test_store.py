@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rnncli.bench.store import RatioChange, changes, document, read_stored
+from rnncli.bench.measurement import RatioChange, changes, document, read_stored
 from rnncli.errors import InvalidRequest, UnreadableFile
 
 TERMS = {

@@ -5,11 +5,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from rnncli.bench.cost import UNKNOWN
 from rnncli.bench.workloads import (
     ENOUGH,
     OPERATORS,
     OPSETS,
+    UNKNOWN,
     WORKLOADS,
     built_in,
     planned,

@@ -34,7 +34,7 @@ from rnncli.judging.selected import Selected
 from rnncli.packs.manifest import JOURNAL, SUMS, Manifest, sha256
 from rnncli.packs.pack import open_pack
 from rnncli.reports.verification import case_record, run_record, summary_record
-from rnncli.subjects.runtime_table import RuntimeRow
+from rnncli.subjects.runtimes import RuntimeRow
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "vectors" / "core"
@@ -166,7 +166,7 @@ def runtime(name):
     def make(place):
         patch = pytest.MonkeyPatch()
         row = RuntimeRow(f"second_calls:{name}", "keeps too much")
-        patch.setattr("rnncli.subjects.runtime_table.known_subjects", lambda: {"keeping": row})
+        patch.setattr("rnncli.subjects.runtimes.known_subjects", lambda: {"keeping": row})
         return patch.undo
 
     return make

@@ -14,7 +14,7 @@ import pytest
 
 from rnncli.files.formats import pb
 from rnncli.reports.verification_schema import verification_schema
-from rnncli.subjects.runtime_table import RuntimeRow
+from rnncli.subjects.runtimes import RuntimeRow
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 RIGHT = "rnn_7_plain"
@@ -269,7 +269,7 @@ cases:
 def keeping(tmp_path, monkeypatch, rnncli):
     """A runtime that keeps weights by shape from case to case, and a pack that shows it."""
     row = RuntimeRow("second_calls:KeepsWeightsByShape", "keeps too much")
-    monkeypatch.setattr("rnncli.subjects.runtime_table.known_subjects", lambda: {"keeping": row})
+    monkeypatch.setattr("rnncli.subjects.runtimes.known_subjects", lambda: {"keeping": row})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sizes.yaml").write_text(SIZES)
     assert rnncli("generate", "sizes.yaml", "-o", "pack").code == 0

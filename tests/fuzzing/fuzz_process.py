@@ -410,9 +410,9 @@ def _program(command: Command) -> int:
 
 def _forget() -> None:
     """Take back what the entry adds to the process for good."""
-    from rnncli.talk import notes
+    from rnncli.talk import terminal
 
-    notes.LISTENERS.clear()
+    terminal.LISTENERS.clear()
 
 
 def _peak() -> float:

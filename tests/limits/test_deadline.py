@@ -111,10 +111,10 @@ def test_somebody_at_a_terminal_is_told_what_takes_so_long():
     program = (
         "import sys, threading\n"
         "from rnncli.limits import deadline\n"
-        "from rnncli.talk import notes\n"
+        "from rnncli.talk import terminal\n"
         "heard = threading.Event()\n"
         "deadline.NOTICE = 0.1\n"
-        "notes.LISTENERS.append(lambda words: print(words, flush=True) or heard.set())\n"
+        "terminal.LISTENERS.append(lambda words: print(words, flush=True) or heard.set())\n"
         "with deadline.watched(None, 'm'):\n"
         "    deadline.current().begin(lambda: \"m: node 'Loop_0' (Loop)\")\n"
         "    deadline.turn(1234)\n"

@@ -12,8 +12,8 @@ from rnncli.models.session import evaluate_model
 from rnncli.models.tensor_values import tensor_values
 from rnncli.models.wire import without_weights
 from rnncli.recurrence.recurrence import is_constant, lock
-from rnncli.running.many_runs import Task, run_task
 from rnncli.running.request import Request
+from rnncli.running.tasks import Task, run_task
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float y) { y = ReduceSum (z) }'
 X = {"x": np.float32([1])}

@@ -13,7 +13,7 @@ import pytest
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models import weights
-from rnncli.running.checkpoints import read_weights
+from rnncli.running.weight_conversion import read_weights
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 SNAKE = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "simple_rnn"}

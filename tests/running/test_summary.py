@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rnncli.running.summary import TensorSummary, summarise
+from rnncli.running.request import TensorSummary, summarise
 
 
 def test_statistics_are_of_finite_elements():

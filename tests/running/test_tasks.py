@@ -8,9 +8,9 @@ from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.running.request import Request
-from rnncli.running.target import load_target
-from rnncli.running.target_names import short_names
-from rnncli.running.tasks import all_targets, as_path, plan
+from rnncli.running.target import load_target, short_names
+from rnncli.running.tasks import all_targets, plan
+from rnncli.running.written_runs import as_path
 
 REQUEST = Request(tolerance=EXACT)
 

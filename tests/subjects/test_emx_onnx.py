@@ -12,7 +12,7 @@ import pytest
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
-from rnncli.subjects.runtime_table import subject_named
+from rnncli.subjects.runtimes import subject_named
 
 pytest.importorskip("emx_onnx_cgen")
 

@@ -13,7 +13,7 @@ import pytest
 
 from rnncli.packs.attempt import Status
 from rnncli.packs.conversion import with_weights
-from rnncli.subjects.runtime_table import subject_named
+from rnncli.subjects.runtimes import subject_named
 
 pytest.importorskip("MNN")
 

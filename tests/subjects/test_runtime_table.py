@@ -5,8 +5,8 @@ import pytest
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.jobs.plugins import Plugin
 from rnncli.packs.attempt import Status
-from rnncli.subjects import runtime_table
-from rnncli.subjects.runtime_table import SUBJECTS, describe_subjects, known_subjects, subject_named
+from rnncli.subjects import runtimes
+from rnncli.subjects.runtimes import SUBJECTS, describe_subjects, known_subjects, subject_named
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def installed(monkeypatch):
         name: Plugin("runtime", name, "hostile_runtimes:Hostile", "hostile")
         for name in ("friendly", "openvino")
     }
-    monkeypatch.setattr(runtime_table, "plugins", lambda kind: found)
+    monkeypatch.setattr(runtimes, "plugins", lambda kind: found)
     known_subjects.cache_clear()
     yield
     known_subjects.cache_clear()
@@ -47,7 +47,7 @@ def test_an_unknown_runtime_is_an_error_with_a_suggestion():
 
 def test_a_runtime_that_is_not_installed_says_how_to_install_it(monkeypatch):
     """Before any process is started, and without hiding the others."""
-    monkeypatch.setattr(runtime_table, "find_spec", lambda name: None)
+    monkeypatch.setattr(runtimes, "find_spec", lambda name: None)
 
     with pytest.raises(Unsupported, match=r"pip install 'rnncli\[runtimes\]'"):
         subject_named("openvino")

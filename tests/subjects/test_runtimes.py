@@ -11,7 +11,7 @@ from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
 from rnncli.packs.attempt import Status
-from rnncli.subjects.runtime_table import SUBJECTS, subject_named
+from rnncli.subjects.runtimes import SUBJECTS, subject_named
 
 EMPTY = """\
 suite: empty

@@ -15,7 +15,7 @@ import rnncli.recurrence
 from rnncli.backends.compiled.code_cache import compile_cached
 from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.kernel_shapes import Shape
-from rnncli.talk.notes import tell
+from rnncli.talk.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,1 +1,168 @@
-"""Runtimes, one module each: loading a vector's model, running it and naming its outputs."""
+"""The table of runtimes, a module each, and those that installed packages add.
+
+A package adds a runtime by an entry point in the group ``rnncli.subjects`` that names a `Runtime`:
+a class constructed with (settings, threads). It is imported only in the process it runs in.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.jobs.plugins import plugins
+from rnncli.limits import UNLIMITED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.limits import Limits
+    from rnncli.subjects.kept_process import IsolatedSubject
+
+
+class RuntimeRow(NamedTuple):
+    """A row of the table of runtimes.
+
+    Attributes:
+        where: "module:attribute" of its `Runtime` class, imported in its own process.
+        summary: one line for help.
+        package: the module that must be installed, or "".
+        extra: the extra of this package that installs it, or "".
+        threads: whether the number of threads has an effect.
+    """
+
+    where: str
+    summary: str
+    package: str = ""
+    extra: str = ""
+    threads: bool = True
+
+
+SUBJECTS: Mapping[str, RuntimeRow] = {
+    "onnxruntime": RuntimeRow(
+        "rnncli.subjects.runtimes.onnx_runtime:OnnxRuntime",
+        "ONNX Runtime, on the CPU unless told otherwise",
+        "onnxruntime",
+        "runtimes",
+    ),
+    "openvino": RuntimeRow(
+        "rnncli.subjects.runtimes.open_vino:OpenVino",
+        "OpenVINO, on the CPU in float32 unless told otherwise",
+        "openvino",
+        "runtimes",
+    ),
+    "onnx-reference": RuntimeRow(
+        "rnncli.subjects.runtimes.onnx_reference:OnnxReference",
+        "the reference evaluator of the package onnx",
+    ),
+    "tract": RuntimeRow(
+        "rnncli.subjects.runtimes.tract_runtime:Tract",
+        "tract, on the CPU",
+        "tract",
+        "runtimes",
+        threads=False,
+    ),
+    "torch": RuntimeRow(
+        "rnncli.subjects.runtimes.torch_layers:TorchLayers",
+        "PyTorch's layers RNN, GRU and LSTM, with the weights of the node",
+        "torch",
+        "torch",
+    ),
+    "opencv": RuntimeRow(
+        "rnncli.subjects.runtimes.open_cv:OpenCV",
+        "the DNN module of OpenCV 5, on the CPU",
+        "cv2",
+        "opencv",
+    ),
+    "iree": RuntimeRow(
+        "rnncli.subjects.runtimes.iree_runtime:Iree",
+        "IREE, compiled for the CPU",
+        "iree",
+        "iree",
+        threads=False,
+    ),
+    "emx-onnx-cgen": RuntimeRow(
+        "rnncli.subjects.runtimes.emx_onnx:EmxOnnx",
+        "C that emx-onnx-cgen generates, built by the C compiler of the system",
+        "emx_onnx_cgen",
+        "emx",
+        threads=False,
+    ),
+    "mnn": RuntimeRow(
+        "rnncli.subjects.runtimes.mnn:Mnn",
+        "MNN, on the CPU; its GRU needs --weights constants",
+        "MNN",
+        "mnn",
+    ),
+}
+
+
+@cache
+def known_subjects() -> Mapping[str, RuntimeRow]:
+    """Return our runtimes and those of installed packages, which cannot replace ours."""
+    plugged = {
+        name: RuntimeRow(plugin.where, f"from the package {plugin.package}")
+        for name, plugin in plugins("runtime").items()
+    }
+    return {**plugged, **SUBJECTS}
+
+
+def subject_named(
+    name: str,
+    *,
+    settings: Mapping[str, str] | None = None,
+    limits: Limits = UNLIMITED,
+) -> IsolatedSubject:
+    """Return a runtime in its own process, which starts with the first call.
+
+    Args:
+        name: the name of its row or entry point.
+        settings: the runtime's settings, NAME -> VALUE; each runtime's class documents them.
+        limits: of each vector.
+
+    Raises:
+        InvalidRequest: the name is unknown.
+        Unsupported: its package is not installed.
+    """
+    from rnncli.subjects.kept_process import IsolatedSubject
+
+    rows = known_subjects()
+    if name not in rows:
+        listed = ", ".join(rows)
+        raise InvalidRequest(f"unknown runtime '{name}'{did_you_mean(name, rows)} ({listed})")
+    row = rows[name]
+    if reason := _missing(row):
+        raise Unsupported(f"runtime '{name}' is not installed: {reason}")
+    return IsolatedSubject(
+        name,
+        row.where,
+        settings=settings,
+        limits=limits,
+        extra=row.extra,
+    )
+
+
+def takes_threads(name: str) -> bool:
+    """Whether the number of threads has an effect on a runtime; True for unknown ones."""
+    rows = known_subjects()
+    return rows[name].threads if name in rows else True
+
+
+def describe_subjects() -> list[dict[str, str]]:
+    """Return name, summary and origin of every runtime, installed or not."""
+    return [
+        {
+            "runtime": name,
+            "summary": f"unusable: {reason}" if (reason := _missing(row)) else row.summary,
+            "from": row.where,
+        }
+        for name, row in known_subjects().items()
+    ]
+
+
+def _missing(row: RuntimeRow) -> str:
+    """Return what a row needs and is not installed, without importing it; or ""."""
+    if not row.package or find_spec(row.package):
+        return ""
+    return f"no package {row.package}; install it with: pip install 'rnncli[{row.extra}]'"

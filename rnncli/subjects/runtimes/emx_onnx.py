@@ -23,9 +23,8 @@ from onnx import helper
 
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import put_file
-from rnncli.subjects.program import words_of
-from rnncli.subjects.runtime import Refusal, known_settings
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.subjects.runtime import LoadingRuntime, Refusal
+from rnncli.subjects.supervision.programs import first_line, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,11 +43,11 @@ OPTIONS = CompilerOptions(model_name=ENTRY, large_weight_threshold=0)
 DETAILS = " (while lowering "
 
 
-class EmxOnnx:
+class EmxOnnx(LoadingRuntime):
     """Compiles the generated C with $CC, or else the system's compiler; it has no settings."""
 
-    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
-        known_settings(settings, ())
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        super().__init__(settings, threads)
         self._compiler = _compiler()
 
     def describe(self) -> Mapping[str, str]:
@@ -57,7 +56,7 @@ class EmxOnnx:
         flags = " ".join(FLAGS)
         return {"version": version("emx-onnx-cgen"), "compiler": compiler, "flags": flags}
 
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Generate and compile the C for any number of vectors."""
         model = onnx.load_model_from_string(vector.model)
         held = {each.name for each in model.graph.initializer}
@@ -73,10 +72,6 @@ class EmxOnnx:
             return made
 
         return run
-
-    def run(self, vector: Vector) -> Tensors:
-        """Generate and compile the C and run it."""
-        return self.open(vector)(vector)
 
     def _library(self, source: str) -> ctypes.CDLL:
         """Compile C and load the library, which then needs no file.

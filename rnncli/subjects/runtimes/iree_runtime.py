@@ -13,7 +13,7 @@ import onnx
 from iree.compiler import compile_str, ir
 from iree.compiler.extras import onnx_importer
 
-from rnncli.subjects.runtime import Refusal, known_settings
+from rnncli.subjects.runtime import LoadingRuntime, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,17 +26,14 @@ FLAGS = ["--iree-llvmcpu-target-cpu=host"]
 _REASON = re.compile(r"error: (.*?)(?:\n|: \(!torch|$)")
 
 
-class Iree:
+class Iree(LoadingRuntime):
     """Compiles for `llvm-cpu` and runs on one thread, without settings."""
-
-    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
-        known_settings(settings, ())
 
     def describe(self) -> Mapping[str, str]:
         """Return the versions and the target."""
         return {"version": version("iree-base-compiler"), "target": "llvm-cpu"}
 
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Compile the model for any number of vectors."""
         # As `iree-import-onnx` does, without options.
         model = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(vector.model))
@@ -50,10 +47,6 @@ class Iree:
             return {name: np.array(values) for name, values in zip(names, outputs, strict=True)}
 
         return run
-
-    def run(self, vector: Vector) -> Tensors:
-        """Compile the model and run it."""
-        return self.open(vector)(vector)
 
 
 def _compiled(model: onnx.ModelProto) -> Any:

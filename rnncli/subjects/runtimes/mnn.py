@@ -20,7 +20,7 @@ import numpy as np
 
 from rnncli.files.atomic import put_file
 from rnncli.jobs.interpreter import python_like_this
-from rnncli.subjects.runtime import Refusal, known_settings
+from rnncli.subjects.runtime import LoadingRuntime, Refusal
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
@@ -47,18 +47,18 @@ _CANNOT = re.compile(
 )
 
 
-class Mnn:
+class Mnn(LoadingRuntime):
     """Converts a model and runs it on the CPU with high precision; it has no settings."""
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        known_settings(settings, ())
+        super().__init__(settings, threads)
         self._options = {"thread_num": threads, "precision_mode": MNN.expr.PrecisionMode.High}
 
     def describe(self) -> Mapping[str, str]:
         """Return the version and the precision."""
         return {"version": MNN.version(), "precision": "high"}
 
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Convert and load the model for any number of vectors."""
         if (dtype := vector.record["dtype"]) != "float32":
             raise Refusal(f"computes in float32 alone, not in {dtype}")
@@ -74,10 +74,6 @@ class Mnn:
             return {name: made[k].read().copy() for k, name in enumerate(outputs)}
 
         return run
-
-    def run(self, vector: Vector) -> Tensors:
-        """Convert, load and run the model."""
-        return self.open(vector)(vector)
 
 
 def _converted(model: bytes, folder: str) -> str:

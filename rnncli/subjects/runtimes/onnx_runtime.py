@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import onnxruntime
 
 from rnncli.errors import InvalidRequest
-from rnncli.subjects.runtime import Prepared, known_settings
+from rnncli.files.regular import read_bytes
+from rnncli.subjects.runtime import Prepared, TimedRuntime, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 PROVIDER, OPTIMIZATION = "provider", "optimization"
@@ -24,8 +27,14 @@ LEVELS = {
 }
 FATAL = 4
 
+# Their time is that of the nodes in their bodies, which have their own events.
+BODIES = ("If", "Loop", "Scan")
+# Names of its events: one run of the model, and the suffix of a node's.
+RUN, KERNEL = "model_run", "_kernel_time"
+MICROSECOND = 1e-6
 
-class OnnxRuntime:
+
+class OnnxRuntime(TimedRuntime):
     """Runs ONNX Runtime, with a new session for each vector.
 
     Settings are ``provider``, ``optimization`` (none, basic, extended, all), and any name with a
@@ -51,14 +60,19 @@ class OnnxRuntime:
         """Return version and settings."""
         return {"version": onnxruntime.__version__, **self._settings}
 
-    def prepare(self, vector: Vector) -> Prepared:
+    def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Create a session."""
-        return _bound(self.session(vector), vector)
-
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Create a session for any number of vectors."""
         session = self.session(vector)
-        return lambda asked: _bound(session, asked).outputs()
+        names = [output.name for output in session.get_outputs()]
+
+        def bound(asked: Vector) -> Prepared:
+            fed = asked.fed
+            return Prepared(
+                lambda: session.run(names, fed),
+                lambda outputs: dict(zip(names, outputs, strict=True)),
+            )
+
+        return bound
 
     def session(self, vector: Vector) -> Any:
         """Return a session with a vector's model."""
@@ -66,18 +80,24 @@ class OnnxRuntime:
             vector.model, self._options, providers=[self._settings[PROVIDER]]
         )
 
-    def run(self, vector: Vector) -> Tensors:
-        """Create a session and run it once."""
-        return self.prepare(vector).outputs()
-
-
-def _bound(session: Any, vector: Vector) -> Prepared:
-    names = [output.name for output in session.get_outputs()]
-    fed = vector.fed
-    return Prepared(
-        lambda: session.run(names, fed),
-        lambda outputs: dict(zip(names, outputs, strict=True)),
-    )
+    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
+        """Return the seconds per run of each operator, as ONNX Runtime measures them."""
+        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
+            self._options.enable_profiling = True
+            self._options.profile_file_prefix = f"{folder}/profile"
+            session = self.session(vector)
+            self._options.enable_profiling = False
+            for _ in range(1 + runs):
+                session.run(None, vector.fed)
+            events = json.loads(read_bytes(session.end_profiling()))
+        warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for event in events:
+            if event["name"].endswith(KERNEL) and event["ts"] >= warm:
+                seconds[event["args"]["op_name"]] += event["dur"] * MICROSECOND
+        for name in BODIES:
+            seconds.pop(name, None)
+        return {name: each / runs for name, each in seconds.items()}
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:

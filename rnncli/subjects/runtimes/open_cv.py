@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
-from rnncli.subjects.runtime import Refusal, known_settings
+from rnncli.subjects.runtime import LoadingRuntime, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 
-class OpenCV:
+class OpenCV(LoadingRuntime):
     """Runs the engine of version 5, without settings; the classic one refuses weights as inputs."""
 
+    refuses_by = (cv2.error,)
+
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        known_settings(settings, ())
+        super().__init__(settings, threads)
         cv2.setNumThreads(threads)
         cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
@@ -28,34 +30,24 @@ class OpenCV:
         """Return the version and the engine."""
         return {"version": cv2.__version__, "engine": "new"}
 
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Load the model for any number of vectors."""
         dtype = vector.record["dtype"]
         if dtype != "float32":
             raise Refusal(f"its recurrent layers compute in float32 alone, not in {dtype}")
-        try:
-            net = cv2.dnn.readNetFromONNX(np.frombuffer(vector.model, np.uint8), cv2.dnn.ENGINE_NEW)
-            names = net.getUnconnectedOutLayersNames()
-        except cv2.error as error:
-            raise Refusal(_sentence(error)) from error
+        net = cv2.dnn.readNetFromONNX(np.frombuffer(vector.model, np.uint8), cv2.dnn.ENGINE_NEW)
+        names = net.getUnconnectedOutLayersNames()
         if net.empty() or not names:
             raise Refusal("its importer cannot read the node")
 
         def run(asked: Vector) -> Tensors:
-            try:
-                for name, values in asked.fed.items():
-                    net.setInput(values, name)
-                return dict(zip(names, map(np.copy, net.forward(names)), strict=True))
-            except cv2.error as error:
-                raise Refusal(_sentence(error)) from error
+            for name, values in asked.fed.items():
+                net.setInput(values, name)
+            return dict(zip(names, map(np.copy, net.forward(names)), strict=True))
 
         return run
 
-    def run(self, vector: Vector) -> Tensors:
-        """Load the model and run it."""
-        return self.open(vector)(vector)
-
-
-def _sentence(error: cv2.error) -> str:
-    """Return the reason, without the place in the source that comes before it."""
-    return str(error.err or error).strip()
+    @staticmethod
+    def reason(error: Any) -> str:
+        """Return the message without the place in the source that comes before it."""
+        return str(error.err or error).strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +12,13 @@ from rnncli.errors import InvalidRequest
 from rnncli.models.ir_graph import as_array
 from rnncli.numerics import dtype_of
 from rnncli.packs.ir_form import all_inputs, with_truths
-from rnncli.subjects.runtime import Prepared, Refusal
+from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime
 from rnncli.subjects.supervision.programs import first_line
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
@@ -70,12 +68,14 @@ NOISE = (
 THROWN = "CALLBACK HAS THROWN: "
 
 
-class OpenVino:
+class OpenVino(TimedRuntime):
     """Runs OpenVINO, with a newly compiled model for each vector.
 
     Settings are ``device`` (CPU) and the device's own properties. Models are compiled for float32
     unless INFERENCE_PRECISION_HINT says otherwise.
     """
+
+    refuses_by = (RuntimeError,)
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         properties = {PRECISION: "f32", THREADS: str(threads), **settings}
@@ -95,22 +95,13 @@ class OpenVino:
         version = self._versions[self._device].build_number if self._versions else "unknown"
         return {"version": version, DEVICE: self._device, **self._properties}
 
-    def prepare(self, vector: Vector) -> Prepared:
+    @staticmethod
+    def reason(error: Exception) -> str:
+        """Return the line of an exception that `message_of` finds."""
+        return message_of(error)
+
+    def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Compile the model."""
-        with _refusing():
-            return self._compiled(vector)(vector)
-
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Compile the model for any number of vectors."""
-        with _refusing():
-            bound = self._compiled(vector)
-        return lambda asked: _outputs(bound, asked)
-
-    def run(self, vector: Vector) -> Tensors:
-        """Compile and run the model."""
-        return self.open(vector)(vector)
-
-    def _compiled(self, vector: Vector) -> Callable[[Vector], Prepared]:
         is_native = vector.record.get("domain") == DOMAIN
         model = _native(vector) if is_native else self._core.read_model(vector.model)
         compiled = self._core.compile_model(model, self._device)
@@ -128,20 +119,6 @@ class OpenVino:
             )
 
         return bound
-
-
-def _outputs(bound: Callable[[Vector], Prepared], vector: Vector) -> Tensors:
-    with _refusing():
-        return bound(vector).outputs()
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn its exceptions into refusals with their most telling line."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise Refusal(message_of(error)) from error
 
 
 def as_tensor(values: Array) -> Any:

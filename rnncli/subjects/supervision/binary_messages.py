@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import math
+import socket
 import struct
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from rnncli.files.formats.stored import normalised
 from rnncli.numerics import DTYPES, dtype_of
 
 if TYPE_CHECKING:
-    import socket
+    from collections.abc import Iterator
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
@@ -121,6 +123,13 @@ class Channel:
         if left is not None and left <= 0:
             raise TimeoutError
         self._socket.settimeout(left)
+
+
+@contextmanager
+def served(descriptor: int) -> Iterator[Channel]:
+    """Run the body, which answers requests on a socket, until the socket's other end is closed."""
+    with suppress(EOFError):
+        yield Channel(socket.socket(fileno=descriptor))
 
 
 def _encoded(message: Message) -> bytes:

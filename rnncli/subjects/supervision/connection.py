@@ -1,16 +1,21 @@
-"""A supervised process with which messages are exchanged, one request and one answer at a time."""
+"""Supervised processes that are asked: one message and one answer at a time."""
 
 from __future__ import annotations
 
+import socket
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from rnncli.subjects.supervision.binary_messages import FOREVER, GarbageError
+from rnncli.jobs.interpreter import python_like_this
+from rnncli.subjects.supervision.binary_messages import FOREVER, Channel, GarbageError, Message
+from rnncli.subjects.supervision.programs import Supervised
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from rnncli.subjects.supervision.programs import Ending, Supervised
+    from collections.abc import Mapping
+
+    from rnncli.subjects.supervision.programs import Ending
 
 # Seconds from a process's silence to its supervisor's report; a process that only closed its
 # connection has not ended.
@@ -90,3 +95,42 @@ class ConnectedProcess(Generic[MessageT]):
         """End the process and its children."""
         self._channel.close()
         self.program.end()
+
+
+# The program of the process.
+BOOT = "import pkgutil, sys; pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))"
+
+
+class IsolatedProcess(ConnectedProcess[Message]):
+    """The process, and our end of its connection.
+
+    Args:
+        serve: "module:function", called there with the descriptor of its end of the connection.
+        environment: its whole environment.
+        max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
+    """
+
+    def __init__(
+        self, serve: str, *, environment: Mapping[str, str], max_memory: int | None = None
+    ) -> None:
+        ours, its = socket.socketpair()
+        with its:
+            program = Supervised(
+                python_like_this(BOOT, str(its.fileno()), serve),
+                environment=environment,
+                max_memory=max_memory,
+                keep=[its.fileno()],
+            )
+        super().__init__(program, Channel(ours))
+
+    def exchange(self, message: Message, deadline: float = FOREVER) -> Message:
+        """Send a message and wait for its answer; see `ConnectedProcess`.
+
+        Raises:
+            TimeoutError: no answer came in time.
+            LostError: no answer will come, or it is another message's.
+        """
+        answer = super().exchange(message, deadline)
+        if answer.number != message.number:
+            raise garbled(f"the answer to {answer.number}, not {message.number}")
+        return answer

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.judging.report import VerificationReport
-    from rnncli.subjects.subject import Subject
+    from rnncli.subjects.implementation import Subject
     from rnncli.verifying.relations.node_call import NodeCall
 
 # The number of threads for the relation `threads` if a subject otherwise has one.

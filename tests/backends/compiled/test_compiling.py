@@ -13,7 +13,7 @@ from rnncli.backends.compiled import compiling
 from rnncli.backends.compiled.addresses import weights_locator
 from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.kernels import scan_kernel
-from rnncli.talk import notes
+from rnncli.talk import terminal
 
 SENTENCE = "compiling kernels for this processor (once, a few seconds each)"
 
@@ -72,14 +72,14 @@ def test_a_library_says_nothing(monkeypatch, capsys, tmp_path):
     """Whoever listens is told of the first function only."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiling, "MADE", [])
-    monkeypatch.setattr(notes, "LISTENERS", [])  # a command that ran in this process left its own
+    monkeypatch.setattr(terminal, "LISTENERS", [])  # a command of this process left its own
     compiling.kernel(f"first {tmp_path}")(nothing)
     assert len(compiling.MADE) == 1
     assert capsys.readouterr() == ("", "")
 
     heard = []
     monkeypatch.setattr(compiling, "MADE", [])
-    monkeypatch.setattr(notes, "LISTENERS", [heard.append])
+    monkeypatch.setattr(terminal, "LISTENERS", [heard.append])
     for name in ("second", "third"):
         compiling.kernel(f"{name} {tmp_path}")(nothing)
     assert len(compiling.MADE) == 2

@@ -6,7 +6,7 @@ import pytest
 from rnncli import evaluate
 from rnncli.errors import InvalidRequest
 from rnncli.models import weights
-from rnncli.running.checkpoints import read_weights
+from rnncli.running.weight_conversion import read_weights
 
 T, N, I, H = 5, 2, 3, 4  # noqa: E741 -- the specification's letter
 X = np.random.default_rng(5).normal(size=(T, N, I)).astype("f")

@@ -18,8 +18,8 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
-from rnncli.subjects.isolation import IsolatedSubject
-from rnncli.subjects.runtime_table import subject_named
+from rnncli.subjects.kept_process import IsolatedSubject
+from rnncli.subjects.runtimes import subject_named
 from rnncli.verifying.history import session_calls_of
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -229,8 +229,8 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.judgement import judge_session
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.limits import Limits
-from rnncli.subjects.isolation import IsolatedSubject
-from rnncli.subjects.runtime_table import subject_named
+from rnncli.subjects.kept_process import IsolatedSubject
+from rnncli.subjects.runtimes import subject_named
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
 
