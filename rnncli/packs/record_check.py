@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from rnncli.errors import Problem
     from rnncli.numerics import Array
-    from rnncli.operators import Input, Operator
+    from rnncli.operators import Operator
 
 
 def check_record(record: Mapping[str, Any]) -> None:
@@ -37,8 +38,9 @@ def check_record(record: Mapping[str, Any]) -> None:
     if record["expect"] == "rejection":
         _refuse(reading_problems(operator, record["readings"]))
         return
-    inputs = _stand_ins(operator, record)
-    checked(operator, attributes_of(record), inputs, record["outputs"], record["readings"])
+    attributes = attributes_of(record)
+    inputs = _stand_ins(operator, record, attributes)
+    checked(operator, attributes, inputs, record["outputs"], record["readings"])
 
 
 def _refuse(problems: Iterable[Problem]) -> None:
@@ -46,23 +48,26 @@ def _refuse(problems: Iterable[Problem]) -> None:
         raise InvalidRequest("; ".join(sentences))
 
 
-def _zero(row: Input, dtype: str) -> Array:
-    """Return zero in the element type of the case, or in the first that an input has by itself."""
-    return np.zeros((), dtype_named((row.dtypes or (dtype,))[0]).numpy)
+@cache
+def _zero(dtype: str) -> Array:
+    return np.zeros((), dtype_named(dtype).numpy)
 
 
-def _stand_ins(operator: Operator, record: Mapping[str, Any]) -> dict[str, Array]:
+def _stand_ins(
+    operator: Operator, record: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> dict[str, Array]:
     """Return arrays of zeros without memory, of the shapes and element types of the inputs."""
     sizes, needed = record["sizes"], size_names(operator)
     if not {*needed} <= sizes.keys() <= {*SIZES}:  # a suite may give more to all its cases
         given = ", ".join(sizes) or "none"
         raise InvalidRequest(f"{operator.name} needs the sizes {', '.join(needed)}, got {given}")
-    frame = frame_of(operator, {name: sizes[name] for name in needed}, attributes_of(record))
+    frame = frame_of(operator, {name: sizes[name] for name in needed}, attributes)
     if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
         return {}
+    own = (record["dtype"],)  # of the inputs that have none by themselves
     try:
         return {
-            row.name: np.broadcast_to(_zero(row, record["dtype"]), frame.shape(row))
+            row.name: np.broadcast_to(_zero((row.dtypes or own)[0]), frame.shape(row))
             for row in operator.inputs
             if row.name in record["inputs"]
         }
