@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import Preparing, Refusal, put
 from rnncli.subjects.supervision.binary_messages import Channel, Message
 from rnncli.subjects.worker import RUN, started, vector_of

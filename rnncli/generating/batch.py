@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import RnncliWarning, explain
-from rnncli.files.small_files import compare_files, write_files
+from rnncli.files.atomic import compare_files, write_files
 from rnncli.generating.production import outcomes
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.kill_matrix import VectorRow, row_of

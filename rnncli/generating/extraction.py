@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
-from rnncli.files.atomic import atomic_folder, put_file, require_replaceable
+from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.files.paths import files_in
-from rnncli.files.small_files import write_files
 from rnncli.generating import goldens
 from rnncli.generating.captures import ids_of
 from rnncli.generating.foreign_files import owned_cases, strangers

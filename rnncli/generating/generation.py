@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rnncli.files.atomic import errors_named, put_file, remove_temporaries
+from rnncli.files.atomic import errors_named, move_files, put_file, remove_temporaries, write_files
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.small_files import move_files, write_files
 from rnncli.generating import goldens
 from rnncli.generating.batch import Delivery, Destination, GeneratedCase, work
 from rnncli.generating.foreign_files import is_empty, owned_cases, remove_stale

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
 from rnncli.judging.judgement import agrees, judged
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

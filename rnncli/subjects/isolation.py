@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import UNLIMITED
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.kept_process import KeptSubject
 from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.python_process import IsolatedProcess

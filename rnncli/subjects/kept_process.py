@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rnncli.errors import RnncliError
 from rnncli.limits import OF_SUBJECTS
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.subject import AGAIN, OPEN
 from rnncli.subjects.supervision.connection import LostError
 

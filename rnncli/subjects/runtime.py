@@ -9,7 +9,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:

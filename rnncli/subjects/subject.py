@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.packs.attempt import Attempt
-    from rnncli.packs.vector import Vector
+    from rnncli.packs.vector import Attempt, Vector
 
 # A vector's place in a session of several; a vector without one has its own session.
 OPEN, AGAIN = "open", "again"

@@ -14,8 +14,7 @@ from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import MARGIN_EDGES, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.numerics import ulp_distance
-from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.vector import Answers
+from rnncli.packs.vector import Answers, Attempt, Status
 
 LSTM = "lstm_14_initial"
 TOLERANCE = 2.0**-8

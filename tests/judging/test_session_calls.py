@@ -12,7 +12,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.explanation import explained
 from rnncli.judging.session_calls import SEVERITY, SessionCalls, judge_session
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 
 LSTM = "lstm_14_given"
 
