@@ -458,7 +458,7 @@ class _CaseCount:
 
 def _place_of(weights: str) -> str:
     """Return what records call a place of weights."""
-    from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
+    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
 
     return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 

@@ -130,7 +130,7 @@ class Implementation:
     @property
     def place_of_weights(self) -> str:
         """Where models have the weights, as records say it; "" for where the cases have them."""
-        from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
+        from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
 
         return PLACES_OF_WEIGHTS.get(self.weights, "")
 

@@ -14,8 +14,8 @@ import pytest
 from second_calls import twice
 
 import rnncli
-from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
+from rnncli.cases.schemas import schema_text
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import schema_of
 from rnncli.judging.comparing.rule import PACK_RULE
