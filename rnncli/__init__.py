@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
     from rnncli.files.formats import read_tensors, write_tensors
-    from rnncli.generating.generation_report import GenerationReport
+    from rnncli.generating.generation import GenerationReport
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import Comparison, compare
     from rnncli.judging.comparing.rule import Rule
@@ -73,7 +73,7 @@ __version__ = "0.1.0"
 _ELSEWHERE = {
     "Comparison": "rnncli.judging.comparing.comparison:Comparison",
     "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
-    "GenerationReport": "rnncli.generating.generation_report:GenerationReport",
+    "GenerationReport": "rnncli.generating.generation:GenerationReport",
     "Implementation": "rnncli.subjects.implementation:Implementation",
     "Judgement": "rnncli.api.conformance:Judgement",
     "Limits": "rnncli.limits:Limits",

@@ -15,9 +15,8 @@ from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.pack import open_pack
-from rnncli.packs.vector import Vector
+from rnncli.packs.vector import Attempt, Status, Vector
 
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 

@@ -23,8 +23,8 @@ from kernels.switch_table import KERNELS
 
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.judgement import judge
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Attempt, Status
 
 # Profiles whose cases ask for more than every sound implementation gives.
 NAMED = frozenset({"relative"})

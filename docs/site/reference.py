@@ -20,11 +20,10 @@ import rnncli
 from rnncli import weights
 from rnncli.backends.backend import Backend
 from rnncli.backends.backend_table import describe_backends
-from rnncli.cases.config.schema import config_schema
 from rnncli.cases.fills import FILLS
+from rnncli.cases.schemas import config_schema, suite_schema
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES
-from rnncli.cases.suite.suite_schema import suite_schema
 from rnncli.cli.group import cli
 from rnncli.errors import EXIT_CODES, SEVERITY
 from rnncli.files.formats import describe_formats

@@ -26,7 +26,7 @@ from rnncli.talk.words import counted, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.generating.generation_report import GenerationReport
+    from rnncli.generating.generation import GenerationReport
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict
@@ -87,18 +87,17 @@ def generate(
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
         KeyboardInterrupt: the run was interrupted; the message says what is kept.
     """
-    modules = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
+    modules = ("rnncli.generating.generation", "numpy.random", "rnncli.backends.certified_backend")
     if seed is not None and seed < 0:
         raise InvalidRequest(f"--seed {seed}: expected a number >= 0")
     workers.expect(*modules)
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.generating.generation import GenerationPlan
-    from rnncli.generating.generation_report import check_pack, write_pack
+    from rnncli.generating import generation, remade
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
     read = read.with_weights(_place_of(weights)) if weights else read
-    plan = GenerationPlan(
+    plan = generation.GenerationPlan(
         suite=read.with_steps() if steps else read,
         selection=select,
         layout=_one_of("format", format, tuple(LAYOUTS)),
@@ -107,7 +106,7 @@ def generate(
     folder = Path(output or f"vectors/{plan.suite.name}")
     done = _CaseCount(len(plan.entries()), progress)
     try:
-        return (check_pack if check else write_pack)(plan, folder, done.add)
+        return (remade.check if check else generation.generate)(plan, folder, done.add)
     except KeyboardInterrupt:
         are = plural(done.count, "is", "are")
         there = f"{done.count} of {counted(done.total, 'case')} {are} in {folder}"
@@ -459,7 +458,7 @@ class _CaseCount:
 
 def _place_of(weights: str) -> str:
     """Return what records call a place of weights."""
-    from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
+    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
 
     return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 

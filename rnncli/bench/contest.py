@@ -13,7 +13,7 @@ from rnncli.bench.machine import MachineLimits, environment
 from rnncli.bench.measurement import RAN, Measurement, WorkloadMeasurements, largest_error
 from rnncli.errors import Unsupported
 from rnncli.limits import OF_CONTESTS, Limits
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import READY, START, question
 from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.connection import IsolatedProcess, LostError

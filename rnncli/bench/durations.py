@@ -195,7 +195,7 @@ cases:
       inputs: {{{labels}}}
 """
 FAMILIES = 3
-WORKERS_NEED = ("rnncli.generating.batch", "numpy.random")  # as in `rnncli generate`
+WORKERS_NEED = ("rnncli.generating.generation", "numpy.random")  # as in `rnncli generate`
 
 
 @dataclass(frozen=True, slots=True)

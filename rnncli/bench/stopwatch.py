@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import RUN, Preparing, Refusal, put, started, vector_of
 from rnncli.subjects.supervision.binary_messages import Message, served
 

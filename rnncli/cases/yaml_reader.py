@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import yaml
 
-from rnncli.cases.findings import Findings
 from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
 from rnncli.files.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
 
 LARGEST_FILE = 1 << 20  # bytes; larger tensors belong in a separate file
 MOST_NODES = 100_000  # counted after expanding aliases
@@ -437,3 +435,33 @@ def unknown(what: str, word: str, known: Iterable[str]) -> str:
     """Return a message about an unknown word, with a suggestion."""
     hint = did_you_mean(word, known) or f" (there are {', '.join(known)})"
     return f"unknown {what} '{word:.40}'{hint}"
+
+
+MOST_FINDINGS = 100
+LONGEST_SENTENCE = 500
+
+
+class Findings(list[tuple["Place", str]]):
+    """Places and sentences, in the order found."""
+
+    def add(self, place: Place, sentence: str) -> None:
+        """Add a finding.
+
+        Raises:
+            ConfigError: there are a hundred; a hostile file may have any number.
+        """
+        if len(sentence) > LONGEST_SENTENCE:  # it may quote a long name
+            sentence = f"{sentence[:LONGEST_SENTENCE]}..."
+        self.append((place, sentence))
+        if len(self) == MOST_FINDINGS:
+            self.append((place, f"{MOST_FINDINGS} findings; the rest of the file was not checked"))
+            self.raise_any()
+
+    def raise_any(self) -> None:
+        """Raise if there are findings.
+
+        Raises:
+            ConfigError: all findings, in file order.
+        """
+        if self:
+            raise ConfigError(sorted(dict.fromkeys(self), key=lambda finding: finding[0][1:]))

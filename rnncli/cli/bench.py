@@ -35,8 +35,8 @@ def generation(
     certified. Rounds are interleaved, and medians are shown. The time of the files alone, which
     depends on the disk, is measured as well.
     """
-    from rnncli.bench.machine import surroundings
     from rnncli.bench.durations import WAYS, file_cost, measure_generation
+    from rnncli.bench.machine import surroundings
     from rnncli.reports.contests import show_generation
     from rnncli.reports.progress import progress_bar
 
@@ -55,8 +55,8 @@ def startup(*, rounds: int, as_json: bool) -> None:
     with one tiny node with a program that runs the same model with ONNX Runtime, if installed.
     Rounds are interleaved, and medians are shown.
     """
-    from rnncli.bench.machine import NO_PYC, notes
     from rnncli.bench.durations import PROCESSES, measure_startup
+    from rnncli.bench.machine import NO_PYC, notes
     from rnncli.reports.contests import show_startup
     from rnncli.reports.progress import progress_bar
 

@@ -23,8 +23,7 @@ from rnncli.talk.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.generating.captures import Captures
-    from rnncli.generating.extraction import Extraction, ExtractionPlan
+    from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
@@ -127,7 +126,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     """Run the model and record its recurrent nodes."""
     from rnncli.cases.case import Case
     from rnncli.errors import InvalidRequest
-    from rnncli.generating.captures import Captures
+    from rnncli.generating.extraction import Captures
     from rnncli.judging.tolerances.tolerance import EXACT
     from rnncli.limits.deadline import watched
     from rnncli.models.ir_model import read_ir

@@ -8,8 +8,8 @@ from rnncli.cli.command import Command, Written
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
-    "config": "rnncli.cases.config.schema:config_schema",
-    "suite": "rnncli.cases.suite.suite_schema:suite_schema",
+    "config": "rnncli.cases.schemas:config_schema",
+    "suite": "rnncli.cases.schemas:suite_schema",
     "manifest": "rnncli.packs.manifest:manifest_schema",
     "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
@@ -43,7 +43,7 @@ def schema(of: str, output: str) -> None:
     import pkgutil
     from pathlib import Path
 
-    from rnncli.cases.config.schema import schema_text
+    from rnncli.cases.schemas import schema_text
     from rnncli.files.atomic import write_text
 
     text = schema_text(pkgutil.resolve_name(SCHEMAS[of])())

@@ -28,7 +28,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import fields as fields_of
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.paths import Identifier, RelativePath
+from rnncli.files.paths import Identifier, RelativePath, are_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -95,8 +95,9 @@ def path_named(text: str, what: str = "") -> RelativePath:
 
 
 def _sums(sums: dict[str, str]) -> Any:
-    for path in sums:
-        path_named(path)
+    if not are_plain(sums):
+        for path in sums:
+            path_named(path)
     return Sums(sums)
 
 

@@ -7,18 +7,21 @@ Manifests, journals, archives and models name files and may be hostile. Their na
 from __future__ import annotations
 
 import os
+import re
 import stat
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection
 
 LONGEST_PART = 255  # bytes: the limit of common file systems
 LONGEST_PATH = 1024
 MOST_PARTS = 32
+_WRONG = re.compile(r"//|[. ]/|[\\:]")
 
 
 class RelativePath(str):
@@ -70,6 +73,18 @@ class Identifier(RelativePath):
         return "has a slash" if "/" in text else ""
 
 
+def are_plain(texts: Collection[str]) -> bool:
+    """Return whether texts are surely all valid paths; of others, `RelativePath` says so."""
+    whole = f"/{'/'.join(texts)}/"  # all at once: a pack may have thousands
+    return (
+        whole.isascii()
+        and whole.isprintable()
+        and not _WRONG.search(whole)
+        and max(map(len, texts)) <= LONGEST_PART
+        and max(map(str.count, texts, repeat("/"))) < MOST_PARTS
+    )
+
+
 def below(folder: Path, path: RelativePath) -> Path:
     """Return a path in a folder after checking that no part is a link.
 
@@ -96,15 +111,18 @@ def found_in(folder: Path, name: str) -> Path:
     return path
 
 
-def files_in(folder: Path) -> Iterator[str]:
-    """Yield the path of every file below a folder, sorted, with forward slashes."""
+def files_in(folder: Path) -> list[str]:
+    """Return the path of every file below a folder, sorted, with forward slashes."""
+    found: list[str] = []
     skipped = len(str(folder)) + 1  # strings: pathlib takes as long as writing the files did
     for place, folders, names in os.walk(folder):
         folders.sort()
         prefix = f"{place[skipped:]}/".lstrip("/").replace(os.sep, "/")
-        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
-        for name in sorted(names + links):
-            yield prefix + name
+        for name in folders:
+            if os.path.islink(f"{place}/{name}"):  # noqa: PTH114
+                names.append(name)
+        found += map(prefix.__add__, sorted(names))
+    return found
 
 
 def _refuse_link(place: str | Path, folder: Path) -> None:

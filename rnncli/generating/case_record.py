@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rnncli.errors import Problem
     from rnncli.generating.horizon import Horizon
-    from rnncli.generating.source import CaseContent, CaseSource, OperatorUse
+    from rnncli.generating.stack import CaseContent, CaseSource, OperatorUse
 
 
 class EntryResults(NamedTuple):

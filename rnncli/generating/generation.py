@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict, dataclass, field
+import traceback
+import warnings
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.files.atomic import errors_named, put_file, remove_temporaries
+from rnncli.errors import RnncliWarning, explain, worst_code
+from rnncli.files.atomic import (
+    compare_files,
+    errors_named,
+    move_files,
+    put_file,
+    remove_temporaries,
+    write_files,
+)
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.small_files import move_files, write_files
 from rnncli.generating import goldens
-from rnncli.generating.batch import Delivery, Destination, GeneratedCase, work
 from rnncli.generating.foreign_files import is_empty, owned_cases, remove_stale
 from rnncli.generating.journal import Journal, premises
+from rnncli.generating.production import outcomes
 from rnncli.jobs.workers import HERE, Workers
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.scoring.kill_matrix import VectorRow, row_of
 from rnncli.mutants.catalogue import scored_of
 from rnncli.numerics.profiles import PROFILES
+from rnncli.packs.case_folder import packed
 from rnncli.packs.conversion import write_cases
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
 from rnncli.packs.pack import Pack
+from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +44,99 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.entry import Entry
     from rnncli.cases.suite.suite import Suite
     from rnncli.packs.record import Record
+    from rnncli.packs.vector import Vector
+
+
+class Destination(NamedTuple):
+    """The folders for the files of cases.
+
+    Attributes:
+        root: the folder to write below; absolute.
+        finished: the folder of a finished pack, whose files are not written again.
+    """
+
+    root: Path
+    finished: Path | None = None
+
+
+class Delivery(StrEnum):
+    """What a batch does with the files that it makes."""
+
+    WRITE = "write"
+    COMPARE = "compare"
+    RETURN = "return"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedCase:
+    """The result of making one case.
+
+    Attributes:
+        id: the case's id.
+        record: its manifest entry; None if it failed.
+        files: contents of its files, if they are returned.
+        differing: (path, problem) of its files, if they are compared.
+        error: why it failed, or "".
+        exit_code: exit code of the failure.
+        traceback: traceback of the failure.
+    """
+
+    id: str
+    record: Record | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    differing: tuple[tuple[str, str], ...] = ()
+    error: str = ""
+    exit_code: int = 0
+    traceback: str = ""
+
+
+def work(
+    suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str]
+) -> list[GeneratedCase]:
+    """Make some vectors of a suite; a failure does not stop the others.
+
+    Args:
+        suite: the suite.
+        delivery: what to do with the files.
+        place: the folders for the files.
+        ids: the ids of the cases.
+
+    Raises:
+        InvalidRequest: writing fails.
+    """
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
+        for case_id, outcome in outcomes([suite.entry(case_id) for case_id in ids]):
+            scored = _scored(outcome) if suite.score else outcome
+            found.append(_deliver(delivery, place, case_id, scored))
+    return found
+
+
+def _scored(outcome: Vector | Exception) -> Vector | Exception:
+    """Return a vector whose record lists the mutants that it catches."""
+    if isinstance(outcome, Exception):
+        return outcome
+    row = row_of(outcome, PACK_RULE)
+    kills = row.kills if isinstance(row, VectorRow) else []
+    return replace(outcome, record={**outcome.record, "kills": kills})
+
+
+def _deliver(
+    delivery: Delivery, place: Destination, case_id: str, outcome: Vector | Exception
+) -> GeneratedCase:
+    if isinstance(outcome, Exception):
+        sentence, code = explain(outcome)
+        trace = "".join(traceback.format_exception(outcome))
+        return GeneratedCase(case_id, error=sentence, exit_code=code, traceback=trace)
+    record, files = packed(outcome)
+    if delivery is Delivery.COMPARE:
+        return GeneratedCase(case_id, record, differing=tuple(compare_files(place.root, files)))
+    if delivery is Delivery.RETURN:
+        return GeneratedCase(case_id, record, files)
+    write_files(place.root, files, place.finished)
+    return GeneratedCase(case_id, record)
+
 
 LARGEST_BATCH = 256
 
@@ -59,24 +166,35 @@ class GenerationPlan:
         return self.suite.select(self.selection)
 
 
-@dataclass(slots=True)
-class Generation:
-    """The result of a generation.
+@dataclass(frozen=True, slots=True, repr=False)
+class GenerationReport(Conclusion):
+    """A pack that was written or checked.
 
     Attributes:
-        manifest: the pack's manifest; None if cases failed.
-        failed: the cases that could not be made.
+        folder: the pack's folder.
+        cases: number of cases in the suite or its selection.
+        manifest: the manifest written; None if cases failed, or the pack was only checked.
         reused: number of cases that an earlier run had finished.
+        findings: findings of a check, (path, problem): missing, stale, altered or extra.
+        failed: the cases that could not be made, with the reason and the exit code of each.
         warnings: messages for the user.
     """
 
+    folder: Path
+    cases: int
     manifest: Manifest | None = None
-    failed: list[GeneratedCase] = field(default_factory=list)
     reused: int = 0
-    warnings: list[str] = field(default_factory=list)
+    findings: tuple[tuple[str, str], ...] = ()
+    failed: tuple[GeneratedCase, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `rnncli generate`: the worst failure's; 1 if a check found anything."""
+        return worst_code({made.exit_code for made in self.failed}) or int(bool(self.findings))
 
 
-def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Generation:
+def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> GenerationReport:
     """Write a pack, or finish one that was interrupted.
 
     Args:
@@ -99,7 +217,7 @@ def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) ->
 
 def _written(
     plan: GenerationPlan, entries: Sequence[Entry], folder: Path, done: Callable[[int], None]
-) -> Generation:
+) -> GenerationReport:
     """Write a pack as its only writer.
 
     A finished pack stays as it is until the new one is complete: changed files are written to a
@@ -117,22 +235,24 @@ def _written(
     owned |= journal.owned | Journal(folder).owned | wanted
     with errors_named(folder, within=True):
         journal.begin(held, owned, records.values())
-    report = Generation(reused=len(records))
-    done(len(records))
+    reused = len(records)
+    done(reused)
+    failed: list[GeneratedCase] = []
     ids = [entry.id for entry in entries if entry.id not in records]
     for made in make_all(plan, ids, place, Delivery.WRITE):
         for each in made:
             if each.record is None:
-                report.failed.append(each)
+                failed.append(each)
             else:
                 records[each.id] = each.record
         with errors_named(folder, within=True):
             journal.add(each.record for each in made if each.record is not None)
         done(len(made))
-    if not report.failed:
-        ordered = [records[entry.id] for entry in entries]
-        _finish(plan, folder, ordered, set() if is_new else owned, report)
-    return report
+    if failed:
+        return GenerationReport(folder, len(entries), reused=reused, failed=tuple(failed))
+    ordered = [records[entry.id] for entry in entries]
+    manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned)
+    return GenerationReport(folder, len(entries), manifest, reused, warnings=tuple(warned))
 
 
 def _place(plan: GenerationPlan, folder: Path) -> Destination:
@@ -176,28 +296,26 @@ def _finish(
     folder: Path,
     records: Sequence[Record],
     owned: set[str],
-    report: Generation,
-) -> None:
-    """Write the remaining files, the manifest last, and remove those of an earlier pack.
+) -> tuple[Manifest, list[str]]:
+    """Write the remaining files, the manifest last; return it, and warnings about foreign files.
 
     Args:
         plan: the settings.
         folder: the pack's folder.
         records: the records of all cases, in order.
-        owned: ids of cases that may have left files; none if the folder was new.
-        report: receives the manifest and warnings.
+        owned: ids of cases that may have left files, which go; none if the folder was new.
     """
     spool = below(folder, SPOOL)
     with errors_named(folder, within=True):
-        report.manifest = pack_manifest(plan, records, spool, spool)
+        manifest = pack_manifest(plan, records, spool, spool)
         if spool.exists():
-            move_files(report.manifest.sums(), spool, folder)
-        for name, content in report.manifest.contents().items():
+            move_files(manifest.sums(), spool, folder)
+        for name, content in manifest.contents().items():
             put_file(f"{folder}/{name}", content, sync=True)
-        if owned:
-            report.warnings += _tidied(folder, report.manifest, owned)
+        warned = _tidied(folder, manifest, owned) if owned else []
         below(folder, JOURNAL).unlink(missing_ok=True)
         shutil.rmtree(spool, ignore_errors=True)
+    return manifest, warned
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:

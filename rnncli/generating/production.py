@@ -6,23 +6,44 @@ checked and built once, and the rest is computed for all at once.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import onnx
 
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
-from rnncli.generating.completion import completed
-from rnncli.generating.draft import Draft, draft_of
+from rnncli.generating.case_record import (
+    EntryResults,
+    record_of,
+    record_of_rejection,
+    shared_record,
+    with_later_calls,
+)
+from rnncli.generating.goldens import Draft, draft_of
+from rnncli.generating.horizon import horizons_of
 from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import derive_all
+from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
+from rnncli.judging.tolerances.step_signals import answers_of
+from rnncli.judging.tolerances.tolerance import scalar_equivalents
+from rnncli.models.conditioning import conditioning_problem, well_conditioned
+from rnncli.models.single_node import single_node_model
 from rnncli.numerics.profiles import PROFILES
+from rnncli.operators import problems
+from rnncli.packs.conversion import held_inputs
+from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.generating.goldens import Solution
-    from rnncli.generating.source import CaseSource
-    from rnncli.packs.vector import Vector
-    from rnncli.recurrence.recurrence import Result
+    from rnncli.generating.horizon import Horizon
+    from rnncli.generating.stack import CaseSource, Stack
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence, Result
 
 Produced = TypeVar("Produced")
 
@@ -96,3 +117,198 @@ def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
 
 def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iterator[Vector]:
     return chain.from_iterable([completed(draft, tolerances) for draft in drafts])
+
+
+class CompletedStack(NamedTuple):
+    """A stack with all parts of its vectors.
+
+    Attributes:
+        draft: its draft.
+        answers: the answers under its own readings, "", and under others.
+        models: the model of each entry.
+        held: the inputs that the models hold.
+        shared: what the records have in common.
+        is_portable: for each entry, whether no NaN is read.
+        lines: output -> (rtol, atol) of each entry.
+        horizons: the horizon of each entry, as claimed and measured.
+    """
+
+    draft: Draft
+    answers: Mapping[str, Answers]
+    models: Sequence[bytes]
+    held: tuple[str, ...]
+    shared: Mapping[str, Any]
+    is_portable: Sequence[bool]
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    horizons: Sequence[Horizon | None]
+
+    def vector(self, k: int) -> Vector:
+        """Return the vector of one entry."""
+        stack, solutions, rows, _ = self.draft
+        own, *others = self.answers
+        alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
+        verdicts = EntryResults(
+            proof=solutions[own].proofs[k],
+            alternatives=[*alternatives],
+            is_portable=self.is_portable[k],
+            lines={name: line[k] for name, line in self.lines.items()},
+            horizon=self.horizons[k],
+        )
+        steps = answers_of(*solutions[own].alone(k), PROFILES[stack.entries[k].profile])
+        return Vector(
+            id=stack.entries[k].id,
+            model=self.models[k],
+            inputs=stack.inputs_at(k),
+            initializers=self.held,
+            answers=_at(self.answers[own], k),
+            alternatives=alternatives,
+            record=record_of(stack.entries[k], self.shared, verdicts, [*steps.outputs]),
+            steps=steps,
+        )
+
+
+def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector]:
+    """Check and complete a draft; its vectors are built during iteration.
+
+    Args:
+        draft: the draft of a stack.
+        tolerances: the tolerances of its solutions, by their identity.
+
+    Raises:
+        InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid
+            although it should be.
+    """
+    if not draft.solutions:
+        return _rejections(draft.stack)
+    return map(with_later, *[_vectors(each, tolerances) for each in draft.calls])
+
+
+def with_later(first: Vector, *later: Vector) -> Vector:
+    """Return the vector of a case's first call, with the vectors of its later calls."""
+    if not later:
+        return first
+    return replace(
+        first,
+        record=with_later_calls(first.record, [each.record for each in later]),
+        later=tuple(replace(each, call=call) for call, each in enumerate(later, 1)),
+    )
+
+
+def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+    stack, solutions, rows, _ = draft
+    case, first = stack.case, stack.entries[0]
+    _refuse_overflow(stack, solutions[""])
+    answers = {
+        name: _answers(stack, solution, tolerances[id(solution)], rows[name])
+        for name, solution in solutions.items()
+    }
+    own = answers[""]
+    held = held_inputs(case.node.operator, first.weights, stack.inputs)
+    completed = CompletedStack(
+        draft,
+        answers,
+        models=_models(stack, own.outputs, held),
+        held=held,
+        shared=shared_record(first, case, stack.inputs),
+        is_portable=_is_portable(solutions[""].recurrence).tolist(),
+        lines={n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()},
+        horizons=horizons_of(stack, solutions[""].recurrence, tolerances[id(solutions[""])]),
+    )
+    return map(completed.vector, range(len(stack.entries)))
+
+
+def _at(answers: Answers, k: int) -> Answers:
+    """Return the answers of one entry."""
+    return Answers(
+        {name: values[k] for name, values in answers.outputs.items()},
+        {name: values[k] for name, values in answers.tolerances.items()},
+    )
+
+
+def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
+    """Return each entry's model; a model without initializers is the same for all."""
+    node, n = stack.case.node, len(stack.entries)
+    empty_names = stack.entries[0].empty_names
+    models = []
+    for k in range(n if held else 1):
+        shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
+        inputs = stack.inputs_at(k)
+        model = single_node_model(
+            node.operator, node.attributes, inputs, shapes, held, empty_names=empty_names
+        )
+        models.append(model.SerializeToString(deterministic=True))
+        onnx.checker.check_model(models[-1], full_check=True)
+    return models if held else models * n
+
+
+def _rejections(stack: Stack) -> list[Vector]:
+    case, node = stack.case, stack.case.node
+    made = []
+    for k, entry in enumerate(stack.entries):
+        assert entry.breakage
+        valid = stack.inputs_at(k)
+        attributes, inputs = entry.breakage.apply(node.attributes, dict(valid))
+        found = list(problems(node.operator, attributes, inputs, node.outputs, node.readings))
+        if not found:
+            raise InvalidRequest("a case that must be refused breaks no rule of the specification")
+        held = held_inputs(node.operator, entry.weights, inputs)
+        outputs = dict.fromkeys(node.outputs, case.dtype)
+        model = single_node_model(
+            node.operator, attributes, inputs, outputs, held, empty_names=entry.empty_names
+        )
+        made.append(
+            Vector(
+                id=entry.id,
+                model=model.SerializeToString(deterministic=True),
+                inputs=inputs,
+                initializers=held,
+                answers=Answers(),
+                alternatives={},
+                record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
+            )
+        )
+    return made
+
+
+def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -> Answers:
+    """Return outputs and tolerances of a stack by name, in the operator's layout.
+
+    Raises:
+        InvalidRequest: a row has a useless tolerance, or is not exact although its profile is.
+    """
+    node, profile = stack.case.node, stack.entries[0].profile
+    if PROFILES[profile].is_exact:
+        for k in np.flatnonzero(rows):
+            if problem := exactness_problem(*solution.alone(int(k))):
+                raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
+    outputs = node.outputs_of(solution.golden)
+    tolerances = node.outputs_of(tolerance)
+    for name, values in outputs.items():
+        for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
+            problem = conditioning_problem(values[k], tolerances[name][k])
+            raise InvalidRequest(f"{stack.named}{name} is ill-conditioned: {problem}")
+    return Answers(outputs, tolerances)
+
+
+def _refuse_overflow(stack: Stack, solution: Solution) -> None:
+    """Refuse recurrences in which a sound implementation may overflow where the golden does not.
+
+    Raises:
+        InvalidRequest: one recurrence of the stack may.
+    """
+    profile = PROFILES[stack.entries[0].profile]
+    for k in range(len(stack.entries)):
+        if problem := overflow_problem(*solution.alone(k), profile):
+            raise InvalidRequest(f"{stack.named}{problem}")
+
+
+def _is_portable(recurrence: Recurrence) -> Array:
+    """Return which recurrences of a stack read no NaN, on which runtimes disagree, [n]."""
+    read = np.asarray(np.isnan(recurrence.X).any(axis=-1))
+    if recurrence.lengths is not None:
+        read &= np.arange(read.shape[1])[:, None] < recurrence.lengths[:, None]
+    tensors = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
+    present = [values for values in (*tensors, *recurrence.initial) if values is not None]
+    found: list[Array] = [read, *map(np.isnan, present)]
+    flat = [each.reshape(len(each), math.prod(each.shape[1:])) for each in found]
+    return np.asarray(~np.any([each.any(axis=1) for each in flat], axis=0))

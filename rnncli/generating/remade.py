@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below, files_in
 from rnncli.files.regular import LARGEST, read_bytes
-from rnncli.generating.batch import Delivery, Destination, GeneratedCase
 from rnncli.generating.generation import (
+    Delivery,
+    Destination,
+    GeneratedCase,
     GenerationPlan,
+    GenerationReport,
     make_all,
     pack_manifest,
     require_backends,
@@ -27,24 +29,11 @@ if TYPE_CHECKING:
     from rnncli.packs.record import Record
 
 
-@dataclass(slots=True)
-class CheckResult:
-    """The result of a check.
-
-    Attributes:
-        findings: (path, problem): missing; stale, as an earlier suite or rnncli made it; altered,
-            as neither did; or extra.
-        failed: the cases that could not be made.
-        cases: the number of cases.
-    """
-
-    findings: list[tuple[str, str]] = field(default_factory=list)
-    failed: list[GeneratedCase] = field(default_factory=list)
-    cases: int = 0
-
-
-def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> CheckResult:
+def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> GenerationReport:
     """Compare a pack on disk with the pack that its suite gives.
+
+    A finding is (path, problem): missing; stale, as an earlier suite or rnncli made it; altered,
+    as neither did; or extra.
 
     Args:
         plan: the expected pack.
@@ -60,26 +49,27 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ch
         raise InvalidRequest(f"{folder}: no such folder")
     entries = plan.entries()
     require_backends(entries)
-    report = CheckResult(cases=len(entries))
     with tempfile.TemporaryDirectory() as scratch:
         spool = Path(scratch)
         ids = [entry.id for entry in entries]
         delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
         place = Destination((folder if plan.layout == ONNX else spool).absolute())
         records: dict[str, Record] = {}
+        failed: list[GeneratedCase] = []
         differing: list[tuple[str, str]] = []
         for made in make_all(plan, ids, place, delivery):
             for each in made:
                 differing += each.differing
                 if each.record is None:
-                    report.failed.append(each)
+                    failed.append(each)
                 else:
                     records[each.id] = each.record
             done(len(made))
-        if not report.failed:
-            ordered = [records[case_id] for case_id in ids]
-            report.findings = _findings(plan, folder, spool, ordered, differing)
-    return report
+        if failed:
+            return GenerationReport(folder, len(entries), failed=tuple(failed))
+        ordered = [records[case_id] for case_id in ids]
+        found = _findings(plan, folder, spool, ordered, differing)
+    return GenerationReport(folder, len(entries), findings=tuple(found))
 
 
 def _findings(

@@ -25,8 +25,7 @@ from rnncli.judging.comparing.verdict import (
 )
 from rnncli.models.conditioning import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
-from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.vector import STEPS
+from rnncli.packs.vector import STEPS, Attempt, Status
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Answers, Vector
+    from rnncli.packs.vector import Answers, Attempt, Vector
 
 # The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.packs.case_contents import CaseContents
-    from rnncli.packs.pack import Pack
+    from rnncli.packs.pack import CaseContents, Pack
 
 
 def data_set(call: int) -> str:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.atomic import atomic_folder, put_file
-from rnncli.files.small_files import write_files
+from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named

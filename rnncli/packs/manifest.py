@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import check, document
@@ -19,8 +19,7 @@ from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
-from rnncli.packs.record import Record, as_json, sums_of
-from rnncli.packs.record_check import check_record
+from rnncli.packs.record import Record, as_json, check_record, sums_of
 from rnncli.packs.record_classes import CaseRecord, PackRecord
 from rnncli.recurrence.readings import READINGS
 
@@ -158,11 +157,14 @@ def _check_meaning(case: Mapping[str, Any], where: str) -> None:
     """
     named = f"{where} ({case['id']})"
     operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
-    _check_names(case["inputs"], {row.name for row in operator.inputs}, f"{named}: input")
-    _check_names(case["outputs"], {row.name for row in operator.outputs}, f"{named}: output")
+    known = _names_of(operator)
+    _check_names(case["inputs"], known.inputs, f"{named}: input")
+    _check_names(case["outputs"], known.outputs, f"{named}: output")
     for call in calls_of(case):
-        _check_names(call["tolerance"], {*case["outputs"]}, f"{named}: tolerance of")
-        _check_alternatives(call, operator, named)
+        _check_names(call["tolerance"], case["outputs"], f"{named}: tolerance of")
+        _check_names(call["alternatives"], known.choices, f"{named}: other reading")
+        if call["alternatives"]:
+            _check_alternatives(call, named)
     try:
         check_record(case)
     except InvalidRequest as error:
@@ -176,20 +178,32 @@ def _check_meaning(case: Mapping[str, Any], where: str) -> None:
 
 def calls_of(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the records of the calls of a case, in order."""
+    if "later_calls" not in case:
+        return [case]
     first = {name: value for name, value in case.items() if name != "later_calls"}
-    return [first, *({**first, **own} for own in case.get("later_calls", ()))]
+    return [first, *({**first, **own} for own in case["later_calls"])]
 
 
-def _check_alternatives(call: Mapping[str, Any], operator: Operator, named: str) -> None:
-    """Refuse an answer under another reading that the case does not contest.
+class _NamesInRecords(NamedTuple):
+    """The names that a record of an operator may have."""
 
-    Raises:
-        InvalidRequest: the operator has no such reading, the case has no tag that names it, or it
-            is the case's own.
-    """
-    choices = {f"{name}={each}" for name in operator.readings for each in READINGS[name].choices}
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    choices: tuple[str, ...]
+
+
+@cache
+def _names_of(operator: Operator) -> _NamesInRecords:
+    return _NamesInRecords(
+        tuple(row.name for row in operator.inputs),
+        tuple(row.name for row in operator.outputs),
+        tuple(f"{name}={each}" for name in operator.readings for each in READINGS[name].choices),
+    )
+
+
+def _check_alternatives(call: Mapping[str, Any], named: str) -> None:
+    """Refuse an answer under a reading that has no tag, or is the case's own."""
     own = {f"{name}={choice}" for name, choice in call["readings"].items()}
-    _check_names(call["alternatives"], choices, f"{named}: other reading")
     for reading_ in call["alternatives"]:
         name, _, _ = reading_.partition("=")
         if f"reading:{name}" not in call["tags"]:

@@ -20,7 +20,6 @@ from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
 from rnncli.files.regular import LARGEST, MissingFile, read_bytes
 from rnncli.jobs.tenancy import KeptOpen
-from rnncli.packs.case_contents import CaseContents
 from rnncli.packs.layouts import LAYOUTS, file_of, folder_of
 from rnncli.packs.manifest import (
     JOURNAL,
@@ -56,6 +55,30 @@ def is_pack(path: str | Path) -> bool:
         resume = f"`rnncli generate SUITE -o {folder}` goes on with it"
         raise InvalidRequest(f"{folder}: an unfinished pack; {resume}")
     return False
+
+
+class CaseContents(NamedTuple):
+    """The files of a case that the manifest lists; no other file of the case is ever read.
+
+    Attributes:
+        folder: the case's folder.
+        files: their contents, by path within the folder.
+        sums: their checksums in the manifest, by the same paths.
+    """
+
+    folder: Path
+    files: dict[str, bytes]
+    sums: Mapping[str, str]
+
+    def take(self, path: str) -> bytes:
+        """Return the content of a file, which is then no longer held in memory here.
+
+        Raises:
+            UnreadableFile: the manifest does not list it.
+        """
+        if path not in self.files:
+            raise UnreadableFile(f"{self.folder}/{path}: is not listed in the manifest")
+        return self.files.pop(path)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ hardware are made from this one.
 from __future__ import annotations
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
-from rnncli.errors import UnreadableFile, Unsupported
+from rnncli.errors import RnncliWarning, UnreadableFile, Unsupported
 from rnncli.files.described import Described, Digits, Stored, check, document, path_named
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
 from rnncli.files.formats.reading import reading
@@ -29,7 +30,6 @@ from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.manifest import sha256
-from rnncli.packs.raw_words import explained_readings, in_words
 from rnncli.packs.record_classes import (
     Attributes,
     CaseId,
@@ -46,14 +46,17 @@ from rnncli.packs.record_classes import (
 )
 from rnncli.packs.single_file import vector_of
 from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, STEPS, TOLERANCES, group_of
+from rnncli.recurrence import readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.numerics import Array
-    from rnncli.packs.case_contents import CaseContents
-    from rnncli.packs.pack import Pack
+    from rnncli.operators import Node
+    from rnncli.operators.operator import Attribute, Tensor
+    from rnncli.packs.pack import CaseContents, Pack
     from rnncli.packs.vector import Answers, Vector
+    from rnncli.recurrence.activations import Activation
 
 CASE, RAW = "case.json", ".bin"
 FORMAT = "rnncli-raw-1"
@@ -359,3 +362,61 @@ def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
         if contents.sums[described["file"]] != described["sha256"]:
             raise UnreadableFile(f"has another checksum in {CASE} than in the manifest")
         return parse_described(content, described)
+
+
+def explained_readings(record: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return for each reading of a case its choice, the contested point, and the meaning."""
+    return {
+        name: {
+            "choice": choice,
+            "about": readings.READINGS[name].summary,
+            "means": readings.READINGS[name].meanings[choice],
+        }
+        for name, choice in record["readings"].items()
+    }
+
+
+def in_words(vector: Vector) -> list[str]:
+    """Return what a kernel must know about a case: tensors, attributes and activations."""
+    if vector.record["expect"] == "rejection":
+        return [f"must be refused: {vector.record['reason']}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # generation reported unused alpha and beta
+        return [*_sentences(vector.node, vector)]
+
+
+def _sentences(node: Node, vector: Vector) -> Iterator[str]:
+    operator = node.operator
+    for row in operator.inputs:
+        yield _tensor(row, node.variant, given=row.name in vector.inputs, absent="absent")
+    for output in operator.outputs:
+        is_asked = output.name in node.outputs
+        yield _tensor(output, node.variant, given=is_asked, absent="not requested")
+    yield f"gates in {operator.gated}: {', '.join(node.gates)}"
+    for attribute in operator.attributes.values():
+        value = attribute.spelled(node.values[attribute.role or attribute.name])
+        yield _attribute(attribute, value)
+    for direction, activations in zip(node.directions, node.activations, strict=True):
+        words = "; ".join(map(_activation, activations))
+        yield f"activations of direction {direction.name.lower()}: {words}"
+
+
+def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
+    if not given:
+        return f"{row.name}: {absent}"
+    shape = ", ".join(
+        dim.symbol if dim.multiple == 1 else f"{dim.multiple}*{dim.symbol}"
+        for dim in row.shape(variant)
+    )
+    return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
+
+
+def _attribute(row: Attribute, value: Any) -> str:
+    shown = str(value).lower() if value is None or isinstance(value, bool) else value
+    return f"attribute {row.name}: {shown}; {row.summary}"
+
+
+def _activation(activation: Activation) -> str:
+    named = {"alpha": activation.alpha, "beta": activation.beta}
+    given = [f"{name} {value!r}" for name, value in named.items() if value is not None]
+    return ", ".join([f"{activation.name} {activation.formula}", *given])

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.generating.batch import GeneratedCase
-    from rnncli.generating.generation_report import GenerationReport
+    from rnncli.generating.generation import GeneratedCase, GenerationReport
     from rnncli.packs.manifest import Manifest
 
 

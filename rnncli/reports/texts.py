@@ -16,7 +16,7 @@ from rnncli.talk.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.generating.generation_report import GenerationReport
+    from rnncli.generating.generation import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport

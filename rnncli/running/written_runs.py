@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.formats import FOLDER, format_of, write_tensors
-from rnncli.files.formats.data_set import DataSet, flatten
+from rnncli.files.formats.format import DataSet, flatten
 from rnncli.models.model import Model
 from rnncli.models.tensor_values import external_files
 

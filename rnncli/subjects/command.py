@@ -56,8 +56,8 @@ from rnncli.files.atomic import put_file
 from rnncli.files.formats import pb, write_tensors
 from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.results import garbage, read_file, read_folder
 from rnncli.subjects.runtime import node_record
 from rnncli.subjects.supervision.programs import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -33,7 +33,7 @@ from rnncli.files.atomic import put_file
 from rnncli.files.formats.raw import content_of, read_described
 from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.limits import UNLIMITED
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.harness_messages import (
     START,
     STARTED,

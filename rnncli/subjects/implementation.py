@@ -14,8 +14,7 @@ from rnncli.options import OptionKind, check, flag_of, option, traits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rnncli.packs.attempt import Attempt
-    from rnncli.packs.vector import Vector
+    from rnncli.packs.vector import Attempt, Vector
 
 
 class Subject(Protocol):
@@ -190,7 +189,7 @@ class Implementation:
     @property
     def place_of_weights(self) -> str:
         """Where models have the weights, as records say it; "" for where the cases have them."""
-        from rnncli.cases.suite.suite_keys import PLACES_OF_WEIGHTS
+        from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
 
         return PLACES_OF_WEIGHTS.get(self.weights, "")
 

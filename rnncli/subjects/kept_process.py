@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.runtime import ABSENT, AGAIN, OPEN, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.connection import IsolatedProcess, LostError

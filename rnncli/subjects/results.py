@@ -45,7 +45,6 @@ from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, open_regular, read_bytes
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.operators import operator_named
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.case_folder import data_set, steps_of
 from rnncli.packs.layouts import PREFIX, folder_of
 from rnncli.packs.raw_form import RAW
@@ -56,6 +55,8 @@ from rnncli.packs.vector import (
     READINGS,
     STEPS,
     TOLERANCES,
+    Attempt,
+    Status,
     group_of,
     signal_names,
 )

@@ -12,9 +12,8 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.record import NODE_FIELDS
-from rnncli.packs.vector import INPUTS, Answers, Vector
+from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
 from rnncli.subjects.supervision.binary_messages import Channel, Message, served
 from rnncli.subjects.supervision.programs import first_line
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.packs.attempt import Status
 from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Status
 from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
 from rnncli.subjects.harness_messages import VERSION
 from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.limits import Limits
-    from rnncli.packs.attempt import Attempt
-    from rnncli.packs.vector import Vector
+    from rnncli.packs.vector import Attempt, Vector
     from rnncli.subjects.supervision.programs import Ending
 
 SIZES = (3, 2, 4, 3)

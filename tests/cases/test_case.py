@@ -8,8 +8,8 @@ import yaml
 
 from rnncli.cases.case import describe
 from rnncli.cases.config.config import load_config, parse_config
-from rnncli.cases.config.schema import config_schema
 from rnncli.cases.library import find_spec, spec_names
+from rnncli.cases.schemas import config_schema
 from rnncli.operators import evaluate
 
 CONFIGS = [name for name in spec_names() if name.startswith("ops/")]

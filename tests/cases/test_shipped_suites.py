@@ -16,8 +16,8 @@ import yaml
 from shipped import suite as load
 
 from rnncli.cases.library import find_suite, suite_names
+from rnncli.cases.schemas import suite_schema
 from rnncli.cases.suite.suite import suite_findings
-from rnncli.cases.suite.suite_schema import suite_schema
 from rnncli.errors import RnncliWarning
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics.profiles import PROFILES

@@ -12,7 +12,7 @@ from onnxruntime.quantization import quantize_dynamic
 from real_models import PATHS, recorded
 from terminals import shown
 
-from rnncli.files.formats.data_set import DataSet
+from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import write_test_case
 from rnncli.packs.pack import open_pack
 

@@ -60,7 +60,7 @@ def test_an_interrupt_says_what_is_kept(folder, monkeypatch, capsys, tmp_path):
         done(3)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rnncli.generating.generation_report.generate", interrupted)
+    monkeypatch.setattr("rnncli.generating.generation.generate", interrupted)
     arguments = ["generate", str(folder / "small.yaml"), "-o", str(tmp_path / "pack")]
     monkeypatch.setattr(sys, "argv", ["rnncli", *arguments])
     with pytest.raises(SystemExit) as stop:

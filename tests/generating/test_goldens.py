@@ -1,6 +1,9 @@
-"""Claims about shipped suites: every case can be made, and its golden is the formula's value."""
+"""Claims about goldens: computed, proved, and different under other readings."""
+
+from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +12,12 @@ import scalar_specification
 from exact_rounding import correctly_rounded
 from shipped import suite as shipped
 from shipped import vectors
+from valid_nodes import valid_node
 
 from rnncli.cases.library import specs_folder
+from rnncli.generating.goldens import other_readings
+from rnncli.operators import OPERATORS
+from rnncli.operators.node import Node
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnncli.errors.RnncliWarning")
 
@@ -70,3 +77,26 @@ def test_suites_are_where_the_readme_says():
     """Thirteen suites ship."""
     assert len(SUITES) == 13
     assert (Path(__file__).parents[2] / "specs" / "suites").samefile(specs_folder() / "suites")
+
+
+PREVIOUS = {"peephole-o": "previous"}
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_the_peephole_of_the_output_gate_matters_where_there_is_one(is_given):
+    """To an operator that has the reading; the other choice is the other cell state."""
+    row = OPERATORS["LSTM-14"]
+    attributes, inputs = valid_node(row.name)
+    node = Node(replace(row, readings={**row.readings, **PREVIOUS}), attributes)
+    recurrence = node.recurrence(inputs if is_given else without_P(inputs))
+
+    found = dict(other_readings(node, recurrence))
+
+    assert ("peephole-o=new" in found) == is_given
+    if is_given:
+        assert not node.under(found["peephole-o=new"]).recurrence(inputs).options.peephole_previous
+
+
+def without_P(inputs):
+    """Leave the peepholes out."""
+    return {name: values for name, values in inputs.items() if name != "P"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnncli.cases.suite.entry import LONGEST_ID
-from rnncli.generating.captures import Capture, ids_of, slug
+from rnncli.generating.extraction import Capture, ids_of, slug
 
 
 def capture(node, number, *path):

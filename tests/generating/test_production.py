@@ -9,7 +9,7 @@ import pytest
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import ConfigError, InvalidRequest
-from rnncli.generating import completion
+from rnncli.generating import production
 from rnncli.generating.production import make_vectors
 from rnncli.generating.stack import groups
 from rnncli.packs.case_folder import packed
@@ -63,7 +63,7 @@ def test_one_that_fails_fails_alone(monkeypatch):
     found = entries()[:5]
     bad = next(iter(make_vectors([found[2]]))).answers.outputs["Y"]
     monkeypatch.setattr(
-        completion,
+        production,
         "well_conditioned",
         lambda wanted, _: np.array([w.tobytes() != bad.tobytes() for w in wanted]),
     )

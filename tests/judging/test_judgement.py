@@ -17,8 +17,7 @@ from rnncli.judging.comparing.verdict import MARGIN_EDGES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import SEVERITY, SessionCalls, judge, judge_session
 from rnncli.numerics import ulp_distance
-from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.vector import Answers
+from rnncli.packs.vector import Answers, Attempt, Status
 
 LSTM = "lstm_14_initial"
 TOLERANCE = 2.0**-8

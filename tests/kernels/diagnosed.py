@@ -40,7 +40,7 @@ from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_o
 from rnncli.judging.explaining.investigation import investigate
 from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import mutants_of
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 
 NAMES = Path(__file__).with_name("names.txt")
 RIGHT, SENSIBLE, NONE, MISLEADING = "right", "sensible", "none", "misleading"

@@ -21,7 +21,7 @@ from kernels.random_cases import GATES, random_case
 from kernels.switch_table import BUGS, KERNELS, kernel_with
 
 from rnncli.operators import operator_named
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.verifying.relations.asking import Asker
 from rnncli.verifying.relations.judging import judge_case
 from rnncli.verifying.relations.node_call import NodeCall

@@ -29,8 +29,8 @@ from kernels.switch_table import BUGS, KERNELS, kernel_with
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.pack import is_pack, open_pack
+from rnncli.packs.vector import Attempt, Status
 
 SOUND = {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.SKIPPED}
 # What a column counts: the suites of it. A column shows if the folder has them all.

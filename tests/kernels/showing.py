@@ -14,7 +14,7 @@ from kernels.random_cases import random_case, special_calls
 from kernels.switch_table import KERNELS, kernel_with
 
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.generating.draft import other_readings
+from rnncli.generating.goldens import other_readings
 from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.tolerances.derivation import derive

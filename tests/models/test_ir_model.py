@@ -17,7 +17,7 @@ from rnncli.models.loading import IR
 from rnncli.models.node_listing import recurrent_nodes
 from rnncli.numerics import dtype_of
 from rnncli.packs import ir_form
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 
 # OpenVINO has no LSTMSequence of its first operation set any more, and requires a bias.
 READ = [

@@ -18,8 +18,8 @@ from rnncli.models.ir_model import read_ir
 from rnncli.numerics import dtype_of
 from rnncli.operators import openvino_rows
 from rnncli.packs import ir_form, raw_form
-from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Attempt, Status
 
 CORE = openvino.Core()
 # OpenVINO computes float64 in float32, and has no LSTMSequence of its first operation set any more.

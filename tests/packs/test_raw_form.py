@@ -15,8 +15,8 @@ from odd_json import FORMAT_CHECKER, spoilt
 from second_calls import TEXT, twice
 from small_suite import small_suite
 
-from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
+from rnncli.cases.schemas import schema_text
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.described import check as check_record
 from rnncli.files.formats.raw import content_of, tensor_from

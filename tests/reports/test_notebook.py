@@ -13,8 +13,7 @@ from verifications import HOSTILE, REPORTS
 
 import rnncli
 from rnncli.api.conformance import Judgement
-from rnncli.generating.batch import GeneratedCase
-from rnncli.generating.generation_report import GenerationReport
+from rnncli.generating.generation import GeneratedCase, GenerationReport
 from rnncli.judging.comparing.verdict import JudgedAttempt
 from rnncli.reports.notebook import MOST_ROWS
 from rnncli.talk import display

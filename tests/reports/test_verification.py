@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from verifications import CASES, REPORTS, every_verdict, judged, many, report
 
-from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
+from rnncli.cases.schemas import schema_text
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import check
 from rnncli.judging.comparing.verdict import (

@@ -14,7 +14,7 @@ import pytest
 from rnncli.errors import InvalidRequest
 from rnncli.files.formats import read_tensors, write_tensors
 from rnncli.limits import Limits
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject
 
 PYTHON = shlex.join([sys.executable, "-I", "-S"])

@@ -11,7 +11,7 @@ import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.limits import Limits
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtimes import subject_named
 
 pytest.importorskip("emx_onnx_cgen")

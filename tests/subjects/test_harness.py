@@ -14,15 +14,15 @@ import pytest
 from second_calls import twice
 
 import rnncli
-from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
+from rnncli.cases.schemas import schema_text
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import schema_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.harness import HarnessSubject
 from rnncli.subjects.harness_messages import MESSAGES, harness_schema
 from rnncli.verifying.history import session_calls_of

@@ -17,7 +17,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtimes import subject_named
 from rnncli.verifying.history import session_calls_of

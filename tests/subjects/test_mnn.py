@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rnncli.packs.attempt import Status
 from rnncli.packs.conversion import with_weights
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtimes import subject_named
 
 pytest.importorskip("MNN")

@@ -7,7 +7,7 @@ from small_suite import small_suite
 from rnncli.backends import known_backends
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.own_backend import BackendRuntime, backend_subject
 from rnncli.subjects.runtime import put
 

@@ -15,8 +15,8 @@ from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.packs.attempt import Status
 from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Status
 from rnncli.subjects import results
 from rnncli.subjects.results import results_subject
 

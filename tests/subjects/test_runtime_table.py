@@ -4,7 +4,7 @@ import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.jobs.plugins import Plugin
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects import runtimes
 from rnncli.subjects.runtimes import SUBJECTS, describe_subjects, known_subjects, subject_named
 

@@ -10,7 +10,7 @@ import pytest
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.runtimes import SUBJECTS, subject_named
 
 EMPTY = """\

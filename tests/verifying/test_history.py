@@ -11,7 +11,7 @@ from small_suite import small_suite
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.verifying import history
 from rnncli.verifying.history import History, shuffled
 

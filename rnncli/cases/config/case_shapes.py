@@ -46,14 +46,12 @@ class Frame:
     def shape(self, row: Tensor) -> tuple[int, ...]:
         """Return the shape of an input or output."""
         sizes = self.sizes
-        return tuple([multiple * sizes[symbol] for symbol, multiple in self._dims(row)])
+        dims = _dims(row, self.rank, self.variant)
+        return tuple([multiple * sizes[symbol] for symbol, multiple in dims])
 
     def names(self, row: Tensor) -> str:
         """Return the dimensions of an input or output by name, as text."""
-        return _names(self._dims(row))
-
-    def _dims(self, row: Tensor) -> tuple[Dim, ...]:
-        return row.shape(self.rank if row.has_ranks else self.variant)
+        return _names(_dims(row, self.rank, self.variant))
 
     def needed(self, rows: Iterable[Tensor]) -> int:
         """Estimate the bytes that a case with these tensors takes.
@@ -65,6 +63,11 @@ class Frame:
 
 def _at_least_1(sizes: Iterable[int]) -> Iterator[int]:
     return (max(size, 1) for size in sizes)
+
+
+@cache
+def _dims(row: Tensor, rank: int, variant: int) -> tuple[Dim, ...]:
+    return row.shape(rank if row.has_ranks else variant)
 
 
 @cache
@@ -109,10 +112,18 @@ def frame_of(
     )
     if not known:
         return None
-    values = complete(operator, given)
+    directions, variant = _directions_and_variant(operator, tuple(given.items()))
     # A cell is one step.
-    every = {"seq_length": 1, **sizes, "num_directions": num_directions(values)}
-    return Frame(every, operator.variant(values), SCALES.index(scales))
+    every = {"seq_length": 1, **sizes, "num_directions": directions}
+    return Frame(every, variant, SCALES.index(scales))
+
+
+@cache  # the choices are few
+def _directions_and_variant(
+    operator: Operator, given: tuple[tuple[str, Any], ...]
+) -> tuple[int, int]:
+    values = complete(operator, dict(given))
+    return num_directions(values), operator.variant(values)
 
 
 def _is_choice(operator: Operator, name: str, value: Any) -> bool:

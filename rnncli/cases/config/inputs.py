@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rnncli.cases.findings import Findings
+    from rnncli.cases.yaml_reader import Findings
     from rnncli.errors import Place
     from rnncli.operators import Input
 

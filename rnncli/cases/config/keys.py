@@ -11,8 +11,7 @@ from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.case_shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
-from rnncli.cases.findings import Findings
-from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
+from rnncli.cases.yaml_reader import Findings, YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of

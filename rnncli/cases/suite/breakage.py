@@ -15,7 +15,7 @@ from rnncli.operators.operator import SYMBOLS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from rnncli.cases.findings import Findings
+    from rnncli.cases.yaml_reader import Findings
     from rnncli.errors import Place
     from rnncli.operators import Input, Operator
 

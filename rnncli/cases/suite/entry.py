@@ -9,9 +9,9 @@ from rnncli.cases.config.config import read_case
 from rnncli.cases.config.keys import DEFAULT_DTYPE
 from rnncli.cases.selection import is_called
 from rnncli.cases.suite.breakage import read_breakage
-from rnncli.cases.suite.constraints import has_not
-from rnncli.cases.suite.settings import Setting, assemble
-from rnncli.cases.suite.suite_keys import DEFAULT_WEIGHTS
+from rnncli.cases.suite.case_plan import DEFAULT_WEIGHTS
+from rnncli.cases.suite.expansion import has_not
+from rnncli.cases.suite.template import Setting, assemble
 from rnncli.cases.yaml_reader import YamlNode
 from rnncli.errors import ConfigError, InvalidOperator
 from rnncli.operators import problems
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.cases.case import Case
-    from rnncli.cases.findings import Findings
     from rnncli.cases.suite.breakage import Breakage
     from rnncli.cases.suite.case_plan import CasePlan
     from rnncli.cases.suite.covering import Row
     from rnncli.cases.suite.template import Template
+    from rnncli.cases.yaml_reader import Findings
     from rnncli.errors import Place
     from rnncli.operators import Operator
 

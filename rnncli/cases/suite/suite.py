@@ -7,22 +7,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.keys import read_seed
-from rnncli.cases.findings import Findings
 from rnncli.cases.library import find_suite
 from rnncli.cases.selection import Selection
-from rnncli.cases.suite.axes import LABEL, LABEL_WANTED
-from rnncli.cases.suite.case_plan import read_plan
-from rnncli.cases.suite.entry import LONGEST_ID, entry_of
-from rnncli.cases.suite.expansion import MOST_CASES
-from rnncli.cases.suite.suite_keys import (
+from rnncli.cases.suite.case_plan import (
     CASE_KEYS,
     DEFAULT_GOLDEN,
     DEFAULT_PROFILE,
     GOLDENS,
     SUITE_KEYS,
     Keys,
+    read_plan,
 )
-from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_mapping, read_source, shown
+from rnncli.cases.suite.entry import LONGEST_ID, entry_of
+from rnncli.cases.suite.expansion import MOST_CASES
+from rnncli.cases.suite.template import LABEL, LABEL_WANTED
+from rnncli.cases.yaml_reader import (
+    Findings,
+    YamlNode,
+    parse_yaml,
+    read_mapping,
+    read_source,
+    shown,
+)
 from rnncli.errors import (
     ConfigError,
     InvalidRequest,

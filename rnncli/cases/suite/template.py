@@ -1,21 +1,276 @@
-"""Templates: cases of a suite before their axes are expanded."""
+"""Templates: cases of a suite as fixed settings, and axes with the labels of their values."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from rnncli.cases.config.case_shapes import size_names
+from rnncli.cases.config.keys import CHOICES
+from rnncli.cases.yaml_reader import Key, YamlNode, shown, unknown
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS, Operator, operator_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from rnncli.cases.suite.axes import Factor
     from rnncli.cases.suite.covering import Row
-    from rnncli.cases.suite.settings import Path, Setting, Settings
+    from rnncli.cases.yaml_reader import Findings
     from rnncli.errors import Place
+
+# Keys of a case that are mappings, with the word for a name in each. Given in two places, they are
+# merged by name.
+SECTIONS: Mapping[str, str] = {
+    "sizes": "size",
+    "attributes": "attribute",
+    "inputs": "input",
+    "readings": "reading",
+}
+
+# ("dtype",) or ("attributes", "clip").
+Path: TypeAlias = "tuple[str, ...]"
+
+
+class Setting(NamedTuple):
+    """The key and the value at a path."""
+
+    key: Key
+    node: YamlNode
+
+
+Settings: TypeAlias = "dict[Path, Setting]"
+
+
+def flatten(entries: Mapping[Key, YamlNode]) -> Settings:
+    """Return the settings of a mapping; a section that is not a mapping stays whole."""
+    settings: Settings = {}
+    for key, node in entries.items():
+        if key in SECTIONS and isinstance(node.value, dict):
+            settings |= {(str(key), str(k)): Setting(k, n) for k, n in node.value.items()}
+        else:
+            settings[str(key),] = Setting(key, node)
+    return settings
+
+
+def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
+    """Return the mapping with these settings.
+
+    Args:
+        settings: the settings by path.
+        place: the place of the mapping and its sections.
+    """
+    entries: dict[Key, YamlNode] = {}
+    sections: dict[str, dict[Key, YamlNode]] = {}
+    for path, (key, node) in settings.items():
+        if len(path) == 1:
+            entries[key] = node
+        else:
+            sections.setdefault(path[0], {})[key] = node
+    for name, members in sections.items():
+        entries[Key(name, place)] = YamlNode(members, place)
+    return YamlNode(entries, place)
+
+
+def is_known(path: Path, key: Key, known: Collection[Path], findings: Findings) -> bool:
+    """Return whether some version of the operator has a setting's subject; else add a finding.
+
+    Args:
+        path: the path of the setting.
+        key: the key as written.
+        known: the existing paths.
+        findings: receives unknown names.
+    """
+    if len(path) == 1 or path in known:
+        return True
+    names = [other[-1] for other in known if other[0] == path[0] and len(other) > 1]
+    findings.add(key.place, unknown(SECTIONS[path[0]], key, names))
+    return False
+
+
+# Keys of a case that an axis may vary directly.
+WHOLE = ("op", "opset", "dtype", *CHOICES, "weights", "outputs", "breaks", *SECTIONS)
+LABEL = re.compile(r"[a-z0-9_.-]+")
+LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One value of an axis.
+
+    Attributes:
+        label: its label in ids, or "".
+        node: the value as written.
+        settings: the settings it makes.
+    """
+
+    label: str
+    node: YamlNode
+    settings: Settings
+
+    def is_called(self, name: YamlNode) -> bool:
+        """Return whether a name in `exclude` or `include` is this level's label or value."""
+        if isinstance(name.value, str) and name.value.lower() == self.label:
+            return True
+        scalar = not isinstance(name.value, tuple | dict)
+        return scalar and (name.value, type(name.value)) == (self.node.value, type(self.node.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A key of the case, or a name in a section, with its values."""
+
+    name: str
+    place: Place
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """An axis, or the axes of a `zip`, which advance together.
+
+    Attributes:
+        axes: axes of equal length.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of levels."""
+        return min((len(axis.levels) for axis in self.axes), default=0)
+
+    def settings(self, level: int) -> Settings:
+        """Return the settings of a level."""
+        return {
+            path: setting
+            for axis in self.axes
+            for path, setting in axis.levels[level].settings.items()
+        }
+
+    def place(self, level: int) -> Place:
+        """Return the place of a level."""
+        return self.axes[0].levels[level].node.place
+
+    def name(self, level: int) -> str:
+        """Return a level as text for messages."""
+        return ", ".join(f"{axis.name} {shown(axis.levels[level].node)}" for axis in self.axes)
+
+
+def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
+    """Return everything that a case, and so an axis of it, can set.
+
+    Args:
+        rows: every operator that the case may have.
+    """
+    paths: dict[Path, None] = {(name,): None for name in WHOLE}
+    for row in rows:
+        members = {
+            "sizes": size_names(row),  # before the attributes: hidden_size of both is the size
+            "attributes": row.attributes,
+            "inputs": [tensor.name for tensor in row.inputs],
+            "readings": row.readings,
+        }
+        paths |= {(section, name): None for section, names in members.items() for name in names}
+    return paths
+
+
+def read_axes(
+    entries: Mapping[Key, YamlNode], known: Collection[Path], findings: Findings
+) -> tuple[Axis, ...]:
+    """Read the axes of `matrix` or `zip`; axes with findings are left out.
+
+    Args:
+        entries: values by the name of an axis.
+        known: the paths that an axis can set.
+        findings: receives the findings.
+    """
+    axes = []
+    for key, node in entries.items():
+        path = next((path for path in known if path[-1] == key), None)
+        if path is None:
+            names = dict.fromkeys(path[-1] for path in known)
+            findings.add(key.place, unknown("axis", key, names))
+            continue
+        levels = tuple(_levels(key, node, path, known, findings))
+        if levels:
+            axes.append(Axis(str(key), key.place, levels))
+    return tuple(axes)
+
+
+def _levels(
+    key: Key, node: YamlNode, own: Path, known: Collection[Path], findings: Findings
+) -> Iterator[Level]:
+    if isinstance(node.value, dict):
+        named = [(str(label), label.place, value) for label, value in node.value.items()]
+    elif isinstance(node.value, tuple):
+        named = [_named(key, item) for item in node.value]
+    else:
+        findings.add(
+            node.place, f"axis '{key}' must be a list or {{label: value}}, got {shown(node)}"
+        )
+        return
+    if not named:
+        findings.add(node.place, f"axis '{key}' has no value")
+    for label, place, value in named:
+        if label and not LABEL.fullmatch(label):
+            findings.add(place, _no_label(key, label))
+        settings = {
+            path: setting
+            for path, setting in _settings(key, value, own, findings)
+            if is_known(path, setting.key, known, findings)
+        }
+        yield Level(label, value, settings)
+
+
+def _named(key: Key, item: YamlNode) -> tuple[str, Place, YamlNode]:
+    """Return label, place and value of a list item."""
+    if isinstance(item.value, dict) and len(item.value) == 1:
+        ((label, value),) = item.value.items()
+        return str(label), label.place, value
+    return _derived_label(key, item), item.place, item
+
+
+def _derived_label(key: Key, item: YamlNode) -> str:
+    """Return the label of an unlabelled value; a list or a longer mapping has none."""
+    value = item.value
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return f"{key}_{value}".lower().replace("+", "")
+    return value.lower() or " " if isinstance(value, str) else shown(item)
+
+
+def _no_label(key: Key, label: str) -> str:
+    wanted = f"a label holds {LABEL_WANTED}"
+    return f"'{label:.40}' cannot label a value of axis '{key}' ({wanted}); write {{label: value}}"
+
+
+def _settings(
+    key: Key, node: YamlNode, path: Path, findings: Findings
+) -> Iterator[tuple[Path, Setting]]:
+    """Yield the settings of an axis value: several if the axis is a whole section."""
+    if path[0] not in SECTIONS or len(path) > 1:
+        yield path, Setting(Key(path[-1], node.place), node)
+    elif isinstance(node.value, dict):
+        for name, value in node.value.items():
+            yield (path[0], str(name)), Setting(name, value)
+    elif node.value is not None:
+        findings.add(node.place, f"a value of axis '{key}' is a mapping, got {shown(node)}")
+
+
+def refuse_repeated(factor: Factor, findings: Findings) -> None:
+    """Find levels with the labels of an earlier one, whose cases would have the same ids."""
+    known: set[tuple[str, ...]] = set()
+    for k in range(factor.count):
+        labels = tuple(axis.levels[k].label for axis in factor.axes)
+        if labels in known:
+            names = " and ".join(f"'{axis.name}'" for axis in factor.axes)
+            which = ", ".join(label or "no label" for label in labels)
+            findings.add(factor.place(k), f"a second value of {names} is labelled {which}")
+        known.add(labels)
+
 
 # The paths that name the operator.
 OPERATOR: tuple[Path, ...] = (("op",), ("opset",))
@@ -141,14 +396,14 @@ def find_operator(op: object, opset: object) -> Operator | str:
         return f"'opset' must be a version, an integer, got {opset!r:.40}"
     if opset is None and op not in OPERATORS:
         numbers = ", ".join(str(row.version) for row in versions)
-        return f"'opset' must say which {op}: {numbers}" if versions else _named(op)
+        return f"'opset' must say which {op}: {numbers}" if versions else _operator(op)
     if opset is None:
-        return _named(op)
+        return _operator(op)
     if not versions:
         types = dict.fromkeys(row.family for row in OPERATORS.values())
         hint = did_you_mean(op, types) or "; it names the version itself" * (op in OPERATORS)
         return f"beside 'opset', 'op' is a type, such as LSTM, got '{op:.40}'{hint}"
-    return _named(f"{op}-{opset}")
+    return _operator(f"{op}-{opset}")
 
 
 def versions_of(op: str) -> list[Operator]:
@@ -156,7 +411,7 @@ def versions_of(op: str) -> list[Operator]:
     return [row for row in OPERATORS.values() if row.family == op]
 
 
-def _named(name: str) -> Operator | str:
+def _operator(name: str) -> Operator | str:
     try:
         return operator_named(name)
     except InvalidRequest as error:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import pkgutil
 import warnings
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, did_you_mean
-from rnncli.jobs.plugins import plugins
+from rnncli.files.formats.format import DataSet, Format, Tensors, flatten, unflatten
+from rnncli.jobs.plugins import calling, load, plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.files.formats.data_set import DataSet
-    from rnncli.files.formats.format import Format, Tensors
+    from rnncli.jobs.plugins import Plugin
     from rnncli.numerics import Array
 
 FOLDER = "/"
@@ -50,11 +52,49 @@ def format_with(extension: str) -> Format:
         found: Format = pkgutil.resolve_name(FORMATS[extension])
         return found
     if plugin := plugins("format").get(extension):
-        from rnncli.files.formats.foreign_formats import plugged_format
-
-        return plugged_format(plugin)
+        return _plugged_format(plugin)
     listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
     raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
+
+
+@cache
+def _plugged_format(plugin: Plugin) -> Format:
+    """Return a format implemented by another package.
+
+    Raises:
+        Unsupported: the package lacks a dependency.
+        PluginFailure: its code fails, now, in reading or in writing.
+    """
+    theirs = load(plugin)
+    with calling(plugin):
+        if not isinstance(theirs, Format):
+            raise TypeError(f"expected a Format, got {type(theirs).__name__}")
+
+    def read(path: Path) -> Tensors:
+        with calling(plugin, str(path)):
+            return _tensors(theirs.read(path))
+
+    def write(path: Path, tensors: Tensors) -> None:
+        with calling(plugin, str(path)):
+            theirs.write(path, tensors)
+
+    return replace(theirs, read=read, write=write)
+
+
+def _tensors(found: Any) -> Tensors:
+    """Return the tensors that a plug-in read.
+
+    Raises:
+        TypeError: not a dict of arrays by name.
+    """
+    import numpy as np  # so that a command that reads no tensors is quick
+
+    if not isinstance(found, dict):
+        raise TypeError(f"read returned {type(found).__name__}, not a dict of arrays")
+    for name, values in found.items():
+        if not isinstance(name, str) or not isinstance(values, np.ndarray):
+            raise TypeError(f"read returned {type(values).__name__} named {name!r}, not an array")
+    return found
 
 
 def describe_formats() -> list[dict[str, str]]:
@@ -117,7 +157,6 @@ def convert(source: str | Path, destination: str | Path) -> None:
     Warns:
         RnncliWarning: an ONNX test case becomes a file, which has no place for its model.
     """
-    from rnncli.files.formats.data_set import unflatten
     from rnncli.files.formats.onnx_folder import model_in, write_test_case
 
     tensors = read_tensors(source)
@@ -160,8 +199,6 @@ def read_data_sets(path: str | Path) -> tuple[DataSet, ...]:
     Raises:
         RnncliError: as `read_tensors`.
     """
-    from rnncli.files.formats.data_set import unflatten
-
     return unflatten(read_tensors(path))
 
 
@@ -186,8 +223,6 @@ def read_outputs(path: str | Path) -> Tensors:
     Raises:
         RnncliError: as `read_tensors`.
     """
-    from rnncli.files.formats.data_set import DataSet, flatten
-
     return flatten([DataSet(outputs=data_set.outputs) for data_set in read_data_sets(path)])
 
 

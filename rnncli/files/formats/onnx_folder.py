@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.files.formats import pb
-from rnncli.files.formats.data_set import DataSet, flatten, unflatten
-from rnncli.files.formats.format import Format, Tensors, check_names
+from rnncli.files.formats.format import DataSet, Format, Tensors, check_names, flatten, unflatten
 from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import LARGEST, read_bytes

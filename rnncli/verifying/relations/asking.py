@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.comparing.margins import problem_of
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.packs.attempt import Status
+from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.packs.attempt import Attempt
+    from rnncli.packs.vector import Attempt
     from rnncli.subjects.implementation import Subject
     from rnncli.verifying.relations.node_call import NodeCall
 

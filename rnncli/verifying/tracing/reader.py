@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.cases.findings import Findings
-from rnncli.cases.yaml_reader import Key, read_mapping, read_yaml, shown, unknown
+from rnncli.cases.yaml_reader import Findings, Key, read_mapping, read_yaml, shown, unknown
 from rnncli.errors import InvalidRequest
 from rnncli.operators import OPERATORS
 from rnncli.verifying.tracing.conditions import all_of, condition_named

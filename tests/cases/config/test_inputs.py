@@ -9,8 +9,7 @@ import pytest
 from rnncli.cases.case import Filling
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.fills import FILLS, Blank
-from rnncli.cases.findings import Findings
-from rnncli.cases.yaml_reader import parse_yaml
+from rnncli.cases.yaml_reader import Findings, parse_yaml
 from rnncli.files.formats import write_tensors
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS

@@ -28,7 +28,7 @@ from rnncli.files.formats import (
     read_tensors,
     write_tensors,
 )
-from rnncli.files.formats.data_set import DataSet, flatten, unflatten
+from rnncli.files.formats.format import DataSet, flatten, unflatten
 from rnncli.files.formats.onnx_folder import write_test_case
 from rnncli.files.formats.stored import NARROW
 from rnncli.numerics import DTYPES

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
-from rnncli.files.formats.data_set import DataSet
+from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import read_data_sets, write_test_case
 
 RESULTS = DataSet(

@@ -12,7 +12,7 @@ from sound_variants import SOUND, VARIANTS
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.verifying.relations import distances
 from rnncli.verifying.relations.asking import Asker
 from rnncli.verifying.relations.distances import DERIVED, PERTURBED, closeness_of

@@ -16,7 +16,7 @@ from valid_nodes import valid_node
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate, operator_named
-from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.asking import Asker
 from rnncli.verifying.relations.judging import judge_case

@@ -5,13 +5,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
+from rnncli.cases.schemas import schema_text, suite_schema
 from rnncli.cases.suite.breakage import KINDS
+from rnncli.cases.suite.case_plan import CASE_KEYS, GOLDENS, SUITE_KEYS, WEIGHTS
 from rnncli.cases.suite.expansion import STRATEGIES
 from rnncli.cases.suite.suite import parse_suite
-from rnncli.cases.suite.suite_keys import CASE_KEYS, GOLDENS, SUITE_KEYS, WEIGHTS
-from rnncli.cases.suite.suite_schema import suite_schema
 from rnncli.cases.yaml_reader import parse_yaml
 from rnncli.errors import ConfigError
 from rnncli.numerics.profiles import PROFILES

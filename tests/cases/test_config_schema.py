@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 
 from rnncli.cases.config.config import parse_config
-from rnncli.cases.config.schema import config_schema, schema_text
 from rnncli.cases.fills import FILLS
 from rnncli.cases.library import find_spec, spec_names, specs_folder
+from rnncli.cases.schemas import config_schema, schema_text
 from rnncli.cases.yaml_reader import parse_yaml, read_yaml
 from rnncli.errors import ConfigError
 from rnncli.operators import OPERATORS
