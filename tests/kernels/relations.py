@@ -16,9 +16,9 @@ import warnings
 from collections import Counter
 from functools import partial
 
-from kernels.bug import HELD_OUT, TUNING
+from kernels.bug import TUNING
 from kernels.random_cases import GATES, random_case
-from kernels.switch_table import BUGS, KERNELS, kernel_with
+from kernels.switch_table import BUGS, KERNELS, groups, kernel_with
 
 from rnncli.operators import operator_named
 from rnncli.packs.vector import Attempt, Status
@@ -89,14 +89,9 @@ def score(count, jobs=1):
 
 def table(caught):
     """Yield the lines of the table: half, kind, number of bugs, percentage caught."""
-    for half in (TUNING, HELD_OUT):
-        groups = {"all": [b for b in BUGS.values() if b.half == half]}
-        for bug in groups["all"]:
-            kind = f"{bug.kind}, {'sized' if bug.sized else 'any size'}"
-            groups.setdefault(kind, []).append(bug)
-        for kind, bugs in groups.items():
-            share = sum(bool(caught[bug.id]) for bug in bugs) / len(bugs)
-            yield [half, kind, str(len(bugs)), f"{100 * share:.1f} %"]
+    for half, kind, bugs in groups():
+        share = sum(bool(caught[bug.id]) for bug in bugs) / len(bugs)
+        yield [half, kind, str(len(bugs)), f"{100 * share:.1f} %"]
 
 
 def main(arguments=None):

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.bug import HELD_OUT, TUNING
-from kernels.switch_table import BUGS, KERNELS, kernel_with
+from kernels.switch_table import BUGS, KERNELS, groups, kernel_with
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
@@ -106,13 +106,8 @@ def columns_of(names):
 def table(caught, columns):
     """Yield the lines of the table: half, kind, number of bugs, percentage by column."""
     yield ["half", "kind", "bugs", *columns]
-    for half in (TUNING, HELD_OUT):
-        groups = {"all": [b for b in BUGS.values() if b.half == half]}
-        for bug in groups["all"]:
-            kind = f"{bug.kind}, {'sized' if bug.sized else 'any size'}"
-            groups.setdefault(kind, []).append(bug)
-        for kind, bugs in groups.items():
-            yield [half, kind, str(len(bugs)), *_percentages(bugs, caught, columns)]
+    for half, kind, bugs in groups():
+        yield [half, kind, str(len(bugs)), *_percentages(bugs, caught, columns)]
 
 
 def _percentages(bugs, caught, columns):

@@ -1,6 +1,5 @@
 """Derived tolerances: what they are worth is tried on noise, on emulated and on real runtimes."""
 
-import warnings
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -11,6 +10,7 @@ import pytest
 from emulation import NARROW, WIDE
 from examples import examples
 from hypothesis import given
+from judged import bound
 from nodes import Limits, nodes
 from noise import noisy_runs
 from other_cells import OTHER_CELLS, recurrence_of_cell
@@ -20,7 +20,6 @@ from test_properties import judged_by_onnxruntime, onnxruntime_limits
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.errors import RnncliWarning
 from rnncli.judging.tolerances.derivation import derive, derive_all, round_up
 from rnncli.models.conditioning import conditioning_problem
 from rnncli.numerics import DTYPES, FLOAT64
@@ -66,16 +65,6 @@ def margin(got, wanted, tolerance):
     error = np.where(got == wanted, 0.0, np.abs(got - wanted))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.max(np.where(error == 0, 0.0, error / tolerance), initial=0.0))
-
-
-def bound(node):
-    """Bind a node; surplus alpha and beta are allowed here."""
-    row = OPERATORS[node.operator]
-    names = [output.name for output in row.outputs]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)
-        readings = {**row.readings, **node.readings}
-        return Node(row, node.attributes, names, readings).recurrence(node.inputs)
 
 
 @pytest.mark.parametrize("case", CELLS)

@@ -12,6 +12,7 @@ from kernels.random_cases import GATES
 from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
 from quantised_lstm import FORMS, LSTM, node
+from second_calls import right
 from valid_nodes import valid_node
 
 from rnncli.judging.comparing.verdict import Verdict
@@ -163,17 +164,6 @@ def plain(operator, T=4, N=3, I=2, H=5, **attributes):  # noqa: E741
     }
     outputs = tuple(r.name for r in row.outputs)
     return NodeCall("plain", operator, attributes, inputs, outputs, dict(row.readings))
-
-
-def right(vector):
-    """The right outputs of a vector."""
-    record = vector.record
-    return evaluate(
-        record["operator"],
-        vector.inputs,
-        attributes=vector.attributes,
-        outputs=record["outputs"],
-    )
 
 
 class Broken:
