@@ -50,7 +50,7 @@ def packs(tmp_path_factory):
     """The small suite in every layout, as one process writes it."""
     root = tmp_path_factory.mktemp("packs")
     for layout in LAYOUTS:
-        assert write(root / layout, layout=layout).failed == []
+        assert write(root / layout, layout=layout).failed == ()
     return root
 
 

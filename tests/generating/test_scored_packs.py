@@ -50,7 +50,7 @@ def findings(folder, **options):
 def pack(tmp_path_factory):
     """The pack, as one process writes it."""
     folder = tmp_path_factory.mktemp("packs") / "scored"
-    assert write(folder).failed == []
+    assert write(folder).failed == ()
     return folder
 
 

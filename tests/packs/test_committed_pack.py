@@ -26,7 +26,7 @@ def test_it_is_what_its_suite_gives():
         GenerationPlan(suite=load_suite(ROOT / "specs/suites/core.yaml")), CORE, lambda _: None
     )
 
-    assert report.failed == []
+    assert report.failed == ()
     assert report.findings == []
 
 

@@ -38,7 +38,7 @@ PLAN = GenerationPlan(suite=small_suite(TEXT), layout="raw")
 def made(tmp_path_factory):
     """A raw pack with second calls, other readings and weights that models hold."""
     folder = tmp_path_factory.mktemp("raw") / "pack"
-    assert generate(PLAN, folder, lambda _: None).failed == []
+    assert generate(PLAN, folder, lambda _: None).failed == ()
     return folder
 
 

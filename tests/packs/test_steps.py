@@ -176,7 +176,7 @@ def pack(tmp_path_factory):
     """A pack with signals, of second calls and other readings."""
     folder = tmp_path_factory.mktemp("steps") / "pack"
     plan = GenerationPlan(suite=small_suite(TEXT).with_steps())
-    assert generate(plan, folder, lambda _: None).failed == []
+    assert generate(plan, folder, lambda _: None).failed == ()
     return open_pack(folder)
 
 

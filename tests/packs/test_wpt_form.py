@@ -36,7 +36,7 @@ def graph_of(case_id):
 def pack(tmp_path_factory):
     """A folder with a pack in this form, named as the test file expects it."""
     folder = tmp_path_factory.mktemp("wpt") / "pack"
-    assert generate(PLAN, folder, lambda _: None).failed == []
+    assert generate(PLAN, folder, lambda _: None).failed == ()
     return open_pack(folder)
 
 

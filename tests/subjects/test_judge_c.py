@@ -61,7 +61,7 @@ def small(tmp_path_factory):
     root = tmp_path_factory.mktemp("small")
     text = TEXT.replace("    calls: 1\n", "    calls: 1\n    outputs: [Y_h]\n")
     plan = GenerationPlan(suite=small_suite(text), layout="raw")
-    assert generate(plan, root / "pack", lambda _: None).failed == []
+    assert generate(plan, root / "pack", lambda _: None).failed == ()
     judge_c.write_all(root / "right", [*open_pack(root / "pack").vectors()], RIGHT)
     return root
 
@@ -165,7 +165,7 @@ def invalid(tmp_path_factory):
     """A raw pack whose cases must be refused."""
     folder = tmp_path_factory.mktemp("invalid") / "pack"
     plan = GenerationPlan(suite=small_suite(), selection="lstm_14_shape", layout="raw")
-    assert generate(plan, folder, lambda _: None).failed == []
+    assert generate(plan, folder, lambda _: None).failed == ()
     return folder
 
 
@@ -411,7 +411,7 @@ def test_it_agrees_on_signals_of_every_step(guarded, tmp_path, chosen, error):
     """Those that a device has recorded; of each call, beside its outputs."""
     pack = tmp_path / "pack"
     plan = GenerationPlan(suite=small_suite(TEXT).with_steps(), layout="raw")
-    assert generate(plan, pack, lambda _: None).failed == []
+    assert generate(plan, pack, lambda _: None).failed == ()
     vectors = [*open_pack(pack).vectors()]
     judge_c.write_all(tmp_path / "results", vectors, RIGHT)
     for vector in vectors:
@@ -433,7 +433,7 @@ def test_a_damaged_list_of_signals_is_refused(guarded, tmp_path):
     """As any other part of a case is."""
     pack = tmp_path / "pack"
     suite = small_suite(TEXT).with_steps()
-    assert generate(GenerationPlan(suite=suite, layout="raw"), pack, lambda _: None).failed == []
+    assert generate(GenerationPlan(suite=suite, layout="raw"), pack, lambda _: None).failed == ()
     judge_c.write_all(tmp_path / "results", [*open_pack(pack).vectors()], RIGHT)
     case = case_of(pack)
     case["data_sets"][0]["steps"] = {"pre_i": 1}
