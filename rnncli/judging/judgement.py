@@ -91,13 +91,7 @@ def _with_signals(
 def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
     """Judge the signals of every step that an implementation recorded, which need not be all.
 
-    Args:
-        got: the recorded signals.
-        wanted: the expected ones, with the tolerances to apply.
-        rule: gives the tolerance in units in the last place.
-
-    Returns:
-        Verdicts on `steps/gate_i` and so on, in order of evaluation.
+    Verdicts are on `steps/gate_i` and so on, in order of evaluation.
     """
     signals = measured_outputs(got, wanted, rule)
     return (
@@ -315,14 +309,7 @@ def _told_apart(
 
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
-    """Return the verdict on a call that fails but is right alone.
-
-    Args:
-        session: the calls.
-        number: index of the failing call.
-        verdict: the verdict on that call.
-        after: what preceded it, in words.
-    """
+    """Return the verdict on a call that fails `after` something, in words, but is right alone."""
     what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
     message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""

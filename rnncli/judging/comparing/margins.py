@@ -121,13 +121,7 @@ class MeasuredAttempt:
 
 
 def measured_outputs(got: Tensors, answers: Answers, rule: Rule) -> dict[str, MeasuredOutput]:
-    """Return the outputs that have answers, in the order of those.
-
-    Args:
-        got: the outputs of the implementation.
-        answers: the expected outputs, with the tolerances to apply.
-        rule: gives the tolerance in units in the last place.
-    """
+    """Return the outputs that have answers, in the order of those."""
     return {
         name: MeasuredOutput(name, got.get(name), wanted, answers.tolerances[name], rule.ulps(name))
         for name, wanted in answers.outputs.items()
@@ -155,14 +149,8 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
 
     An element is within its tolerance exactly when its margin is at most 1: no quotient of two
     different numbers rounds to 1. Differences are taken in float64, into which every narrower float
-    widens exactly. A tolerance that is not finite allows every finite value.
-
-    Args:
-        got: the output of the implementation.
-        wanted: the expected output.
-        tolerance: the absolute tolerance of each element.
-        max_ulp: an alternative tolerance in units in the last place; the margin is the smaller of
-            the two.
+    widens exactly. A tolerance that is not finite allows every finite value. If a tolerance in
+    units in the last place is given, the margin is the smaller of the two.
     """
     g, w = got.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):

@@ -87,12 +87,7 @@ class Unscored(NamedTuple):
 
 
 def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
-    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests.
-
-    Args:
-        vector: any vector.
-        rule: the tolerances.
-    """
+    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests."""
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
     operator = operator_named(vector.record["operator"])
@@ -276,13 +271,7 @@ def of_reach(reach: Reach) -> Callable[[str], bool]:
 
 
 def score(name: str, rows: Iterable[VectorRow], keep: Callable[[str], bool] = every) -> Score:
-    """Count the mutants of some vectors.
-
-    Args:
-        name: what the vectors, or the mutants, have in common.
-        rows: the vectors.
-        keep: predicate of the mutants to count.
-    """
+    """Count the mutants of some vectors."""
     rows = list(rows)
     bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
     fates = Counter(fate_of(found.values()) for found in bugs.values())
