@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 # Upper edges of the bins of margins; the last bin has the margins beyond 1000.
 MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 _EDGES = np.array(MARGIN_EDGES)
+# The most rows and columns of an error map.
+LIMIT = 64
+# So many steps of each case have an error over time.
+MOST_STEPS = 256
+# The rank of an output that has all steps.
+STEPWISE = 4
 
 
 class Errors(NamedTuple):
@@ -179,14 +185,6 @@ def histogram(margin: Array) -> tuple[int, ...]:
     """Count the margins up to each of `MARGIN_EDGES`, and those beyond."""
     bins = _EDGES.searchsorted(margin.reshape(-1))
     return tuple(np.bincount(bins, minlength=len(_EDGES) + 1).tolist())
-
-
-# The most rows and columns of a map.
-LIMIT = 64
-# So many steps are kept of each case.
-MOST_STEPS = 256
-# The rank of an output that has all steps.
-STEPWISE = 4
 
 
 def error_map(found: MeasuredAttempt) -> tuple[tuple[float, ...], ...] | None:

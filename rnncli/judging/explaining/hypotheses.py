@@ -63,6 +63,22 @@ of_whole_runs = all_but(
 )
 # How much wider than for whole runs tolerances are: the h before the step has errors as well.
 WIDER = 2.0
+# Hypothesis without a row in the table of mutants -> its sentence.
+UNTABLED = {
+    **{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()},
+    **{name: leak.sentence for name, leak in LEAKS.items()},
+}
+# The most fitting hypotheses that a sentence names.
+MOST_FITS_NAMED = 3
+# The most multiplications for naming the bug of one case while a pack is judged: half a second.
+# Diagnosis has no such limit.
+AFFORDABLE = 1 << 31
+# Pairs of bugs are tried among so many hypotheses with the nearest outputs.
+NEAREST = 48
+# The family whose members fit here and there when the true bug is unknown.
+APPROXIMATE_FAMILY = "approximations"
+# The most bugs, named by other cases of a cell, that are combined.
+MOST_COMBINED = 6
 
 
 class Screen:
@@ -161,24 +177,6 @@ def _cell_states(path: Trajectory, start: int) -> tuple[Array, ...]:
     """Return the C [D, N, H] before a step, computed from the known h; () for a cell without C."""
     lanes = lanes_of(path.recurrence)
     return forced(lanes, ENGINE, path.X[:, :start], path.H[:, :start])[1]
-
-
-# Hypothesis without a row in the table of mutants -> its sentence.
-UNTABLED = {
-    **{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()},
-    **{name: leak.sentence for name, leak in LEAKS.items()},
-}
-# The most fitting hypotheses that a sentence names.
-MOST_FITS_NAMED = 3
-# The most multiplications for naming the bug of one case while a pack is judged: half a second.
-# Diagnosis has no such limit.
-AFFORDABLE = 1 << 31
-# Pairs of bugs are tried among so many hypotheses with the nearest outputs.
-NEAREST = 48
-# The family whose members fit here and there when the true bug is unknown.
-APPROXIMATE_FAMILY = "approximations"
-# The most bugs, named by other cases of a cell, that are combined.
-MOST_COMBINED = 6
 
 
 def sentence_of(hypothesis: str) -> str:

@@ -42,6 +42,16 @@ TOPICS: Mapping[str, str] = {
 }
 # Attributes, by role, that WORDS covers, or that say nothing.
 ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
+# The axes of values [D, T, N, H] and of last states [D, N, H].
+AXES = ("directions", "steps", "rows", "units")
+LAST = ("directions", "rows", "units")
+# The largest probability by chance of a pattern.
+CHANCE = 0.02
+# The most patterns that a report shows.
+MOST_SHOWN = 3
+# Two conditions must leave at most such a part of the passing cases that one condition leaves.
+BETTER = 0.5
+NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
 def _lengths(vector: Vector) -> Array:
@@ -147,11 +157,6 @@ def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
         yield SharedFeature(f"where {one} = {other}", SIZES[one], a == b)
 
 
-# The axes of values [D, T, N, H] and of last states [D, N, H].
-AXES = ("directions", "steps", "rows", "units")
-LAST = ("directions", "rows", "units")
-
-
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where a case is wrong.
@@ -209,15 +214,6 @@ def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ..
         if size > 1:
             found[axis] = (tuple(np.flatnonzero(wrong.any(axis=others)).tolist()), size)
     return found
-
-
-# The largest probability by chance of a pattern.
-CHANCE = 0.02
-# The most patterns that a report shows.
-MOST_SHOWN = 3
-# Two conditions must leave at most such a part of the passing cases that one condition leaves.
-BETTER = 0.5
-NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
 @dataclass(frozen=True, slots=True)

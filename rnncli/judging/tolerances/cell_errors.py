@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Rounding
 
+# Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
+BLOCK_NUMBERS = 1 << 22
+# Added variances have converged when a pass makes them grow by less than this factor.
+SETTLED = 1.001
+PASSES = 30
+
 
 class CellErrors:
     """The linearised errors of a cell along a trajectory.
@@ -184,13 +190,6 @@ def combined(coefficients: Array, matrices: Array) -> Array:
     by_row = np.ascontiguousarray(coefficients.reshape(K, D, T * N * S, H).transpose(1, 3, 2, 0))
     np.matmul(by_row, matrices.transpose(1, 2, 0, 3), out=found.transpose(0, 2, 1, 3))
     return found.reshape(D, T, N, S, H, H)
-
-
-# Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
-BLOCK_NUMBERS = 1 << 22
-# Added variances have converged when a pass makes them grow by less than this factor.
-SETTLED = 1.001
-PASSES = 30
 
 
 def variances_of(errors: CellErrors) -> Array:
