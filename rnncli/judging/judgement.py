@@ -8,34 +8,43 @@ from an earlier call. A call that is also wrong alone gets the verdict it has wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from rnncli.judging.comparing.margins import MeasuredAttempt, histogram, measured_outputs
+from rnncli.judging.comparing.margins import MeasuredAttempt
+from rnncli.judging.comparing.margins import histogram
+from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.comparing.verdict import (
-    FAILURES,
-    CaseVerdict,
-    Element,
-    JudgedAttempt,
-    OutputVerdict,
-    Verdict,
-)
-from rnncli.models.conditioning import WIDEST, conditioning_problem
+from rnncli.judging.comparing.verdict import FAILURES
+from rnncli.judging.comparing.verdict import CaseVerdict
+from rnncli.judging.comparing.verdict import Element
+from rnncli.judging.comparing.verdict import JudgedAttempt
+from rnncli.judging.comparing.verdict import OutputVerdict
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.models.conditioning import WIDEST
+from rnncli.models.conditioning import conditioning_problem
 from rnncli.numerics import ulp_distance
-from rnncli.packs.vector import STEPS, Attempt, Status
+from rnncli.packs.vector import STEPS
+from rnncli.packs.vector import Attempt
+from rnncli.packs.vector import Status
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable
+    from collections.abc import Collection
+    from collections.abc import Iterator
+    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.numerics import Array
-    from rnncli.packs.vector import Answers, Attempt, Vector
+    from rnncli.packs.vector import Answers
+    from rnncli.packs.vector import Attempt
+    from rnncli.packs.vector import Vector
 
 # The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {
@@ -47,6 +56,27 @@ REJECTED: Mapping[Status, Verdict] = {
     Status.SKIPPED: Verdict.SKIPPED,
 }
 ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
+_NAMED = 8
+# Verdicts on the calls of a case, from the best to the worst.
+SEVERITY = (
+    Verdict.PASS,
+    Verdict.ACCEPTABLE,
+    Verdict.SKIPPED,
+    Verdict.MISSING,
+    Verdict.REFUSED,
+    Verdict.STALE,
+    Verdict.DIFFERS,
+    Verdict.ACCEPTED,
+    Verdict.TIMEOUT,
+    Verdict.CRASHED,
+)
+# The phrase for a call that gives nothing to compare.
+ENDS: Mapping[Status, str] = {
+    Status.REFUSED: "it is refused",
+    Status.CRASHED: "it crashes",
+    Status.TIMEOUT: "it times out",
+    Status.MISSING: "it has no results",
+}
 
 
 def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdict:
@@ -83,20 +113,15 @@ def _with_signals(
     if not attempt.signals or verdict.verdict not in (Verdict.PASS, Verdict.DIFFERS):
         return verdict
     signals = judge_signals(attempt.signals, rule.signals(vector), rule)
-    whole = verdict.verdict if _agree(signals) else Verdict.DIFFERS
+    agree = all(signal.verdict is Verdict.PASS for signal in signals)
+    whole = verdict.verdict if agree else Verdict.DIFFERS
     return replace(verdict, verdict=whole, outputs=(*verdict.outputs, *signals))
 
 
 def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
     """Judge the signals of every step that an implementation recorded, which need not be all.
 
-    Args:
-        got: the recorded signals.
-        wanted: the expected ones, with the tolerances to apply.
-        rule: gives the tolerance in units in the last place.
-
-    Returns:
-        Verdicts on `steps/gate_i` and so on, in order of evaluation.
+    Verdicts are on `steps/gate_i` and so on, in order of evaluation.
     """
     signals = measured_outputs(got, wanted, rule)
     return (
@@ -130,12 +155,6 @@ def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
             )
             return _useful(acceptable, other), other
     return CaseVerdict(own.vector.id, Verdict.DIFFERS, outputs=judge_outputs(own)), own
-
-
-def agrees(measured: MeasuredAttempt, reading: str) -> bool:
-    """Whether outputs are those of a reading, or of the vector if the reading changes nothing."""
-    known = reading if reading in measured.vector.alternatives else ""
-    return measured.under(known).agrees
 
 
 def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:
@@ -175,9 +194,6 @@ def _missing(got: Tensors) -> str:
     return f"is missing; the outputs are {names}" if got else "is missing; there are no outputs"
 
 
-_NAMED = 8
-
-
 def _worst(output: MeasuredOutput) -> Element:
     """Return the element with the largest margin; among infinite ones, the largest error."""
     absolute, margin = output.errors
@@ -188,10 +204,6 @@ def _worst(output: MeasuredOutput) -> Element:
     assert output.got is not None
     values = (output.got, output.wanted, output.tolerance)
     return Element(index, *(float(each[index]) for each in values))
-
-
-def _agree(outputs: tuple[OutputVerdict, ...]) -> bool:
-    return all(output.verdict is Verdict.PASS for output in outputs)
 
 
 def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
@@ -205,7 +217,8 @@ def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
 
 def _useless(outputs: Collection[MeasuredOutput], rule: Rule) -> str:
     """Return why the tolerances are too wide to judge anything, or ""."""
-    if _are_all_nan([output.wanted for output in outputs if output.wanted.size]):
+    wanted = [output.wanted for output in outputs if output.wanted.size]
+    if wanted and all(np.isnan(each.astype(np.float64)).all() for each in wanted):
         return "nothing but NaN is expected, which says nothing of a computation"
     limit = None if rule.tolerance is None else WIDEST
     for output in outputs:
@@ -214,36 +227,10 @@ def _useless(outputs: Collection[MeasuredOutput], rule: Rule) -> str:
     return ""
 
 
-def _are_all_nan(arrays: Sequence[Array]) -> bool:
-    return bool(arrays) and all(np.isnan(each.astype(np.float64)).all() for each in arrays)
-
-
 def _named(rule: Rule) -> str:
     if rule.tolerance is not None:
         return "the given tolerance"
     return f"profile '{rule.profile}'" if rule.profile else "the pack's own tolerance"
-
-
-# Verdicts on the calls of a case, from the best to the worst.
-SEVERITY = (
-    Verdict.PASS,
-    Verdict.ACCEPTABLE,
-    Verdict.SKIPPED,
-    Verdict.MISSING,
-    Verdict.REFUSED,
-    Verdict.STALE,
-    Verdict.DIFFERS,
-    Verdict.ACCEPTED,
-    Verdict.TIMEOUT,
-    Verdict.CRASHED,
-)
-# The phrase for a call that gives nothing to compare.
-ENDS: Mapping[Status, str] = {
-    Status.REFUSED: "it is refused",
-    Status.CRASHED: "it crashes",
-    Status.TIMEOUT: "it times out",
-    Status.MISSING: "it has no results",
-}
 
 
 class SessionCalls(NamedTuple):
@@ -285,7 +272,8 @@ def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[Judged
         data_set = session.order[number]
         vector = session.vector.calls[data_set]
         measured = MeasuredAttempt(vector, attempt.outputs, rule)
-        if not agrees(measured, reading):
+        own = reading if reading in vector.alternatives else ""  # else it changes nothing here
+        if not measured.under(own).agrees:
             sentence = (
                 f"call {number + 1} of {len(session.order)}: does not follow {reading}, by which"
                 " another call is acceptable"
@@ -304,7 +292,11 @@ def _told_apart(
 ) -> JudgedAttempt:
     """Return the verdict on a later call that fails: stale, or the verdict it has alone."""
     data_set = call.verdict.data_set
-    alone = first if data_set == 0 else _alone(session, data_set, rule)
+    alone = first
+    if data_set:
+        assert session.alone
+        attempt = session.alone(session.vector.calls[data_set])
+        alone = _call(session, data_set, attempt, rule)
     if alone.verdict.verdict in FAILURES:
         return alone
     return call._replace(
@@ -314,25 +306,12 @@ def _told_apart(
 
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
-    """Return the verdict on a call that fails but is right alone.
-
-    Args:
-        session: the calls.
-        number: index of the failing call.
-        verdict: the verdict on that call.
-        after: what preceded it, in words.
-    """
+    """Return the verdict on a call that fails `after` something, in words, but is right alone."""
     what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
     message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
     sentence = f"{call}after {after}, {what}{message}; alone it is right"
     return replace(verdict, verdict=Verdict.STALE, message=sentence)
-
-
-def _alone(session: SessionCalls, data_set: int, rule: Rule) -> JudgedAttempt:
-    assert session.alone
-    attempt = session.alone(session.vector.calls[data_set])
-    return _call(session, data_set, attempt, rule)
 
 
 def _wrong(verdict: CaseVerdict) -> str:

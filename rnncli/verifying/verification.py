@@ -13,7 +13,7 @@ from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
-from rnncli.judging.explaining.investigation import investigate
+from rnncli.judging.explaining.investigation import Investigation
 from rnncli.judging.report import (
     JudgedCase,
     JudgedPack,
@@ -292,12 +292,12 @@ def _diagnosed(
             yield from some
 
     pack = selected.pack
-    return investigate(
+    return Investigation(
         sorted(failures, key=lambda evidence: order[evidence.id]),
         rule_out_all,
         lambda case_id: pack.read(pack.case(case_id)),
         plan.terms.rule,
-    )
+    ).diagnosis()
 
 
 def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:

@@ -37,7 +37,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.fitting import parts_of
 from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_of_pass, explained
-from rnncli.judging.explaining.investigation import investigate
+from rnncli.judging.explaining.investigation import Investigation
 from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import mutants_of
 from rnncli.packs.vector import Attempt, Status
@@ -172,7 +172,9 @@ def diagnosis_of(kernel, names, folder):
     cells = {each.cell for each in failures}
     asked = [vector for vector in read.values() if vector.recurrence.cell.name in cells]
     rule_out = partial(_ruled_out, asked)
-    return investigate(failures, rule_out, read.__getitem__, PACK_RULE) if failures else None
+    if not failures:
+        return None
+    return Investigation(failures, rule_out, read.__getitem__, PACK_RULE).diagnosis()
 
 
 def _ruled_out(asked, names):

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 # Upper edges of the bins of margins; the last bin has the margins beyond 1000.
 MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 _EDGES = np.array(MARGIN_EDGES)
+# The most rows and columns of an error map.
+LIMIT = 64
+# So many steps of each case have an error over time.
+MOST_STEPS = 256
+# The rank of an output that has all steps.
+STEPWISE = 4
 
 
 class Errors(NamedTuple):
@@ -121,13 +127,7 @@ class MeasuredAttempt:
 
 
 def measured_outputs(got: Tensors, answers: Answers, rule: Rule) -> dict[str, MeasuredOutput]:
-    """Return the outputs that have answers, in the order of those.
-
-    Args:
-        got: the outputs of the implementation.
-        answers: the expected outputs, with the tolerances to apply.
-        rule: gives the tolerance in units in the last place.
-    """
+    """Return the outputs that have answers, in the order of those."""
     return {
         name: MeasuredOutput(name, got.get(name), wanted, answers.tolerances[name], rule.ulps(name))
         for name, wanted in answers.outputs.items()
@@ -155,14 +155,8 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
 
     An element is within its tolerance exactly when its margin is at most 1: no quotient of two
     different numbers rounds to 1. Differences are taken in float64, into which every narrower float
-    widens exactly. A tolerance that is not finite allows every finite value.
-
-    Args:
-        got: the output of the implementation.
-        wanted: the expected output.
-        tolerance: the absolute tolerance of each element.
-        max_ulp: an alternative tolerance in units in the last place; the margin is the smaller of
-            the two.
+    widens exactly. A tolerance that is not finite allows every finite value. If a tolerance in
+    units in the last place is given, the margin is the smaller of the two.
     """
     g, w = got.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -191,14 +185,6 @@ def histogram(margin: Array) -> tuple[int, ...]:
     """Count the margins up to each of `MARGIN_EDGES`, and those beyond."""
     bins = _EDGES.searchsorted(margin.reshape(-1))
     return tuple(np.bincount(bins, minlength=len(_EDGES) + 1).tolist())
-
-
-# The most rows and columns of a map.
-LIMIT = 64
-# So many steps are kept of each case.
-MOST_STEPS = 256
-# The rank of an output that has all steps.
-STEPWISE = 4
 
 
 def error_map(found: MeasuredAttempt) -> tuple[tuple[float, ...], ...] | None:

@@ -192,10 +192,6 @@ def leaving_out(
 ) -> Requirements:
     """Return requirements that leave out many refused cases, and none that is to be kept.
 
-    Args:
-        refused: the records of cases that an implementation does not support.
-        kept: the records of those that it answers.
-
     Returns:
         One term a field; each value leaves out the most of what those before it have left, and
         not just one case.

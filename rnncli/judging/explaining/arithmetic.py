@@ -69,18 +69,14 @@ def coarser_arithmetic(steps: Steps) -> dict[str, float]:
         steps.margin.shape[0] * steps.margin.shape[-1]
     ):
         return {}
-    for name, dtype in reversed(_coarser(steps)):
+    own = steps.recurrence.dtype.precision
+    for name, dtype in reversed([*PRECISIONS.items()]):
         row = DTYPES[dtype]
-        if all(is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths):
+        rounded = (is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths)
+        if row.precision < own and all(rounded):
             margin = _margin(steps, row)
             return {name: margin} if margin <= 1 else {}
     return {}
-
-
-def _coarser(steps: Steps) -> list[tuple[str, str]]:
-    """Return the rows with fewer bits than the tensors'."""
-    own = steps.recurrence.dtype.precision
-    return [row for row in PRECISIONS.items() if DTYPES[row[1]].precision < own]
 
 
 def _margin(steps: Steps, dtype: DType) -> float:
@@ -89,18 +85,13 @@ def _margin(steps: Steps, dtype: DType) -> float:
     Sums in the dtype have about the same errors as sums of factors rounded to it.
     """
     profile, live = PROFILES["dtype-accumulator"], steps.live[None, :, :, None]
-    return max(
-        float(_errors(path, step_tolerances(_in(path, dtype), profile)).max(where=live, initial=0))
-        for path in steps.paths
-    )
-
-
-def _in(path: Trajectory, dtype: DType) -> Trajectory:
-    return replace(path, recurrence=replace(path.recurrence, dtype=dtype))
-
-
-def _errors(path: Trajectory, tolerance: Array) -> Array:
-    return errors_of(path.H[:, 1:], predicted(path), tolerance).margin
+    largest = 0.0
+    for path in steps.paths:
+        coarse = replace(path, recurrence=replace(path.recurrence, dtype=dtype))
+        tolerance = step_tolerances(coarse, profile)
+        margin = errors_of(path.H[:, 1:], predicted(path), tolerance).margin
+        largest = max(largest, float(margin.max(where=live, initial=0)))
+    return largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +149,6 @@ def approximation_of(cases: Iterable[Steps]) -> Approximation | None:
     the pre-activation alone. A small unknown error of Sigmoid or Tanh, given by its values at some
     arguments, acts linearly on every h. If one such error curve, fitted to half of all h, predicts
     the errors of the other half, the function is approximated, and the curve tells by how much.
-
-    Args:
-        cases: the steps of each case's Y.
     """
     precise = [steps for steps in cases if steps.recurrence.dtype.precision >= FINE]
     few = [
@@ -222,12 +210,7 @@ def _is_all_that_is_wrong(subset: UnitSubset, known: Sequence[tuple[Array, int]]
 
 
 class _Sample:
-    """The errors of the steps of some directions of a case.
-
-    Args:
-        steps: the steps of the case.
-        path: the trajectory of those directions.
-    """
+    """The errors of the steps of some directions of a case."""
 
     def __init__(self, steps: Steps, path: Trajectory) -> None:
         self.path, self.lanes = path, lanes_of(path.recurrence)
@@ -247,8 +230,9 @@ class _Sample:
         """Return the effects of an error of 1 of a function at each argument [h, points]."""
         use, weight = self._of(subset), self.weight / STEP
         columns = []
-        for k in range(len(places)):
-            engine = computing(**{name: _with_bump(name, places, k)}).engine(FLOAT64)
+        for bump in STEP * np.eye(len(places)):
+            function = _with_error(name, places, bump, UnitSubset())
+            engine = computing(**{name: function}).engine(FLOAT64)
             columns.append(((self._h(engine) - self.right) * weight)[use])
         return np.stack(columns, axis=1)
 
@@ -282,13 +266,6 @@ def _points(arguments: Array, samples: Sequence[_Sample]) -> Array:
     if not len(arguments) or count < 2:
         return np.zeros(0)
     return np.unique(np.quantile(arguments, np.linspace(0, 1, count)))
-
-
-def _with_bump(name: str, places: Array, k: int) -> Callable[[Value], Value]:
-    """Return a function with a small error at point k of a curve, and none at the others."""
-    heights = np.zeros(len(places))
-    heights[k] = STEP
-    return lambda x: np.asarray(getattr(RIGHT, name)(x) + np.interp(x, places, heights))
 
 
 def _with_error(

@@ -177,12 +177,7 @@ def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[P
 
 
 class _CellDiagnosis:
-    """The diagnosis of one cell from the evidence of its cases.
-
-    Args:
-        evidence: the evidence of all cells.
-        cell: the cell to diagnose.
-    """
+    """The diagnosis of one cell from the evidence of its cases."""
 
     def __init__(self, evidence: Sequence[Evidence], cell: str) -> None:
         self.cell = cell

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.explaining.fitting import WrongOutputs
+from rnncli.judging.explaining.fitting import WrongOutputs, replacing
 from rnncli.mutants.changes import live, results
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.mutants.changes import Last, Outputs
@@ -27,99 +27,36 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-# Hypothesis -> what leaks from the previous call.
-LEAKS: Mapping[str, str] = {
-    "x-of-call-before": "X of the call before is read.",
-    "weights-of-call-before": "W and R of the call before are read.",
-    "w-of-call-before": "W of the call before is read.",
-    "r-of-call-before": "R of the call before is read.",
-    "biases-of-call-before": "B of the call before is read.",
-    "peepholes-of-call-before": "P of the call before is read.",
-    "lengths-of-call-before": "sequence_lens of the call before is read.",
-    "initial-h-of-call-before": "initial_h of the call before is read.",
-    "initial-c-of-call-before": "initial_c of the call before is read.",
-    "starts-from-last-h-of-call-before": "H starts from the last h of the call before.",
-    "starts-from-last-c-of-call-before": "C starts from the last c of the call before.",
-    "starts-from-last-states-of-call-before": "States start from the last ones of the call before.",
-    "padding-of-call-before": "Padding of Y keeps the values of the call before.",
-    "last-states-of-call-before": (
-        "Sequences of length 0 keep the last states of the call before."
-    ),
-    "outputs-of-call-before": "The outputs are those of the call before.",
-}
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "x-of-call-before": ("X",),
-    "weights-of-call-before": ("W", "R"),
-    "w-of-call-before": ("W",),
-    "r-of-call-before": ("R",),
-    "biases-of-call-before": ("Wb", "Rb"),
-    "peepholes-of-call-before": ("P",),
-    "lengths-of-call-before": ("lengths",),
-}
-# Hypothesis -> the states that start from those of the previous call.
-INITIAL: Mapping[str, tuple[int, ...]] = {
-    "initial-h-of-call-before": (0,),
-    "initial-c-of-call-before": (1,),
-}
-STARTS: Mapping[str, tuple[int, ...]] = {
-    "starts-from-last-h-of-call-before": (0,),
-    "starts-from-last-c-of-call-before": (1,),
-    "starts-from-last-states-of-call-before": (0, 1),
-}
 
+class Leak(NamedTuple):
+    """Something of the previous call that an implementation may use.
 
-def leak_fits(found: MeasuredAttempt, before: Vector) -> dict[str, float]:
-    """Return the leaks that reproduce a call's outputs, with their margins, the nearest first.
-
-    Args:
-        found: the outputs of the call that is wrong.
-        before: the previous call of the same session.
+    Attributes:
+        sentence: what leaks.
+        fields: fields of the recurrence.
+        initial: the states that start from its initial ones.
+        last: the states that start from its last ones.
+        result: returns outputs that keep something of its result, given that result.
     """
-    wrong = WrongOutputs(found)
-    now, old = wrong.recurrence, before.recurrence
-    if not wrong.is_comparable or now.X.shape != old.X.shape:
-        return {}
-    hypotheses = [(_mutant(name, change),) for name, change in _changes(now, old)]
-    return {fit.hypothesis[0].id: float(fit.margin) for fit in wrong.fitting(hypotheses)}
 
+    sentence: str
+    fields: tuple[str, ...] = ()
+    initial: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+    result: Callable[[Result, Recurrence, Array, Last], Outputs] | None = None
 
-def _mutant(name: str, change: Change) -> Mutant:
-    return Mutant(name, (), "calls", LEAKS[name], "", change)
-
-
-def _changes(now: Recurrence, old: Recurrence) -> Iterator[tuple[str, Change]]:
-    """Yield the leaks that would change something."""
-    last = Change().run(old, Compute.FLOAT64)
-    for name, changed in _changed(now, old, last.last):
-        if not is_same(now, changed):
-            yield name, Change(recurrence=partial(_instead, changed))
-    yield "padding-of-call-before", results(partial(_padding, last))
-    yield "last-states-of-call-before", results(partial(_unstarted, last))
-    yield "outputs-of-call-before", results(partial(_outputs, last))
-
-
-def _changed(
-    now: Recurrence, old: Recurrence, last: Sequence[Array]
-) -> Iterator[tuple[str, Recurrence]]:
-    """Yield recurrences that read something of the previous call."""
-    for name, fields in FIELDS.items():
-        yield name, replace(now, **{field: getattr(old, field) for field in fields})
-    for name, which in INITIAL.items():
-        yield name, replace(now, initial=_mixed(now.initial, old.initial, which))
-    for name, which in STARTS.items():
-        yield name, replace(now, initial=_mixed(now.initial, last, which))
-
-
-def _mixed(
-    own: Sequence[Array | None], other: Sequence[Array | None], which: tuple[int, ...]
-) -> tuple[Array | None, ...]:
-    pairs = enumerate(zip(own, other, strict=True))
-    return tuple(theirs if k in which else mine for k, (mine, theirs) in pairs)
-
-
-def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
-    del recurrence
-    return other
+    def change(self, now: Recurrence, old: Recurrence, before: Result) -> Change | None:
+        """Return the change of a call by the leak from one before; None if it changes nothing."""
+        if self.result is not None:
+            return results(partial(self.result, before))
+        states = enumerate(zip(now.initial, old.initial, before.last, strict=True))
+        initial = tuple(
+            last if k in self.last else first if k in self.initial else own
+            for k, (own, first, last) in states
+        )
+        fields = {field: getattr(old, field) for field in self.fields}
+        changed = replace(now, initial=initial, **fields)
+        return None if is_same(now, changed) else replacing(changed)
 
 
 def _padding(before: Result, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
@@ -137,3 +74,48 @@ def _unstarted(before: Result, recurrence: Recurrence, Y: Array, last: Last) -> 
 def _outputs(before: Result, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     del recurrence, last
     return (Y if before.Y is None else before.Y), before.last
+
+
+LEAKS: Mapping[str, Leak] = {
+    "x-of-call-before": Leak("X of the call before is read.", ("X",)),
+    "weights-of-call-before": Leak("W and R of the call before are read.", ("W", "R")),
+    "w-of-call-before": Leak("W of the call before is read.", ("W",)),
+    "r-of-call-before": Leak("R of the call before is read.", ("R",)),
+    "biases-of-call-before": Leak("B of the call before is read.", ("Wb", "Rb")),
+    "peepholes-of-call-before": Leak("P of the call before is read.", ("P",)),
+    "lengths-of-call-before": Leak("sequence_lens of the call before is read.", ("lengths",)),
+    "initial-h-of-call-before": Leak("initial_h of the call before is read.", initial=(0,)),
+    "initial-c-of-call-before": Leak("initial_c of the call before is read.", initial=(1,)),
+    "starts-from-last-h-of-call-before": Leak(
+        "H starts from the last h of the call before.", last=(0,)
+    ),
+    "starts-from-last-c-of-call-before": Leak(
+        "C starts from the last c of the call before.", last=(1,)
+    ),
+    "starts-from-last-states-of-call-before": Leak(
+        "States start from the last ones of the call before.", last=(0, 1)
+    ),
+    "padding-of-call-before": Leak(
+        "Padding of Y keeps the values of the call before.", result=_padding
+    ),
+    "last-states-of-call-before": Leak(
+        "Sequences of length 0 keep the last states of the call before.", result=_unstarted
+    ),
+    "outputs-of-call-before": Leak("The outputs are those of the call before.", result=_outputs),
+}
+
+
+def leak_fits(found: MeasuredAttempt, before: Vector) -> dict[str, float]:
+    """Return the leaks that reproduce a call's outputs, with their margins, the nearest first."""
+    wrong = WrongOutputs(found)
+    now, old = wrong.recurrence, before.recurrence
+    if not wrong.is_comparable or now.X.shape != old.X.shape:
+        return {}
+    last = Change().run(old, Compute.FLOAT64)
+    changes = {name: leak.change(now, old, last) for name, leak in LEAKS.items()}
+    hypotheses = [
+        (Mutant(name, (), "calls", LEAKS[name].sentence, "", change),)
+        for name, change in changes.items()
+        if change is not None
+    ]
+    return {fit.hypothesis[0].id: float(fit.margin) for fit in wrong.fitting(hypotheses)}

@@ -38,6 +38,16 @@ READING = "reading"  # the family of alternative readings, whose ids are READING
 RIGHT = Change()
 
 
+def replacing(other: Recurrence) -> Change:
+    """Return the change that evaluates another recurrence instead."""
+    return Change(recurrence=partial(_instead, other))
+
+
+def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
+    del recurrence
+    return other
+
+
 def name_of(hypothesis: Hypothesis) -> str:
     """Return the name of a hypothesis: the ids of its mutants."""
     return AND.join(mutant.id for mutant in hypothesis)
@@ -143,11 +153,7 @@ class RequestedOutput(NamedTuple):
 
 
 class WrongOutputs:
-    """A case's wrong outputs, prepared for comparison with hypotheses.
-
-    Args:
-        found: the outputs, beside the answers of the vector.
-    """
+    """A case's wrong outputs, prepared for comparison with hypotheses."""
 
     def __init__(self, found: MeasuredAttempt) -> None:
         self.recurrence = found.vector.recurrence
@@ -193,16 +199,12 @@ class WrongOutputs:
 
         None if its mutants cannot be applied to each other's result.
         """
-        if hypothesis in self._changed:
-            return self._changed[hypothesis]
         acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
         if acting in self._changed:
             return self._changed[acting]
         changed = self._change(acting)
-        if (
-            self.recurrence.X.size + self.recurrence.W.size + self.recurrence.R.size
-            <= LARGEST_CACHED
-        ):
+        right = self.recurrence
+        if right.X.size + right.W.size + right.R.size <= LARGEST_CACHED:
             self._changed[acting] = changed
         return changed
 
@@ -222,9 +224,8 @@ class WrongOutputs:
     ) -> Iterator[tuple[list[Hypothesis], Recurrence]]:
         """Yield stacks of hypotheses that change only a recurrence and its arithmetic.
 
-        Args:
-            hypotheses: impossible combinations among them are left out.
-            steps: number of steps to compute of each stack.
+        Each is as large as computing so many steps of it allows; impossible combinations are left
+        out.
         """
         groups: dict[Hashable, list[Hypothesis]] = {}
         for each in hypotheses:
@@ -243,13 +244,7 @@ class WrongOutputs:
         steps: int,
         run: Callable[[Recurrence, Engine], Computed],
     ) -> Iterator[tuple[list[Hypothesis], Computed]]:
-        """Yield what `run` returns for stacks of hypotheses, without impossible combinations.
-
-        Args:
-            hypotheses: hypotheses that change only a recurrence and its arithmetic.
-            steps: number of steps that `run` computes of each stack.
-            run: computes a stack.
-        """
+        """Yield what `run`, which computes so many steps, returns for the stacks of hypotheses."""
         for some, stack in self.stacks(hypotheses, steps):
             try:
                 yield some, run(stack, engine_of(some[0])(FLOAT64))
@@ -296,11 +291,7 @@ class WrongOutputs:
 
         Elements that follow from a number that the hypothesis loses do not count. If it reproduces
         no wrong element among the others, the margin is infinite: the right outputs would fit as
-        well.
-
-        Args:
-            result: the results of the hypotheses.
-            tolerances: the tolerances of each requested output; None for the hypotheses' own.
+        well. The tolerances are the hypotheses' own unless given for each requested output.
         """
         tensors = (result.Y, *result.last)
         masks = self._lost(result)

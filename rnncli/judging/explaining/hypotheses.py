@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +25,7 @@ from rnncli.judging.explaining.fitting import (
     name_of,
     pairs,
     parts_of,
+    replacing,
     subsets,
     together,
 )
@@ -34,7 +34,7 @@ from rnncli.judging.explaining.patterns import Features, Places, features_of, pl
 from rnncli.judging.scoring.adequacy import Fate, Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.mutant import Mutant
 from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import all_but
@@ -63,6 +63,22 @@ of_whole_runs = all_but(
 )
 # How much wider than for whole runs tolerances are: the h before the step has errors as well.
 WIDER = 2.0
+# Hypothesis without a row in the table of mutants -> its sentence.
+UNTABLED = {
+    **{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()},
+    **{name: leak.sentence for name, leak in LEAKS.items()},
+}
+# The most fitting hypotheses that a sentence names.
+MOST_FITS_NAMED = 3
+# The most multiplications for naming the bug of one case while a pack is judged: half a second.
+# Diagnosis has no such limit.
+AFFORDABLE = 1 << 31
+# Pairs of bugs are tried among so many hypotheses with the nearest outputs.
+NEAREST = 48
+# The family whose members fit here and there when the true bug is unknown.
+APPROXIMATE_FAMILY = "approximations"
+# The most bugs, named by other cases of a cell, that are combined.
+MOST_COMBINED = 6
 
 
 class Screen:
@@ -71,10 +87,6 @@ class Screen:
     A step from the implementation's own states costs little, however long the sequences are, and a
     wrong hypothesis hardly ever reproduces it: every hidden unit of every sequence would have to
     agree.
-
-    Args:
-        wrong: the outputs of the implementation.
-        steps: the steps of its Y.
     """
 
     def __init__(self, wrong: WrongOutputs, steps: Steps) -> None:
@@ -167,21 +179,6 @@ def _cell_states(path: Trajectory, start: int) -> tuple[Array, ...]:
     return forced(lanes, ENGINE, path.X[:, :start], path.H[:, :start])[1]
 
 
-# Hypothesis without a row in the table of mutants -> its sentence.
-UNTABLED = {**{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()}, **LEAKS}
-# The most fitting hypotheses that a sentence names.
-MOST_FITS_NAMED = 3
-# The most multiplications for naming the bug of one case while a pack is judged: half a second.
-# Diagnosis has no such limit.
-AFFORDABLE = 1 << 31
-# Pairs of bugs are tried among so many hypotheses with the nearest outputs.
-NEAREST = 48
-# The family whose members fit here and there when the true bug is unknown.
-APPROXIMATE_FAMILY = "approximations"
-# The most bugs, named by other cases of a cell, that are combined.
-MOST_COMBINED = 6
-
-
 def sentence_of(hypothesis: str) -> str:
     """Return what goes wrong, in words."""
     return " ".join(map(_sentence, parts_of(hypothesis)))
@@ -249,13 +246,7 @@ class Evidence:
 def evidence_of_failure(
     found: MeasuredAttempt, mutants: Sequence[Mutant], fits: Mapping[str, float] | None = None
 ) -> Evidence:
-    """Try readings and single mutants on a case that differs, and collect its features.
-
-    Args:
-        found: the outputs of the implementation, beside the answers.
-        mutants: the mutants of its cell.
-        fits: the result of `single_fits`, if it was called.
-    """
+    """Try readings and single mutants on a case that differs, and collect its features."""
     vector, steps = found.vector, steps_of(found)
     fitting = single_fits(found, mutants, steps) if fits is None else dict(fits)
     is_named = any(_is_exact(part) for name in fitting for part in parts_of(name))
@@ -278,13 +269,8 @@ def single_fits(
     """Return the hypotheses that reproduce the outputs, each with its margin, the nearest first.
 
     These are the alternative readings of a vector and single mutants, or else a coarser arithmetic.
-
-    Args:
-        found: the outputs of the implementation, beside the answers.
-        mutants: the mutants of its cell.
-        steps: the steps of its Y; None if there is no Y.
-        most: limit on the multiplications of whole runs. If the candidates would take more, only as
-            many as fit run, at least one, all of which give the first wrong step.
+    If the candidates would take more than `most` multiplications of whole runs, only as many as fit
+    run, at least one, all of which give the first wrong step.
     """
     wrong = WrongOutputs(found)
     is_forced = steps is not None and steps.spot is not None
@@ -300,13 +286,7 @@ def single_fits(
 def evidence_of_two(
     found: MeasuredAttempt, evidence: Evidence, mutants: Sequence[Mutant]
 ) -> Evidence:
-    """Try pairs of the hypotheses with the nearest outputs on a case that nothing fits.
-
-    Args:
-        found: the outputs of the case, beside the answers.
-        evidence: the evidence of the case.
-        mutants: the mutants of its cell.
-    """
+    """Try pairs of the hypotheses with the nearest outputs on a case that nothing fits."""
     wrong, steps = WrongOutputs(found), steps_of(found)
     if not wrong.is_comparable:
         return evidence
@@ -337,13 +317,7 @@ def _likely(
 def evidence_of_several(
     found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]
 ) -> Evidence:
-    """Try combinations of the mutants that other cases named on an unexplained case.
-
-    Args:
-        found: the outputs of the case, beside the answers.
-        evidence: the evidence of the case.
-        names: the ids of mutants and readings.
-    """
+    """Try combinations of the mutants that other cases named on an unexplained case."""
     wrong = WrongOutputs(found)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
     seen = _seen(found.vector, wrong.recurrence, known)[:MOST_COMBINED]
@@ -351,13 +325,7 @@ def evidence_of_several(
 
 
 def evidence_of_named(found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]) -> Evidence:
-    """Try the pairs that fit other cases on an unexplained case.
-
-    Args:
-        found: the outputs of the case, beside the answers.
-        evidence: the evidence of the case.
-        names: the names of hypotheses.
-    """
+    """Try the pairs that fit other cases on an unexplained case."""
     wrong = WrongOutputs(found)
     known = {**MUTANTS, **{each.id: each for each in _readings(found.vector)}}
     parts = [parts_of(name) for name in names]
@@ -397,13 +365,7 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
     """Yield the alternative readings of a vector as mutants that replace the recurrence."""
     for name in vector.alternatives:
         other = vector.recurrence_under(name)
-        change = Change(recurrence=partial(_instead, other))
-        yield Mutant(name, (other.cell.name,), READING, "", "", change)
-
-
-def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
-    del recurrence
-    return other
+        yield Mutant(name, (other.cell.name,), READING, "", "", replacing(other))
 
 
 def _is_exact(part: str) -> bool:

@@ -153,13 +153,3 @@ class Investigation:
         """Yield the evidence of failures, each with the hypotheses that it refutes."""
         for each in self._failures:
             yield replace(each, refuted=self._ruled[each.id].refuted - each.parts)
-
-
-def investigate(
-    failures: Sequence[Evidence],
-    rule_out: Callable[[frozenset[str]], Iterable[Evidence]],
-    read: Callable[[str], Vector],
-    rule: Rule,
-) -> Diagnosis:
-    """Name the causes of failures; see `Investigation` for the arguments."""
-    return Investigation(failures, rule_out, read, rule).diagnosis()

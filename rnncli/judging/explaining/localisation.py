@@ -40,11 +40,7 @@ LARGEST = 1e100
 
 
 def predicted(path: Trajectory) -> Array:
-    """Return the h of each step, computed from the states before it, [D, T, N, H].
-
-    Args:
-        path: the trajectory through an implementation's own states.
-    """
+    """Return the h of each step, computed from the states before it, [D, T, N, H]."""
     found, _ = forced(lanes_of(path.recurrence), ENGINE, path.X, path.H[:, :-1])
     return as_stored(found, path.recurrence.dtype)
 

@@ -42,6 +42,16 @@ TOPICS: Mapping[str, str] = {
 }
 # Attributes, by role, that WORDS covers, or that say nothing.
 ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
+# The axes of values [D, T, N, H] and of last states [D, N, H].
+AXES = ("directions", "steps", "rows", "units")
+LAST = ("directions", "rows", "units")
+# The largest probability by chance of a pattern.
+CHANCE = 0.02
+# The most patterns that a report shows.
+MOST_SHOWN = 3
+# Two conditions must leave at most such a part of the passing cases that one condition leaves.
+BETTER = 0.5
+NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
 def _lengths(vector: Vector) -> Array:
@@ -147,11 +157,6 @@ def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
         yield SharedFeature(f"where {one} = {other}", SIZES[one], a == b)
 
 
-# The axes of values [D, T, N, H] and of last states [D, N, H].
-AXES = ("directions", "steps", "rows", "units")
-LAST = ("directions", "rows", "units")
-
-
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where a case is wrong.
@@ -171,12 +176,7 @@ class Places:
 
 
 def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
-    """Find where a case is wrong: if Y is known, each of its steps by itself.
-
-    Args:
-        found: the outputs of the implementation, beside the answers.
-        steps: the steps of its Y; None if there is no Y.
-    """
+    """Find where a case is wrong: if Y is known, each of its steps by itself."""
     canonical = found.vector.node.canonical
     differing = [each for each in found.outputs.values() if each.differs and not each.problem]
     wrong = {each.name: canonical(each.name, each.errors.margin > 1) for each in differing}
@@ -216,15 +216,6 @@ def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ..
     return found
 
 
-# The largest probability by chance of a pattern.
-CHANCE = 0.02
-# The most patterns that a report shows.
-MOST_SHOWN = 3
-# Two conditions must leave at most such a part of the passing cases that one condition leaves.
-BETTER = 0.5
-NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
-
-
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """Something that unexplained failures have in common.
@@ -258,13 +249,7 @@ class Pattern:
 def patterns_of(
     failing: Sequence[Features], passing: Sequence[Features], places: Sequence[Places]
 ) -> tuple[Pattern, ...]:
-    """Return the patterns of some failures, the least likely by chance first.
-
-    Args:
-        failing: the features of each failing case.
-        passing: the features of each passing case.
-        places: where each failing case is wrong.
-    """
+    """Return the patterns of some failures, the least likely by chance first."""
     found = [*_of_cases(failing, passing), *_of_places(places)]
     likely = [pattern for pattern in found if pattern.chance <= CHANCE]
     return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:MOST_SHOWN])
@@ -315,13 +300,13 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
     if not places:
         return
     if all(each.only_padding for each in places):
-        sentence = f"only padding of Y is wrong, in {_cases(len(places))}"
+        sentence = f"only padding of Y is wrong, in {counted(len(places), 'case')}"
         yield Pattern(sentence, ("padding", "lengths"), CHANCE**2)
         return
     names = {each.outputs[0] for each in places}
     if len(names) == 1 and all(len(each.outputs[0]) < each.outputs[1] for each in places):
         (only,) = names
-        sentence = f"only {' and '.join(only)} differs, in {_cases(len(places))}"
+        sentence = f"only {' and '.join(only)} differs, in {counted(len(places), 'case')}"
         yield Pattern(sentence, ("outputs",), 0.25 ** len(places))
     for axis in NOUNS:
         known = [each.wrong[axis] for each in places if axis in each.wrong]
@@ -333,7 +318,7 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
     """Yield patterns of the wrong indices along an axis."""
     first = min(indices[0] for indices, _ in known)
     last = max(indices[-1] for indices, _ in known)
-    noun, count = NOUNS[axis], _cases(len(known))
+    noun, count = NOUNS[axis], counted(len(known), "case")
     if pattern := _left_over(axis, known):
         yield pattern
     elif all(indices == (size - 1,) for indices, size in known):
@@ -360,7 +345,7 @@ def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Patte
 
     Cases of several sizes must show it: with one size, it would be just a range of indices.
     """
-    noun, count = NOUNS[axis], _cases(len(known))
+    noun, count = NOUNS[axis], counted(len(known), "case")
     for width in WIDTHS:
         edges = [(size - size % width, indices, size) for indices, size in known]
         if len({edge for edge, *_ in edges}) < 2 or not all(0 < e < s for e, _, s in edges):
@@ -380,7 +365,3 @@ def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Patte
 def _part(among: int, size: int, drawn: int) -> float:
     """Return the chance that `drawn` of `size` indices all fall among `among` of them."""
     return math.comb(among, drawn) / math.comb(size, drawn)
-
-
-def _cases(count: int) -> str:
-    return counted(count, "case")

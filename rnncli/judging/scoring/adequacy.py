@@ -6,13 +6,12 @@ which case is missing.
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from rnncli.backends.backend import Compute
-from rnncli.judging.comparing.margins import errors_of, problem_of
+from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.mutants.catalogue import structural_of
 from rnncli.mutants.structural.bug import UNREACHED, Reach
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
     from rnncli.mutants.structural.bug import StructuralMutant
-    from rnncli.numerics import Array
     from rnncli.packs.vector import Answers, Vector
     from rnncli.recurrence.recurrence import Result
 
@@ -62,29 +60,24 @@ def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str,
 
     A mutant whose answers are those of another reading of the specification is acceptable, as in
     `judge`.
-
-    Args:
-        vector: a vector that is scored, see `unscored`.
-        mutants: wrong implementations of its cell.
-        rule: the tolerances.
     """
-    recurrence, trial = vector.recurrence, Trial(vector, rule)
-    found = {}
-    for mutant in mutants:
-        reason = mutant.equivalent_when(recurrence)
-        equivalent = Outcome(Fate.EQUIVALENT, reason=reason)
-        found[mutant.id] = equivalent if reason else trial.outcome(mutant.run(recurrence))
-    return found
+    trial = Trial(vector, rule)
+    return {mutant.id: trial.of(mutant) for mutant in mutants}
 
 
 class Trial:
     """A vector's answers, prepared to judge many results."""
 
     def __init__(self, vector: Vector, rule: Rule) -> None:
-        self.node = vector.node
-        self.rule = rule
+        self.node, self.recurrence, self.rule = vector.node, vector.recurrence, rule
         self.answers = rule.answers(vector)
         self.others = {name: rule.answers(vector, name) for name in vector.alternatives}
+
+    def of(self, mutant: Mutant | StructuralMutant) -> Outcome:
+        """Run a mutant, unless it is equivalent to the right implementation here."""
+        if reason := mutant.equivalent_when(self.recurrence):
+            return Outcome(Fate.EQUIVALENT, reason=reason)
+        return self.outcome(mutant.run(self.recurrence))
 
     def outcome(self, result: Result) -> Outcome:
         """Judge a result."""
@@ -100,16 +93,11 @@ class Trial:
     def _margin(self, got: Tensors, answers: Answers) -> tuple[float, str]:
         """Return the largest margin of all outputs, and why one cannot be compared, or ""."""
         largest = 0.0
-        for name, wanted in answers.outputs.items():
-            if problem := problem_of(got[name], wanted):
-                return np.inf, f"{name}: {problem}"
-            tolerance = answers.tolerances[name]
-            largest = max(largest, self._largest(name, got[name], wanted, tolerance))
+        for output in measured_outputs(got, answers, self.rule).values():
+            if output.problem:
+                return math.inf, f"{output.name}: {output.problem}"
+            largest = max(largest, float(output.errors.margin.max(initial=0.0)))
         return largest, ""
-
-    def _largest(self, name: str, got: Array, wanted: Array, tolerance: Array) -> float:
-        errors = errors_of(got, wanted, tolerance, self.rule.ulps(name))
-        return float(errors.margin.max(initial=0.0))
 
 
 FATES = tuple(Fate)
@@ -120,18 +108,14 @@ def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
     """Return the outcomes of the structural mutants of its cell in a vector, by id.
 
     Their kernel does not quantise, so vectors of quantised operators have none.
-
-    Args:
-        vector: a vector that is scored, see `adequacy.unscored`.
-        rule: the tolerances.
     """
     if vector.recurrence.quantiser is not None:
         return {}
-    calls = [(call, Trial(call, rule)) for call in vector.calls]
-    session = [calls[k] for k in vector.call_order]
+    trials = [Trial(call, rule) for call in vector.calls]
+    session = [trials[k] for k in vector.call_order]
     return {
         mutant.id: best_of(
-            _in_session(mutant, session) if mutant.calls > 1 else _one_by_one(mutant, calls)
+            _in_session(mutant, session) if mutant.calls > 1 else _one_by_one(mutant, trials)
         )
         for mutant in structural_of(vector.recurrence.cell.name)
     }
@@ -142,32 +126,23 @@ def best_of(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=lambda found: (FATES.index(found.fate), -found.margin))
 
 
-def _one_by_one(
-    mutant: StructuralMutant, calls: Iterable[tuple[Vector, Trial]]
-) -> Iterator[Outcome]:
+def _one_by_one(mutant: StructuralMutant, calls: Iterable[Trial]) -> Iterator[Outcome]:
     """Yield the outcome of each call, until one catches the mutant."""
-    for call, trial in calls:
-        reason = mutant.equivalent_when(call.recurrence)
-        found = (
-            Outcome(Fate.EQUIVALENT, reason=reason)
-            if reason
-            else trial.outcome(mutant.run(call.recurrence))
-        )
+    for trial in calls:
+        found = trial.of(mutant)
         yield found
         if found.fate is Fate.KILLED:
             return
 
 
-def _in_session(
-    mutant: StructuralMutant, calls: Sequence[tuple[Vector, Trial]]
-) -> Iterator[Outcome]:
+def _in_session(mutant: StructuralMutant, calls: Sequence[Trial]) -> Iterator[Outcome]:
     """Yield the outcomes of the calls of one session."""
-    reasons = [mutant.equivalent_when(call.recurrence) for call, _ in calls]
+    reasons = [mutant.equivalent_when(trial.recurrence) for trial in calls]
     if len(calls) < mutant.calls:
         yield ONE_CALL
     elif all(reasons):
         yield Outcome(Fate.EQUIVALENT, reason=reasons[0])
     else:
         run = mutant.session()
-        for call, trial in calls:
-            yield trial.outcome(run(call.recurrence, Compute.FLOAT64))
+        for trial in calls:
+            yield trial.outcome(run(trial.recurrence, Compute.FLOAT64))

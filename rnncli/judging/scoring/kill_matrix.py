@@ -73,6 +73,11 @@ class VectorRow(NamedTuple):
         """The mutants it catches."""
         return [name for name, found in self.outcomes.items() if found.fate is Fate.KILLED]
 
+    @property
+    def caught(self) -> list[Bug]:
+        """The same as bugs of its cell."""
+        return [Bug(self.cell, mutant) for mutant in self.kills]
+
 
 class Unscored(NamedTuple):
     """A vector that is not scored.
@@ -87,12 +92,7 @@ class Unscored(NamedTuple):
 
 
 def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
-    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests.
-
-    Args:
-        vector: any vector.
-        rule: the tolerances.
-    """
+    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests."""
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
     operator = operator_named(vector.record["operator"])
@@ -234,8 +234,8 @@ class KillMatrix(Displayed):
     @cached_property
     def only(self) -> Mapping[str, list[str]]:
         """Vector -> the mutants that it alone catches."""
-        counts = Counter(bug for row in self.rows for bug in _killed(row))
-        return {row.id: [b.mutant for b in _killed(row) if counts[b] == 1] for row in self.rows}
+        counts = Counter(bug for row in self.rows for bug in row.caught)
+        return {row.id: [b.mutant for b in row.caught if counts[b] == 1] for row in self.rows}
 
     @property
     def needed(self) -> list[str]:
@@ -250,7 +250,7 @@ class KillMatrix(Displayed):
         which is NP-hard to find, but is within ln(n) + 1 of it (Chvatal 1979, A greedy heuristic
         for the set-covering problem).
         """
-        caught = {row.id: set(_killed(row)) for row in self.rows}
+        caught = {row.id: set(row.caught) for row in self.rows}
         chosen = _without_superfluous(_greedy(caught), caught)
         return [row.id for row in self.rows if row.id in chosen]
 
@@ -276,13 +276,7 @@ def of_reach(reach: Reach) -> Callable[[str], bool]:
 
 
 def score(name: str, rows: Iterable[VectorRow], keep: Callable[[str], bool] = every) -> Score:
-    """Count the mutants of some vectors.
-
-    Args:
-        name: what the vectors, or the mutants, have in common.
-        rows: the vectors.
-        keep: predicate of the mutants to count.
-    """
+    """Count the mutants of some vectors."""
     rows = list(rows)
     bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
     fates = Counter(fate_of(found.values()) for found in bugs.values())
@@ -348,10 +342,6 @@ def fate_of(outcomes: Iterable[Outcome]) -> Fate:
     return next(fate for fate in Fate if fate in fates)
 
 
-def _killed(row: VectorRow) -> list[Bug]:
-    return [Bug(row.cell, mutant) for mutant in row.kills]
-
-
 def _greedy(caught: Mapping[str, set[Bug]]) -> list[str]:
     left = set().union(*caught.values())
     chosen: list[str] = []
@@ -387,7 +377,8 @@ class CoverageItem(NamedTuple):
 
 def coverage_of(rows: Sequence[VectorRow]) -> list[CoverageItem]:
     """Return the coverage of some vectors."""
-    return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), _threads(), *_named(rows)]
+    threads = CoverageItem("threads", "nothing", THREADS)
+    return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), threads, *_named(rows)]
 
 
 def _sizes(axis: str, rows: Iterable[VectorRow]) -> CoverageItem:
@@ -405,10 +396,6 @@ def _calls(rows: Sequence[VectorRow]) -> CoverageItem:
     once = len(rows) - again
     missing = f"{once} of {len(rows)} {plural(once, 'is', 'are')} called once" if once else ""
     return CoverageItem("second calls", f"{again} of {counted(len(rows), 'case')}", missing)
-
-
-def _threads() -> CoverageItem:
-    return CoverageItem("threads", "nothing", THREADS)
 
 
 def _named(rows: Sequence[VectorRow]) -> list[CoverageItem]:

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Rounding
 
+# Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
+BLOCK_NUMBERS = 1 << 22
+# Added variances have converged when a pass makes them grow by less than this factor.
+SETTLED = 1.001
+PASSES = 30
+
 
 class CellErrors:
     """The linearised errors of a cell along a trajectory.
@@ -63,22 +69,14 @@ class CellErrors:
             self.own = self._by_state([self._linear.value(factor) for factor in by_C]) ** 2
 
     def multiplied(self, of_H: Array, steps: slice | int) -> Array:
-        """Return the variances of the old h of some steps as products take it, but for its scale.
-
-        Args:
-            of_H: those of the old h [D, ..., N, H].
-            steps: the steps.
-        """
+        """Return variances of the old h [D, ..., N, H] as products take it, but for its scale."""
         levels = self._linear.levels
         return of_H if levels is None else levels.of_levels(of_H, steps)
 
     def add_scales(self, found: Array, of_H: Array, steps: slice | int) -> None:
         """Add the variances that new states have from the scales of the old h, if it has some.
 
-        Args:
-            found: the variances of the new states of some steps [D, ..., N, S, H].
-            of_H: those of the old h [D, ..., N, H].
-            steps: the steps.
+        The variances found are those of new states [D, ..., N, S, H]; `of_H` those of the old h.
         """
         if self._linear.levels is not None:
             moved = self._linear.levels.of_scale(of_H, steps)
@@ -107,8 +105,7 @@ class CellErrors:
     def fresh(self, variances: StateVariances | None) -> Array:
         """Return the variances that each step adds, [D, T, N, S, H].
 
-        Args:
-            variances: of the states, for the errors of second order; None leaves those out.
+        Errors of second order need the variances of the states; None leaves those errors out.
         """
         bounds = OwnBounds(self._linear) if variances is None else Bounds(self._linear, variances)
         found: list[Any] = [None] * self.states
@@ -132,12 +129,7 @@ class CellErrors:
         return found
 
     def of_signal(self, node: Expression, variances: StateVariances) -> Array:
-        """Return the variances of an expression of the step that is stored, [D, T, N, H].
-
-        Args:
-            node: an activation, or an activation's argument.
-            variances: of the states.
-        """
+        """Return the variances of an activation or its argument that is stored, [D, T, N, H]."""
         bounds = Bounds(self._linear, variances)
         found = self._linear.noise_of_all(node, kept=self._linear.value(node))
         found = found + bounds.carried(node) ** 2
@@ -185,14 +177,9 @@ class CellErrors:
 
 
 def combined(coefficients: Array, matrices: Array) -> Array:
-    """Return the sum over k of diag(coefficients[k]) matrices[k].
+    """Return the sum over k of diag(coefficients[k]) matrices[k], [D, T, N, S, H, H].
 
-    Args:
-        coefficients: [K, D, T, N, S, H].
-        matrices: [K, D, H, H].
-
-    Returns:
-        [D, T, N, S, H, H].
+    The coefficients are [K, D, T, N, S, H], the matrices [K, D, H, H].
     """
     K, D, T, N, S, H = coefficients.shape
     found = np.empty((D, T * N * S, H, H))  # the caller reshapes it, and writes to that
@@ -203,13 +190,6 @@ def combined(coefficients: Array, matrices: Array) -> Array:
     by_row = np.ascontiguousarray(coefficients.reshape(K, D, T * N * S, H).transpose(1, 3, 2, 0))
     np.matmul(by_row, matrices.transpose(1, 2, 0, 3), out=found.transpose(0, 2, 1, 3))
     return found.reshape(D, T, N, S, H, H)
-
-
-# Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
-BLOCK_NUMBERS = 1 << 22
-# Added variances have converged when a pass makes them grow by less than this factor.
-SETTLED = 1.001
-PASSES = 30
 
 
 def variances_of(errors: CellErrors) -> Array:
@@ -235,12 +215,8 @@ def variances_of(errors: CellErrors) -> Array:
 def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
     """Return the variances of the new states of every step alone, [D, T, N, S, H].
 
-    The old h of each step is known up to a given variance; C, which is not an output, carries its
-    variance from step to step.
-
-    Args:
-        errors: the errors along the known states.
-        entering: variances of the old h of each step, [D, T, N, H].
+    The old h of each step is known up to a given variance [D, T, N, H]; C, which is not an output,
+    carries its variance from step to step.
     """
     D, T, N, H = errors.sizes
     before = np.zeros((D, T + 1, N, errors.states, H))
@@ -258,12 +234,7 @@ def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
 
 
 def variances_of_one_step(errors: CellErrors, old: Array) -> StateVariances:
-    """Return the variances of the states of every step alone, whose old states are known.
-
-    Args:
-        errors: the errors along the known states.
-        old: variances of the old states of each step, [D, T, N, S, H].
-    """
+    """Return the variances of the states of every step alone; those of old states are given."""
     from_old = _from_h(errors, old[..., 0, :])
     if errors.own is not None:
         from_old += errors.own * old[..., 1:, :]

@@ -190,12 +190,6 @@ def equations(
 ) -> Equations:
     """Return the expressions of a cell.
 
-    Args:
-        cell: the cell whose step is run.
-        peepholes: whether there are peephole weights.
-        bias: whether there is a recurrent bias.
-        options: the lines that hold.
-
     Raises:
         Unsupported: the cell has more than two states, or applies R to another state than H.
     """

@@ -110,11 +110,7 @@ class Linearised:
         return through(of_level_errors(errors, self._rounding), self._path.W**2)
 
     def of_products(self, of_H: Array) -> Array:
-        """Return the variances of Ht-1*(R^T) of each gate [G, D, T, N, H].
-
-        Args:
-            of_H: those of the old h [D, T, N, H].
-        """
+        """Return the variances of Ht-1*(R^T) of each gate [G, D, T, N, H]."""
         R2 = self.R2[: self.equations.gates_of_H]
         if self.levels is None:
             return through(np.ascontiguousarray(of_H), R2)
@@ -273,10 +269,8 @@ class Linearised:
     def noise_of_all(self, node: Expression, kept: Array | None = None) -> Any:
         """Return the variance of an expression from its leaves and its own operations.
 
-        Args:
-            node: an expression.
-            kept: its values if they are a new state: a sum is then rounded twice, a value that was
-                neither added nor multiplied once.
+        If the expression is a new state, whose values are `kept`, a sum is rounded twice, and a
+        value that was neither added nor multiplied once.
         """
         own, *inner = rounded(node) or (None,)
         sizes = [times(self.modulus(by), self.modulus(part)) for by, part in inner]
@@ -367,12 +361,7 @@ class OwnBounds:
 
 
 class Bounds(OwnBounds):
-    """The same bounds, given the errors of the states.
-
-    Args:
-        linear: the first-order errors.
-        variances: variances of the states.
-    """
+    """The same bounds, given the errors of the states."""
 
     def __init__(self, linear: Linearised, variances: StateVariances) -> None:
         super().__init__(linear)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A bound as Python callers write it: a number for all outputs, or numbers by output.
 Limit: TypeAlias = float | Mapping[str, float]
+ROUNDS = 100
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 
 
 class Bound(NamedTuple):
@@ -196,10 +198,6 @@ class ElementBounds(NamedTuple):
         finite = np.isfinite(size)
         with np.errstate(over="ignore"):
             return np.where(finite, self.atol + self.rtol * np.where(finite, size, 0.0), 0.0)
-
-
-ROUNDS = 100
-_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def scalar_equivalents(wanted: Array, tolerance: Array) -> list[tuple[float, float]]:

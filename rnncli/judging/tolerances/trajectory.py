@@ -123,8 +123,8 @@ class Trajectory:
             Rb=_side_by_side([path.Rb for path in paths]),
             P=_side_by_side([path.P for path in paths]),
             C0=np.concatenate([path.C0 for path in paths]),
-            X_errors=_joined_errors(paths),
-            live=_joined_masks(paths),
+            X_errors=_joined([path.X_errors for path in paths], 0.0, paths),
+            live=_joined([path.live for path in paths], True, paths),
         )
 
     @property
@@ -151,22 +151,20 @@ class Trajectory:
         return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) if self.hostile else values
 
 
-def _joined_errors(paths: Sequence[Trajectory]) -> Array | None:
-    """Return the errors of the inputs of joined trajectories."""
-    if all(path.X_errors is None for path in paths):
+def _joined(
+    values: Sequence[Array | None], otherwise: float, paths: Sequence[Trajectory]
+) -> Array | None:
+    """Join values [D, T, N, ...] of some trajectories; the others have one number everywhere."""
+    known = next((each for each in values if each is not None), None)
+    if known is None:
         return None
-    found = [np.zeros(path.X.shape) if (e := path.X_errors) is None else e for path in paths]
-    return np.concatenate(found)
-
-
-def _joined_masks(paths: Sequence[Trajectory]) -> Array | None:
-    """Return the live steps of joined trajectories."""
-    if all(path.live is None for path in paths):
-        return None
-    whole = (
-        np.ones(path.X.shape[:3], np.bool_) if path.live is None else path.live for path in paths
+    shapes = (path.X.shape[: known.ndim] for path in paths)
+    return np.concatenate(
+        [
+            np.full(shape, otherwise, known.dtype) if each is None else each
+            for each, shape in zip(values, shapes, strict=True)
+        ]
     )
-    return np.concatenate([*whole])
 
 
 def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:

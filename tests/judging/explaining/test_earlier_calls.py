@@ -70,4 +70,4 @@ def test_what_was_not_kept_is_not_named():
 @pytest.mark.parametrize("name", LEAKS)
 def test_it_is_said(name):
     """In a sentence, as of a mutant."""
-    assert sentence_of(name) == LEAKS[name]
+    assert sentence_of(name) == LEAKS[name].sentence
