@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import open_pack
     from rnncli.subjects.implementation import Implementation
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.score_report import ScoreReport
+    from rnncli.verifying.scoring import ScoreReport
 
     pytest = pytest_plugin
 
@@ -78,7 +78,7 @@ _ELSEWHERE = {
     "Judgement": "rnncli.api.conformance:Judgement",
     "Limits": "rnncli.limits:Limits",
     "Rule": "rnncli.judging.comparing.rule:Rule",
-    "ScoreReport": "rnncli.verifying.scoring.score_report:ScoreReport",
+    "ScoreReport": "rnncli.verifying.scoring:ScoreReport",
     "Selected": "rnncli.judging.selected:Selected",
     "Session": "rnncli.models.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
     from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.score_report import ScoreReport
+    from rnncli.verifying.scoring import ScoreReport
     from rnncli.verifying.verification import VerificationPlan
 
     Function: TypeAlias = Callable[[Vector], Any]
@@ -338,10 +338,9 @@ def score(
         rnncli.errors.NothingSelected: no case is selected, or none can be scored.
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
-    workers.expect("rnncli.verifying.scoring.scoring", "numpy.random")
-    from rnncli.verifying.scoring.score_report import ScoreReport
-    from rnncli.verifying.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
-    from rnncli.verifying.scoring.scoring import select as select_cases
+    workers.expect("rnncli.verifying.scoring", "numpy.random")
+    from rnncli.verifying.scoring import ONNX_RULE, ScoreReport, ScoringPlan, score_all
+    from rnncli.verifying.scoring import select as select_cases
 
     if onnx and rule != PACK_RULE:
         raise InvalidRequest(f"--onnx and {rule.text} exclude each other")

@@ -50,8 +50,7 @@ def _record(target: str) -> dict[str, Any]:
     from rnncli.cases.case import Case, describe
     from rnncli.models.ir_model import read_ir
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.reports.inspection import ir_record, model_record, pack_record
-    from rnncli.reports.suites import case_record
+    from rnncli.reports.inspection import case_record, ir_record, model_record, pack_record
     from rnncli.running.target import is_ir, load_target
     from rnncli.running.target_names import OF_SUITE
     from rnncli.running.yaml_target import entry_of

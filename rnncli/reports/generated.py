@@ -24,11 +24,7 @@ def show_pack(
 ) -> None:
     """Print the written pack: one line, or one object.
 
-    Args:
-        folder: the pack's folder.
-        manifest: the pack's manifest.
-        as_json: whether to print an object.
-        reused: the number of cases left by an earlier run; None if the format cannot reuse any.
+    `reused` is the number of cases left by an earlier run; None if the format cannot reuse any.
     """
     record: dict[str, Any] = {
         "pack": str(folder),

@@ -1,4 +1,4 @@
-"""The output of `rnncli run`: a row for each output, a sentence for each failure."""
+"""The output of `rnncli run` and `rnncli compare`: a row and a sentence for each output."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from rnncli.errors import worst_code
-from rnncli.reports.comparisons import difference
-from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
+from rnncli.reports.tables import (
+    draw_table,
+    index_text,
+    is_drawn,
+    print_json_line,
+    print_row,
+    print_table,
+    shown,
+    up_to,
+    value_text,
+)
 from rnncli.talk.terminal import one_line, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.running.request import RunReport, TargetReport
     from rnncli.running.summary import TensorSummary
+
 
 COLUMNS = (
     *("target", "data set", "output", "dtype", "shape"),
@@ -102,3 +113,55 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
+
+
+COMPARED = (
+    *("output", "dtype", "shape", "verdict", "differing"),
+    *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
+)
+TERMINAL_COLUMNS = 8
+
+
+def print_comparison(outputs: Sequence[OutputComparison]) -> None:
+    """Print a line for each output; on a terminal the widest columns become sentences below."""
+    rows = [compared_row(output) for output in outputs]
+    if not is_drawn():
+        print_table(COMPARED, rows)
+        return
+    draw_table(COMPARED[:TERMINAL_COLUMNS], [row[:TERMINAL_COLUMNS] for row in rows])
+    for output in outputs:
+        if not output.agrees:
+            click.echo(one_line(difference(output)))
+
+
+def compared_row(output: OutputComparison) -> tuple[Any, ...]:
+    """Return an output's line in the table of `rnncli compare`."""
+    verdict = output.problem or ("agrees" if output.agrees else "differs")
+    worst: tuple[str | None, ...] = (None, None, None)
+    if output.worst:
+        got, wanted = (value_text(output.dtype, v) for v in (output.worst.got, output.worst.wanted))
+        worst = (index_text(output.worst.index), got, wanted)
+    return (
+        output.name,
+        output.dtype,
+        f"[{', '.join(map(str, output.shape))}]",
+        verdict,
+        None if output.problem else f"{output.differing} of {output.size}",
+        output.max_abs,
+        output.max_rel,
+        output.max_ulp,
+        output.mean_abs,
+        *worst,
+    )
+
+
+def difference(output: OutputComparison) -> str:
+    """Return the sentence for an output that differs."""
+    if output.problem or output.worst is None:
+        return f"{output.name}: {output.problem}"
+    worst = output.worst
+    return (
+        f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
+        f" worst at {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
+        f" expected {value_text(output.dtype, worst.wanted)} +- {shown(worst.allowed)}"
+    )

@@ -65,12 +65,7 @@ class DiagnosisReport(Conclusion):
 
 
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
-    """Return the diagnosis of a run's failures.
-
-    Args:
-        report: the verdicts, with their diagnosis.
-        plan: the plan of the run.
-    """
+    """Return the diagnosis of a run's failures."""
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
     vectors = _answered(report, plan) if unseen else []
     later = []

@@ -77,10 +77,7 @@ class History:
     def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
         """Run a case on the subject and judge it; run a failure again in a new process.
 
-        Args:
-            vector: the case.
-            rule: the tolerances.
-            read: maps the id of an earlier case to its vector.
+        `read` maps the id of an earlier case to its vector.
         """
         session = session_calls_of(self.subject, vector)
         found = judge_session(session, rule)

@@ -16,6 +16,7 @@ from rnncli.packs.attempt import Status
 from rnncli.packs.conversion import with_model
 from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
 from rnncli.subjects.harness_messages import VERSION
+from rnncli.talk.words import counted
 from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
 
 if TYPE_CHECKING:
@@ -60,11 +61,7 @@ class SmokeCheck:
 
 
 def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:
-    """Check a harness.
-
-    Args:
-        command: its command line.
-        limits: of each request; also the time to start.
+    """Check a harness by its command line; the time limit is also that of its start.
 
     Raises:
         InvalidRequest: the program does not start, or does not speak this protocol.
@@ -81,6 +78,16 @@ def exit_code_of(checks: Sequence[SmokeCheck]) -> int:
     if any(check.result is SmokeResult.FAILED for check in checks):
         return 1
     return 0 if any(check.has_computed for check in checks) else 5
+
+
+def conclusion_of(checks: Sequence[SmokeCheck]) -> str:
+    """Return the result of all checks in words."""
+    failed = sum(check.result is SmokeResult.FAILED for check in checks)
+    if failed:
+        return f"{counted(failed, 'check')} of {len(checks)} failed"
+    computed = sum(check.has_computed for check in checks)
+    wired = f"wired right; it computed {computed} of the tiny cases"
+    return wired if computed else "refused every case, so nothing shows how it computes"
 
 
 def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:

@@ -175,11 +175,6 @@ def judge_all(
 ) -> VerificationReport:
     """Judge the cases of a plan.
 
-    Args:
-        plan: the pack, the implementation and the options.
-        selected: its cases.
-        done: called with each verdict as it arrives.
-
     Returns:
         The report, with cases in the pack's order for any number of workers.
 
@@ -246,16 +241,7 @@ def report_of(
     start: RunStart,
     rule: str,
 ) -> VerificationReport:
-    """Return the report of a run that is done.
-
-    Args:
-        plan: what was to be judged, and how.
-        pack: the cases that it was judged by.
-        about: how the subject describes itself.
-        cases: the judged cases, in the pack's order.
-        start: when the run began.
-        rule: the tolerances, in words.
-    """
+    """Return the report of a run that is done."""
     return VerificationReport(
         pack=pack,
         subject=JudgedSubject(plan.terms.subject.name, dict(about)),
@@ -302,11 +288,6 @@ def _diagnosed(
 
 def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
     """Open a pack that has all its files; their checksums are compared as they are read.
-
-    Args:
-        folder: the pack's folder.
-        digest: the required beginning of the pack's digest.
-        trust: whether checksums are not verified.
 
     Raises:
         InvalidRequest: not a pack, another pack, or one that lacks files.

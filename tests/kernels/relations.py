@@ -22,8 +22,7 @@ from kernels.switch_table import BUGS, KERNELS, kernel_with
 
 from rnncli.operators import operator_named
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.verifying.relations.asking import Asker
-from rnncli.verifying.relations.judging import judge_case
+from rnncli.verifying.relations.judging import Asker, judge_case
 from rnncli.verifying.relations.node_call import NodeCall
 from rnncli.verifying.relations.relations import RELATIONS
 

@@ -16,10 +16,10 @@ from rnncli.api.conformance import Judgement
 from rnncli.generating.batch import GeneratedCase
 from rnncli.generating.generation_report import GenerationReport
 from rnncli.judging.comparing.verdict import JudgedAttempt
-from rnncli.reports.notebook import MOST_ROWS
+from rnncli.reports.shown import MOST_ROWS
 from rnncli.talk import display
 from rnncli.verifying.diagnosis_report import DiagnosisReport
-from rnncli.verifying.scoring.score_report import ScoreReport
+from rnncli.verifying.scoring import ScoreReport
 
 TAGS = {
     *("div", "p", "b", "br", "ul", "li", "details", "summary"),
