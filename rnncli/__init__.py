@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
     from rnncli.packs.pack import open_pack
     from rnncli.subjects.implementation import Implementation
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
     from rnncli.verifying.scoring import ScoreReport
+    from rnncli.verifying.verification import DiagnosisReport
 
     pytest = pytest_plugin
 
@@ -72,7 +72,7 @@ __version__ = "0.1.0"
 # Imported on first use: `import rnncli` loads neither NumPy nor onnx.
 _ELSEWHERE = {
     "Comparison": "rnncli.judging.comparing.comparison:Comparison",
-    "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
+    "DiagnosisReport": "rnncli.verifying.verification:DiagnosisReport",
     "GenerationReport": "rnncli.generating.generation_report:GenerationReport",
     "Implementation": "rnncli.subjects.implementation:Implementation",
     "Judgement": "rnncli.api.conformance:Judgement",

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
     from rnncli.verifying.scoring import ScoreReport
-    from rnncli.verifying.verification import VerificationPlan
+    from rnncli.verifying.verification import DiagnosisReport, VerificationPlan
 
     Function: TypeAlias = Callable[[Vector], Any]
     # Called with the number of finished cases, the number of all cases, and the results so far in
@@ -302,7 +301,7 @@ def diagnose(
         trust=trust,
         diagnoses=True,
     )
-    from rnncli.verifying.diagnosis_report import diagnosis_report
+    from rnncli.verifying.verification import diagnosis_report
 
     return diagnosis_report(_judged(plan, progress), plan)
 

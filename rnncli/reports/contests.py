@@ -47,6 +47,21 @@ CHANGES = (
 )
 
 
+NAME, BAR = "", " "
+DRAWN = (
+    *(NAME, "time", "quartiles", "speed", BAR, "GFLOP/s", "of peak", "GB/s", "of copying"),
+    *("error", "MiB"),
+)
+# Columns omitted on narrow terminals, in this order.
+SPARE = ("of copying", "GB/s", "quartiles", "of peak", "GFLOP/s", BAR)
+PADDING = 3
+
+LENGTH = 16
+EIGHTHS = " ▏▎▍▌▋▊▉"
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+MIB = 1 << 20
+
+
 class ContestPrinter:
     """Prints contests as they finish, and the progress of their turns."""
 
@@ -213,21 +228,6 @@ def show_startup(measured: Sequence[StartupTimes], notes: Sequence[str], *, as_j
     print_records(tuple(found[0]), found, as_json=as_json)
     for note in notes:
         say(f"note: {note}")
-
-
-NAME, BAR = "", " "
-DRAWN = (
-    *(NAME, "time", "quartiles", "speed", BAR, "GFLOP/s", "of peak", "GB/s", "of copying"),
-    *("error", "MiB"),
-)
-# Columns omitted on narrow terminals, in this order.
-SPARE = ("of copying", "GB/s", "quartiles", "of peak", "GFLOP/s", BAR)
-PADDING = 3
-
-LENGTH = 16
-EIGHTHS = " ▏▎▍▌▋▊▉"
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-MIB = 1 << 20
 
 
 def draw_contest(title: str, records: Sequence[Mapping[str, Any]]) -> None:

@@ -61,7 +61,6 @@ def show_generation(
 def _show_findings(
     folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
 ) -> None:
-    """Print the findings, one per line."""
     if as_json:
         for path, word in findings:
             print_json_line({"path": path, "finding": word})
@@ -73,7 +72,6 @@ def _show_findings(
 
 
 def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
-    """Print the reasons that cases could not be generated."""
     for made in failed:
         click.echo(made.error, err=True)
         if traceback and made.traceback:

@@ -29,6 +29,21 @@ if TYPE_CHECKING:
     from rnncli.judging.report import JudgedCase, VerificationReport
 
 
+# The positions of bins without a place or an end on a logarithmic axis: exact elements, the
+# smallest and the largest margins.
+EXACT, SMALLEST, LARGEST = (2e-4, 7e-4), 1e-3, 1e4
+TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1000: "1000"}
+# The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
+# of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond the
+# last.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
+TOLERANCE = 15
+# The outputs that have a value for every step.
+OF_EVERY_STEP = {
+    row.name for operator in OPERATORS.values() for row in operator.outputs if row.role == "Y"
+}
+
+
 def write_html(path: Path, report: VerificationReport) -> None:
     """Write a page with the summary, the grids, the histogram of margins and every case.
 
@@ -54,12 +69,6 @@ def page(report: VerificationReport) -> str:
         histogram=Markup(draw_margins(counts)) if any(counts) else "",  # noqa: S704 -- ours
         data=page_data(report),
     )
-
-
-# The positions of bins without a place or an end on a logarithmic axis: exact elements, the
-# smallest and the largest margins.
-EXACT, SMALLEST, LARGEST = (2e-4, 7e-4), 1e-3, 1e4
-TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1000: "1000"}
 
 
 def margin_counts(report: VerificationReport) -> list[int]:
@@ -134,17 +143,6 @@ def _element(document: str, counts: Sequence[int]) -> str:
     svg = re.sub(r"<defs>\s*<style.*?</defs>", "", svg, count=1, flags=re.DOTALL)
     kept = " ".join(re.findall(r'(?:xmlns[:\w]*|viewBox)="[^"]*"', svg[: svg.index(">")]))
     return re.sub(r"<svg [^>]*>", f'<svg {kept} role="img" aria-label="{label}">', svg, count=1)
-
-
-# The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
-# of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond the
-# last.
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
-TOLERANCE = 15
-# The outputs that have a value for every step.
-OF_EVERY_STEP = {
-    row.name for operator in OPERATORS.values() for row in operator.outputs if row.role == "Y"
-}
 
 
 def page_data(report: VerificationReport) -> dict[str, Any]:

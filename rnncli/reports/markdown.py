@@ -87,7 +87,6 @@ def table_row(cells: Iterable[Any]) -> str:
 
 
 def _diagnosis(report: VerificationReport) -> Iterator[str]:
-    """Yield a list of the causes of failures, if a diagnosis was requested."""
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
         for sentence in diagnosis_sentences(report.diagnosis):

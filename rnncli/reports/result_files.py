@@ -121,7 +121,6 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
 
 
 def _diagnosis(run: Sequence[_Line]) -> Diagnosis | None:
-    """Return the diagnosis of a run; None if it has none."""
     found: dict[str, list[Any]] = {kind: [] for kind in LINES}
     for line in run:
         found[line.record["kind"]].append(line.entries)

@@ -33,6 +33,11 @@ COLUMNS = (
     *("target", "data set", "output", "dtype", "shape"),
     *("min", "max", "mean", "nan", "inf", "seconds"),
 )
+COMPARED = (
+    *("output", "dtype", "shape", "verdict", "differing"),
+    *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
+)
+TERMINAL_COLUMNS = 8
 
 
 class RunPrinter:
@@ -83,7 +88,6 @@ class RunPrinter:
                     self._print_row(row)
 
     def _print_row(self, row: Sequence[Any]) -> None:
-        """Print a row, with a heading before the first."""
         if not self.has_heading:
             print_row(COLUMNS)
             self.has_heading = True
@@ -103,7 +107,6 @@ def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
 
 
 def _failures(report: TargetReport) -> Iterator[str]:
-    """Yield a line for each failure."""
     if report.error:
         yield report.error
     for run in report.runs:
@@ -113,13 +116,6 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
-
-
-COMPARED = (
-    *("output", "dtype", "shape", "verdict", "differing"),
-    *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
-)
-TERMINAL_COLUMNS = 8
 
 
 def print_comparison(outputs: Sequence[OutputComparison]) -> None:

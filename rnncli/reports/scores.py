@@ -39,6 +39,15 @@ WRITERS = {
 COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
+# The fates of mutants: the counts of a score, and their meanings.
+FATES = {
+    "killed": "told from the reference by a vector's tolerances",
+    "acceptable": "answers as another reading of the specification: no bug",
+    "survived": "exercised, but within tolerance everywhere",
+    "unexercised": "no vector can show it",
+}
+
+
 def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
     """Print a score: data to stdout, the totals in words to stderr."""
     if as_json:
@@ -164,7 +173,6 @@ def _outcome(found: Outcome) -> dict[str, Any]:
 
 
 def _print_tables(matrix: KillMatrix) -> None:
-    """Print the tables that are not empty."""
     groups = {
         "cell": matrix.by_cell,
         "dtype": matrix.by_dtype,
@@ -278,15 +286,6 @@ def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) 
     print_table(columns, rows)
 
 
-# The fates of mutants: the counts of a score, and their meanings.
-FATES = {
-    "killed": "told from the reference by a vector's tolerances",
-    "acceptable": "answers as another reading of the specification: no bug",
-    "survived": "exercised, but within tolerance everywhere",
-    "unexercised": "no vector can show it",
-}
-
-
 def write_score_page(path: Path, matrix: KillMatrix) -> None:
     """Write a page with the scores, the picture, the survivors and the sole killers.
 
@@ -357,7 +356,6 @@ def _by_family(names: Iterable[str]) -> list[str]:
 
 
 def _about(mutant: str) -> tuple[str, str]:
-    """Return a mutant's family and the description of its bug."""
     row = MUTANTS[mutant]
     return row.family, row.sentence
 

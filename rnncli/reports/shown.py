@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
     from rnncli.verifying.scoring import ScoreReport
+    from rnncli.verifying.verification import DiagnosisReport
+
+
+# Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
+MOST_ROWS, MOST_CHARACTERS = 50, 300
+# Marks, in colours that are legible on white and on black.
+MARKS = {True: ("&#10003;", "#2a9d4a"), False: ("&#10007;", "#e0483e")}
+
+LEFT = 'style="text-align:left;vertical-align:top"'
 
 
 def verification_lines(report: VerificationReport) -> Iterator[str]:
@@ -88,14 +96,6 @@ def _differing(outputs: Comparison) -> str:
     differing = sum(not output.agrees for output in outputs)
     count = counted(len(outputs), "output")
     return f"{differing} of {count} differ" if differing else f"{count} agree"
-
-
-# Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
-MOST_ROWS, MOST_CHARACTERS = 50, 300
-# Marks, in colours that are legible on white and on black.
-MARKS = {True: ("&#10003;", "#2a9d4a"), False: ("&#10007;", "#e0483e")}
-
-LEFT = 'style="text-align:left;vertical-align:top"'
 
 
 def verification_html(report: VerificationReport) -> str:

@@ -57,7 +57,6 @@ def file_name(text: str) -> str:
 
 
 def _sentences(report: VerificationReport, case: JudgedCase) -> list[str]:
-    """Return what is wrong with a case, and the known bugs that fit."""
     return [*reasons(case), *diagnosed(report, case)]
 
 

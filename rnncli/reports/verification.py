@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
-    from rnncli.verifying.diagnosis_report import DiagnosisReport, LaterFailures
+    from rnncli.verifying.verification import DiagnosisReport, LaterFailures
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
 CAUSES = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")

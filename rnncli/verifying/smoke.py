@@ -130,7 +130,6 @@ def _changed(vector: Vector, **entries: Any) -> Vector:
 
 
 def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
-    """Check two calls with the same inputs in one session."""
     found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
     wrong = next((k for k, each in enumerate(found) if each.verdict not in WORKS), None)
     if wrong is None:

@@ -1,4 +1,4 @@
-"""Judging an implementation against a pack, from the selection of cases to the report."""
+"""Judging an implementation against a pack, from the selection of cases to the diagnosis."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis
+from rnncli.judging.explaining.features import features_of
 from rnncli.judging.explaining.investigation import investigate
-from rnncli.judging.report import (
-    JudgedCase,
-    JudgedPack,
-    JudgedSubject,
-    VerificationReport,
-)
+from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
+from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import (
     OPEN_SUBJECTS,
@@ -39,9 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.explaining.features import Features
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.packs.pack import Pack, PackReference
+    from rnncli.packs.vector import Vector
+
 
 LARGEST_BATCH = 32
 # What follows the rule in reports of a run that did not compare checksums.
@@ -54,6 +54,11 @@ SPEC = (
     "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
     " `rnncli relate` needs none"
 )
+# Title of cases that are right alone -> whether other cases came before them.
+LATER = {
+    "wrong at a later call only": False,
+    "wrong only after other cases of the same process": True,
+}
 
 Found = TypeVar("Found")
 
@@ -310,7 +315,6 @@ def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
 
 
 def _lacking(folder: Path) -> str:
-    """Return the reason that a path is not a pack."""
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
@@ -358,7 +362,6 @@ def _run(
     work: Callable[[PackReference, JudgingTerms, Sequence[str]], Found],
     ids: Sequence[str],
 ) -> Iterator[Found]:
-    """Send the cases to the workers; yield the results of each batch."""
     working = partial(work, selected.pack.reference, plan.terms)
     return plan.workers.in_batches(working, ids, most=LARGEST_BATCH)
 
@@ -371,3 +374,72 @@ def _judged(
         yield from judged
         if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
             return
+
+
+@dataclass(frozen=True, slots=True)
+class LaterFailures:
+    """Cases that fail only because of earlier calls, and so match no known bug.
+
+    Attributes:
+        title: their title in reports.
+        verdicts: the verdicts on those cases.
+        features: the features of these cases and of the cases that are right.
+    """
+
+    title: str
+    verdicts: Sequence[CaseVerdict]
+    features: tuple[Sequence[Features], Sequence[Features]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DiagnosisReport(Conclusion):
+    """The diagnosis of an implementation's wrong outputs.
+
+    Attributes:
+        verification: the verdicts on all cases.
+        later: the cases that fail only because of earlier calls.
+    """
+
+    verification: VerificationReport
+    later: tuple[LaterFailures, ...] = ()
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The causes, and the failures that no known bug explains."""
+        return self.verification.diagnosis or Diagnosis()
+
+    @property
+    def exit_code(self) -> int:
+        """The code of `rnncli diagnose`, which is that of `rnncli verify`."""
+        return self.verification.exit_code
+
+
+def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
+    """Return the diagnosis of a run's failures."""
+    unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    vectors, later = [], []
+    if unseen:
+        pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
+        vectors = [pack.read(case.record) for case in report.cases if case.is_answered]
+    for title, after_others in LATER.items():
+        if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
+            several = [vector for vector in vectors if vector.later or after_others]
+            later.append(LaterFailures(title, some, _features(several, unseen)))
+    return DiagnosisReport(report, tuple(later))
+
+
+def _features(
+    vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
+) -> tuple[list[Features], list[Features]]:
+    """Return the features of cases that fail because of earlier calls, and of right cases."""
+    failing = {verdict.id for verdict in wrong}
+    return (
+        [features_of(vector) for vector in vectors if vector.id in failing],
+        [features_of(vector) for vector in vectors if vector.id not in failing],
+    )
+
+
+def _is_unseen(verdict: CaseVerdict) -> bool:
+    """Whether a case is right at its first call, the only one compared with the bugs."""
+    later = verdict.data_set and verdict.verdict is Verdict.DIFFERS
+    return bool(later) or verdict.verdict is Verdict.STALE

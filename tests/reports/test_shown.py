@@ -18,8 +18,8 @@ from rnncli.generating.generation_report import GenerationReport
 from rnncli.judging.comparing.verdict import JudgedAttempt
 from rnncli.reports.shown import MOST_ROWS
 from rnncli.talk import display
-from rnncli.verifying.diagnosis_report import DiagnosisReport
 from rnncli.verifying.scoring import ScoreReport
+from rnncli.verifying.verification import DiagnosisReport
 
 TAGS = {
     *("div", "p", "b", "br", "ul", "li", "details", "summary"),

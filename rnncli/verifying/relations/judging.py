@@ -264,7 +264,6 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
 
 
 def _shows_nothing(outputs: Tensors, compared: int, of: int) -> str:
-    """Return the reason that equal elements would show nothing, or ""."""
     if not compared:
         return "no element can be told right from wrong" if of else "no output has an element"
     several = [each for each in outputs.values() if each.size > 1]

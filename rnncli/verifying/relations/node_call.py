@@ -114,6 +114,12 @@ class NodeCall:
         rows = (*self.row.inputs, *self.row.outputs)
         return next((row for row in rows if row.role == role), None)
 
+    def tensor(self, role: str) -> Tensor:
+        """Return the input or output with a role, which the operator must have."""
+        row = self.named(role)
+        assert row is not None
+        return row
+
     def dims(self, name: str) -> tuple[Dim, ...]:
         """Return the dimensions of an input or output in this node."""
         rows = (*self.row.inputs, *self.row.outputs)
@@ -146,8 +152,7 @@ class NodeCall:
 
     def with_input(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values for the input with a role."""
-        row = self.named(role)
-        assert row is not None
+        row = self.tensor(role)
         own = np.dtype(np.int32) if row.dtypes else self.dtype.numpy
         there = self.inputs.get(row.name)
         dtype = own if there is None else there.dtype
@@ -155,15 +160,12 @@ class NodeCall:
 
     def canonical(self, role: str) -> Array:
         """Return an input with canonical axes: X [T, N, I], states [D, N, H]; a view."""
-        row = self.named(role)
-        assert row is not None
-        return self.node.canonical(row.name, self.inputs[row.name])
+        name = self.tensor(role).name
+        return self.node.canonical(name, self.inputs[name])
 
     def with_canonical(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values, in canonical axes, for the input with a role."""
-        row = self.named(role)
-        assert row is not None
-        return self.with_input(role, self.node.in_layout(row.name, values))
+        return self.with_input(role, self.node.in_layout(self.tensor(role).name, values))
 
     def shuffled(self, size: int, what: str) -> Array:
         """Return an order of `size` positions, the same for this case on every machine."""
@@ -204,8 +206,7 @@ class NodeCall:
 
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's shape and dtype that takes no memory."""
-        (row,) = (each for each in self.row.outputs if each.name == output)
-        shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(row.name))
+        shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(output))
         return np.broadcast_to(np.zeros((), self.dtype.numpy), shape)
 
 

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 Sizes = Mapping[str, int]
 # How lengths are generated if the written ones do not fit other sizes.
 LENGTHS = "lengths"
+# The number of threads for the relation `threads` if a subject otherwise has one.
+SEVERAL = 4
+ITSELF = "the case as it is"
 
 
 class CallSource(NamedTuple):
@@ -197,11 +200,6 @@ def _with(root: YamlNode, section: str, values: Mapping[str, str | int]) -> Yaml
     new = {Key(name, root.place): YamlNode(value, root.place) for name, value in values.items()}
     put = {Key(section, root.place): YamlNode({**kept, **new}, root.place)}
     return YamlNode({**root.value, **put}, root.place, root.size)
-
-
-# The number of threads for the relation `threads` if a subject otherwise has one.
-SEVERAL = 4
-ITSELF = "the case as it is"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

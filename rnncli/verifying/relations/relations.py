@@ -156,15 +156,8 @@ def _longer(call: NodeCall, ask: Asker) -> Tensors:
     X = call.canonical("X")
     more = np.concatenate([X, np.full((MORE_STEPS, *X.shape[1:]), 3, X.dtype)])
     found = ask(call.with_canonical("X", more).with_input("lengths", call.lengths))
-    of_steps = {name: values for name, values in found.items() if name == _y_name(call)}
+    of_steps = {name: values for name, values in found.items() if name == call.tensor("Y").name}
     return {**found, **picked_outputs(call, of_steps, T, range(call.sizes[T]))}
-
-
-def _y_name(call: NodeCall) -> str:
-    """Return the name of the output with every step."""
-    row = call.named("Y")
-    assert row is not None
-    return row.name
 
 
 @relation(
@@ -182,7 +175,7 @@ def _alone(call: NodeCall, ask: Asker, n: int) -> Tensors:
     length = max(int(call.lengths[n]), 1)
     found = ask(picked(picked(call, N, [n]), T, range(length)))
     return {
-        name: _padded(call, name, values) if name == _y_name(call) else values
+        name: _padded(call, name, values) if name == call.tensor("Y").name else values
         for name, values in found.items()
     }
 
@@ -364,7 +357,6 @@ def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -
 
 
 def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
-    """Return the outputs of both parts as outputs of one call."""
     # A direction ends at the first steps if it is reversed, otherwise at the sequence's last.
     ends_early = _backward(call)[:, None] | (call.lengths <= cut)[None]
     live = _valid(call)[cut:, None, :, None]
@@ -373,7 +365,7 @@ def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
         a, b = (call.node.canonical(name, part[name]) for part in (first, last))
         values = (
             np.concatenate([a, np.where(live, b, np.zeros_like(b))])
-            if name == _y_name(call)
+            if name == call.tensor("Y").name
             else np.where(ends_early[..., None], a, b)
         )
         merged[name] = call.node.in_layout(name, values)
@@ -397,7 +389,7 @@ def _reversed(call: NodeCall, ask: Asker) -> Tensors:
     turned = of_directions(call, swapped, TURNED[call.node.values["direction"]])
     X = in_order(call.canonical("X"), call.lengths, Direction.REVERSE)
     found = picked_outputs(call, ask(turned.with_canonical("X", X)), D, swapped)
-    name = _y_name(call)
+    name = call.tensor("Y").name
     if name not in found:
         return found
     Y = call.node.canonical(name, found[name])
@@ -436,14 +428,13 @@ def _both_outputs(call: NodeCall) -> str:
 )
 def _last_state(call: NodeCall, ask: Asker) -> Tensors:
     found = ask(call)
-    Y = call.node.canonical(_y_name(call), found[_y_name(call)])
-    row = call.named("Y_h")
-    assert row is not None
-    last = np.empty_like(call.node.canonical(row.name, found[row.name]))
+    every, last = call.tensor("Y").name, call.tensor("Y_h").name
+    Y = call.node.canonical(every, found[every])
+    Y_h = np.empty_like(call.node.canonical(last, found[last]))
     for d, direction in enumerate(call.node.directions):
         ends = call.lengths - 1 if direction is Direction.FORWARD else np.zeros_like(call.lengths)
-        last[d] = Y[ends, d, np.arange(call.sizes[N])]
-    return {row.name: call.node.in_layout(row.name, last)}
+        Y_h[d] = Y[ends, d, np.arange(call.sizes[N])]
+    return {last: call.node.in_layout(last, Y_h)}
 
 
 @relation(

@@ -145,8 +145,6 @@ class _Section(NamedTuple):
 
 
 class _Reader:
-    """Reads the nodes of one file, and collects findings."""
-
     def __init__(self) -> None:
         self.findings = Findings()
         self._places: dict[str, Place] = {}  # of statements, by id
