@@ -315,7 +315,7 @@ def score_data(matrix: KillMatrix) -> dict[str, Any]:
     """Return the matrix as data for the page's script: a letter per outcome, each reason once.
 
     Each cell has its mutants by family; of each vector `fates` has the first letter of each
-    mutant's fate in that order, `margins` its margin's letter, see `page_data.letter`, and `why`
+    mutant's fate in that order, `margins` its margin's letter, see `html.letter`, and `why`
     the number of a reason for each that is equivalent or acceptable.
     """
     reasons: dict[str, int] = {}

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.operators import OPERATORS
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
-from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind
+from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, families
 from rnncli.verifying.tracing.tracing import MISSING, CoverageState, trace_of
 from rnncli.verifying.tracing.violations import violation_named
 
@@ -251,7 +250,7 @@ def _true_of(same: Sequence[Statement]) -> str:
 
 def _span(row: Statement) -> str:
     """Say which versions of its operator a statement is true of; nothing for all."""
-    known = tuple(each.version for each in OPERATORS.values() if each.family == row.operator)
+    known = tuple(each.version for each in families()[row.operator])
     first, last = row.versions[0], row.versions[-1]
     if len(row.versions) == len(known):
         return ""

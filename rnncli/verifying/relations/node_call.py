@@ -98,8 +98,7 @@ class NodeCall:
     @cached_property
     def lengths(self) -> Array:
         """The valid steps of each sequence, [N], int64; T without sequence lengths."""
-        row = self.named("lengths")
-        lengths = self.inputs.get(row.name) if row else None
+        lengths = self.get("lengths")
         if lengths is None:
             return np.full(self.sizes[N], self.sizes[T], np.int64)
         return lengths.astype(np.int64)

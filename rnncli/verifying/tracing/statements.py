@@ -92,7 +92,7 @@ class Statement:
     def found_in(self, case: TracedCase) -> tuple[str, ...] | None:
         """Return the violations that a case notices; None if it does not check the statement."""
         row = case.operator
-        if (row.family, row.version) not in {(self.operator, v) for v in self.versions}:
+        if row.family != self.operator or row.version not in self.versions:
             return None
         if (CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT) is not self.kind:
             return None
@@ -267,14 +267,12 @@ class _Reader:
         return [name for name in names if name in known]
 
 
-def _indexed(rows: Iterable[Statement]) -> dict[str, Statement]:
-    ordered = sorted(rows, key=lambda row: [*families()].index(row.operator))
-    return {row.id: row for row in ordered}
+def _read() -> dict[str, Statement]:
+    rows = [row for path in statement_files() for row in read_statements(path)]
+    return {row.id: row for name in families() for row in rows if row.operator == name}
 
 
-STATEMENTS: Mapping[str, Statement] = _indexed(
-    row for path in statement_files() for row in read_statements(path)
-)
+STATEMENTS: Mapping[str, Statement] = _read()
 
 
 def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement itself calls it
@@ -288,15 +286,7 @@ def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement its
     return STATEMENTS[id]
 
 
-@cache
-def _by_operator() -> Mapping[str, list[Statement]]:
-    return {
-        name: [row for row in STATEMENTS.values() if row.operator == name] for name in families()
-    }
-
-
 def found_in(case: TracedCase) -> dict[str, tuple[str, ...]]:
     """Return the statements that a case checks, by id, with the violations it notices."""
-    rows = _by_operator()[case.operator.family]
-    found = {row.id: row.found_in(case) for row in rows}
+    found = {row.id: row.found_in(case) for row in STATEMENTS.values()}
     return {id_: noticed for id_, noticed in found.items() if noticed is not None}
