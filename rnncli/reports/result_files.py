@@ -203,6 +203,8 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
     cases = tuple(case for case in chain.from_iterable(turns) if case is not None)
     if len({case.verdict.id for case in cases}) < len(cases):
         raise InvalidRequest(f"{_described(shards[0])}: a case is in two shards")
+    conceded = chain.from_iterable(shard.concessions for shard in shards)
+    concessions = dict.fromkeys(option for option in conceded if option != "--shard")
     return replace(
         shards[0],
         cases=cases,
@@ -210,14 +212,9 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
         min_cases=sum(shard.min_cases for shard in shards),
         unproved=sum(shard.unproved for shard in shards),
         date=min(shard.date for shard in shards),
-        concessions=tuple(dict.fromkeys(chain.from_iterable(map(_others, shards)))),
+        concessions=tuple(concessions),
         shard=ALL,
     )
-
-
-def _others(shard: VerificationReport) -> Iterator[str]:
-    """Yield what a run concedes besides being a shard."""
-    return (option for option in shard.concessions if option != "--shard")
 
 
 def _described(run: VerificationReport) -> str:

@@ -111,12 +111,7 @@ class History:
 class SecondTrial:
     """A failing case, to be run again after some of the cases before it.
 
-    Attributes:
-        subject: who is asked.
-        vector: the case.
-        rule: by which tolerances.
-        read: from the id of an earlier case to its vector.
-        process: ids of the cases that the newest process has run.
+    `read` gives an earlier case by its id; `process` has the ids that the newest process has run.
     """
 
     subject: Subject

@@ -168,9 +168,7 @@ def _refusal(attempt: Attempt) -> SmokeCheck:
 
 
 def _stop(ending: Ending | None) -> SmokeCheck:
-    if ending is None:
-        sentence = f"did not end within {SECONDS_TO_STOP:g} s, expected exit code 0"
-        return SmokeCheck("stop", SmokeResult.FAILED, sentence)
-    if ending.exit == 0:
+    if ending and ending.exit == 0:
         return SmokeCheck("stop", SmokeResult.OK, "ended with exit code 0")
-    return SmokeCheck("stop", SmokeResult.FAILED, f"{ending.sentence}, expected exit code 0")
+    did = ending.sentence if ending else f"did not end within {SECONDS_TO_STOP:g} s"
+    return SmokeCheck("stop", SmokeResult.FAILED, f"{did}, expected exit code 0")
