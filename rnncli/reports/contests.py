@@ -79,7 +79,7 @@ class ContestPrinter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.progress.__exit__(None, None, None)
+        self.progress.__exit__(*failure)
 
     def show(self, contest: WorkloadMeasurements) -> None:
         """Print one contest: data to standard output, failures to standard error."""

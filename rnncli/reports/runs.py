@@ -57,7 +57,7 @@ class RunPrinter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.progress.__exit__(None, None, None)
+        self.progress.__exit__(*failure)
 
     def show(self, report: TargetReport, *, traceback: bool) -> None:
         """Print the report on one target: data to stdout, messages to stderr."""
