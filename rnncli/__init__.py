@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from typing import Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from rnncli.api import pytest_plugin
-    from rnncli.api.commands import diagnose, generate, relate, score, verify
-    from rnncli.api.conformance import Judgement, judge
+    from rnncli.api.commands import diagnose
+    from rnncli.api.commands import generate
+    from rnncli.api.commands import relate
+    from rnncli.api.commands import score
+    from rnncli.api.commands import verify
+    from rnncli.api.conformance import Judgement
+    from rnncli.api.conformance import judge
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.files.formats import read_tensors, write_tensors
+    from rnncli.files.formats import read_tensors
+    from rnncli.files.formats import write_tensors
     from rnncli.generating.generation import GenerationReport
     from rnncli.jobs.workers import Workers
-    from rnncli.judging.comparing.comparison import Comparison, compare
+    from rnncli.judging.comparing.comparison import Comparison
+    from rnncli.judging.comparing.comparison import compare
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import VerificationReport
@@ -24,13 +33,14 @@ if TYPE_CHECKING:
     from rnncli.models import weights as weights
     from rnncli.models.loading import load_model
     from rnncli.models.session import evaluate_model
-    from rnncli.models.sessions import Session, prepare
+    from rnncli.models.sessions import Session
+    from rnncli.models.sessions import prepare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import open_pack
     from rnncli.subjects.implementation import Implementation
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.score_report import ScoreReport
+    from rnncli.verifying.scoring import ScoreReport
+    from rnncli.verifying.verification import DiagnosisReport
 
     pytest = pytest_plugin
 
@@ -72,13 +82,13 @@ __version__ = "0.1.0"
 # Imported on first use: `import rnncli` loads neither NumPy nor onnx.
 _ELSEWHERE = {
     "Comparison": "rnncli.judging.comparing.comparison:Comparison",
-    "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
+    "DiagnosisReport": "rnncli.verifying.verification:DiagnosisReport",
     "GenerationReport": "rnncli.generating.generation:GenerationReport",
     "Implementation": "rnncli.subjects.implementation:Implementation",
     "Judgement": "rnncli.api.conformance:Judgement",
     "Limits": "rnncli.limits:Limits",
     "Rule": "rnncli.judging.comparing.rule:Rule",
-    "ScoreReport": "rnncli.verifying.scoring.score_report:ScoreReport",
+    "ScoreReport": "rnncli.verifying.scoring:ScoreReport",
     "Selected": "rnncli.judging.selected:Selected",
     "Session": "rnncli.models.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",

@@ -119,25 +119,21 @@ sections:
       when: has another answer under update-gate=renews
 """
 # A relation.
-ZEROS = '''
+ZEROS = """
 
-def zeros_given(call: NodeCall, ask: Ask) -> Tensors:
-    """Call with an initial state of zeros."""
+@relation(
+    "an initial state of zeros instead of none",
+    "an initial state that is taken from an earlier call, or from nowhere",
+    Applicability(
+        "no initial_h is given",
+        lambda call: "" if call.get("initial_h") is None else "an initial_h is given",
+    ),
+)
+def _zeros_given(call: NodeCall, ask: Asker) -> Tensors:
     row = call.named("initial_h")
-    shape = [dim.multiple * call.size(dim.symbol) for dim in call.dims(row)]
+    shape = [dim.multiple * call.size(dim.symbol) for dim in call.dims(row.name)]
     return ask(call.with_changes({row.name: np.zeros(shape, call.dtype.numpy)}))
-'''
-ZEROS_ROW = """
-    Relation(
-        "zeros-given",
-        "an initial state of zeros instead of none",
-        "an initial state that is taken from an earlier call, or from nowhere",
-        Applicability(
-            "no initial_h is given",
-            lambda call: "" if call.get("initial_h") is None else "an initial_h is given",
-        ),
-        other_settings.zeros_given,
-    ),"""
+"""
 # A runtime, in a package of its own.
 RUNTIME = """\
 import rnncli
@@ -261,10 +257,7 @@ ADDITIONS = {
         "specs/statements/renewed.yaml": RENEWED_STATEMENTS,
     },
     "relation": {
-        "rnncli/verifying/relations/relations.py": [before("\n)\nRELATIONS: ", ZEROS_ROW)],
-        "rnncli/verifying/relations/other_settings.py": [
-            before("\n\ndef in_threads(", ZEROS),
-        ],
+        "rnncli/verifying/relations/relations.py": [before("\n\ndef relation_named(", ZEROS)],
     },
     "runtime": {
         "looped.py": RUNTIME,

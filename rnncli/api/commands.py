@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.score_report import ScoreReport
-    from rnncli.verifying.verification import VerificationPlan
+    from rnncli.verifying.scoring import ScoreReport
+    from rnncli.verifying.verification import DiagnosisReport, VerificationPlan
 
     Function: TypeAlias = Callable[[Vector], Any]
     # Called with the number of finished cases, the number of all cases, and the results so far in
@@ -301,7 +300,7 @@ def diagnose(
         trust=trust,
         diagnoses=True,
     )
-    from rnncli.verifying.diagnosis_report import diagnosis_report
+    from rnncli.verifying.verification import diagnosis_report
 
     return diagnosis_report(_judged(plan, progress), plan)
 
@@ -337,10 +336,9 @@ def score(
         rnncli.errors.NothingSelected: no case is selected, or none can be scored.
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
-    workers.expect("rnncli.verifying.scoring.scoring", "numpy.random")
-    from rnncli.verifying.scoring.score_report import ScoreReport
-    from rnncli.verifying.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
-    from rnncli.verifying.scoring.scoring import select as select_cases
+    workers.expect("rnncli.verifying.scoring", "numpy.random")
+    from rnncli.verifying.scoring import ONNX_RULE, ScoreReport, ScoringPlan, score_all
+    from rnncli.verifying.scoring import select as select_cases
 
     if onnx and rule != PACK_RULE:
         raise InvalidRequest(f"--onnx and {rule.text} exclude each other")

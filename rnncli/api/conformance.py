@@ -13,7 +13,8 @@ from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
 from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
-from rnncli.reports.failures import fitting, reasons, times
+from rnncli.reports.failures import fitting, reasons
+from rnncli.reports.tables import times
 from rnncli.subjects.function import attempt_of
 from rnncli.talk.display import Conclusion
 from rnncli.talk.terminal import one_line, visible
@@ -83,7 +84,7 @@ class Judgement(Conclusion):
         return 0 if self.is_answered else NothingSelected.exit_code
 
     def _repr_html_(self) -> str:
-        from rnncli.reports.notebook import titled
+        from rnncli.reports.shown import titled
 
         title = f"{self.id}: {self.verdict}, worst margin {times(self.margin)}"
         return titled(self.passed, title, self.sentences)

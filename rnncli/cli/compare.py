@@ -35,7 +35,7 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
     from rnncli.files.formats import read_outputs
     from rnncli.judging.comparing.comparison import compare as compare_tensors
     from rnncli.judging.tolerances.tolerance import Tolerance
-    from rnncli.reports.comparisons import print_comparison
+    from rnncli.reports.runs import print_comparison
 
     if Path(a).resolve() == Path(b).resolve():
         raise InvalidRequest(f"{a}, {b}: one and the same, which shows nothing")

@@ -49,12 +49,12 @@ def diagnose(
     rnncli diagnose vectors/core --runtime openvino --json
     """
     from rnncli.api import commands
-    from rnncli.reports.causes import show_diagnosis_report
     from rnncli.reports.progress import progress_bar
+    from rnncli.reports.verification import show_diagnosis
 
     with progress_bar(unit="cases") as progress:
         report = commands.diagnose(
             pack, subject, cases=selected, **options, progress=progress.reach
         )
-    show_diagnosis_report(report, as_json=as_json)
+    show_diagnosis(report, as_json=as_json)
     ctx.exit(report.exit_code)

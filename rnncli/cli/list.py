@@ -50,7 +50,7 @@ def list_cases(suite: str, select: str, *, statements: bool, as_json: bool) -> N
 def _records(suite: str, selection: str) -> list[dict[str, Any]]:
     from rnncli.cases.suite.suite import load_suite
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.reports.suites import entry_record
+    from rnncli.reports.inspection import entry_record
 
     if is_pack(suite):
         return [dict(record) for record in open_pack(suite).select(selection)]
@@ -59,7 +59,7 @@ def _records(suite: str, selection: str) -> list[dict[str, Any]]:
 
 def _statements(suite: str, selection: str) -> dict[str, list[str]]:
     """Return the ids of the statements that each case checks, by case id."""
-    from rnncli.verifying.scoring.scoring import ScoringPlan, select
+    from rnncli.verifying.scoring import ScoringPlan, select
     from rnncli.verifying.tracing.tracing import trace_all
 
     plan = ScoringPlan(suite=suite, selection=selection)

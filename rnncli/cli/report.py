@@ -38,8 +38,7 @@ def report(
     rnncli report run.jsonl --html run.html --junit run.xml
     rnncli report shard_1.jsonl shard_2.jsonl --markdown summary.md
     """
-    from rnncli.reports.result_files import read_results
-    from rnncli.reports.shards import whole_runs
+    from rnncli.reports.result_files import read_results, whole_runs
     from rnncli.reports.verification import check_reports, show_report, write_reports
 
     check_reports(files)

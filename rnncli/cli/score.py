@@ -85,13 +85,13 @@ def score(
     """
     from rnncli.api import commands
     from rnncli.reports.progress import progress_bar
-    from rnncli.reports.scores import show_score, write_scores
-    from rnncli.reports.verification import check_reports
+    from rnncli.reports.scores import WRITERS, show_score
+    from rnncli.reports.verification import check_reports, write_reports
 
     files = {kind: options.pop(f"{kind}_file") for kind in ("matrix", "html")}
     check_reports(files)
     with progress_bar(unit="cases") as progress:
         report = commands.score(suite, **options, progress=progress.reach)
     show_score(report.matrix, as_json=as_json, minimise=minimise)
-    write_scores(report.matrix, files)
+    write_reports(report.matrix, files, WRITERS)
     ctx.exit(report.exit_code)

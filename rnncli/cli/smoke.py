@@ -7,6 +7,7 @@ import click
 from rnncli.cli.command import Command
 from rnncli.cli.options import json_option, options_of
 from rnncli.limits import OF_SMOKE, Limits
+from rnncli.talk.terminal import say
 
 
 @click.command(cls=Command)
@@ -31,9 +32,11 @@ def smoke(ctx: click.Context, /, harness: str, *, limits: Limits, as_json: bool)
     rnncli smoke --harness ./harness
     rnncli smoke --harness 'docker run -i --rm image' --timeout 60
     """
-    from rnncli.reports.smoke import show_smoke
-    from rnncli.verifying.smoke import exit_code_of, smoke_checks
+    from rnncli.reports.tables import print_records
+    from rnncli.verifying.smoke import conclusion_of, exit_code_of, smoke_checks
 
     checks = smoke_checks(harness, limits)
-    show_smoke(harness, checks, as_json=as_json)
+    records = [{"sent": c.name, "result": str(c.result), "sentence": c.sentence} for c in checks]
+    print_records(("sent", "result", "what it did"), records, as_json=as_json)
+    say(f"{harness}: {conclusion_of(checks)}")
     ctx.exit(exit_code_of(checks))

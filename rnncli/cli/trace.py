@@ -14,19 +14,19 @@ from rnncli.judging.selected import Selected
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.verifying.tracing.matrix import TraceMatrix
+    from rnncli.verifying.tracing.tracing import TraceMatrix
 
 
 def _ids() -> Iterable[str]:
-    from rnncli.verifying.tracing.statement_table import STATEMENTS
+    from rnncli.verifying.tracing.statements import STATEMENTS
 
     return STATEMENTS
 
 
 def _operators() -> Iterable[str]:
-    from rnncli.verifying.tracing.statement_table import OPERATORS
+    from rnncli.verifying.tracing.statements import families
 
-    return OPERATORS
+    return families()
 
 
 def _known_operator(context: click.Context, option: click.Parameter, value: str) -> str:
@@ -97,8 +97,8 @@ def trace(
         return
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
-    from rnncli.verifying.tracing.matrix import INCOMPLETE
-    from rnncli.verifying.tracing.statement_table import statement_named
+    from rnncli.verifying.tracing.statements import statement_named
+    from rnncli.verifying.tracing.tracing import INCOMPLETE
 
     row = statement_named(statement) if statement else None
     matrix = _traced(suite, options)
@@ -113,7 +113,7 @@ def trace(
 def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
     options["workers"].expect("rnncli.verifying.tracing.tracing")
     from rnncli.reports.progress import progress_bar
-    from rnncli.verifying.scoring.scoring import ScoringPlan, select
+    from rnncli.verifying.scoring import ScoringPlan, select
     from rnncli.verifying.tracing.tracing import trace_all
 
     plan = ScoringPlan(suite=suite, selection=options.pop("select"), **options)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.reports.comparisons import index_text, up_to, value_text
-from rnncli.reports.tables import MOST_TIMES
+from rnncli.reports.tables import index_text, times, up_to, value_text
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
+
 
 # Failures whose only content is the reason that nothing was computed.
 UNTRIED = frozenset({Verdict.REFUSED, Verdict.MISSING})
@@ -83,13 +83,18 @@ def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
         yield from [FailureGroup(cases)] if whole else (FailureGroup([case]) for case in cases)
 
 
+def refused_groups(report: VerificationReport) -> list[FailureGroup]:
+    """Return the refused cases that fail, grouped by reason, the largest group first."""
+    groups = failure_groups(report)
+    refused = [each for each in groups if each.cases[0].verdict.verdict is Verdict.REFUSED]
+    return sorted(refused, key=lambda group: -len(group.cases))
+
+
 def refusals(report: VerificationReport) -> Iterator[str]:
     """Yield the reasons of refused cases, most frequent first, and what would skip those cases."""
-    groups = [group.cases for group in failure_groups(report)]
-    refused = [cases for cases in groups if cases[0].verdict.verdict is Verdict.REFUSED]
-    for cases in sorted(refused, key=lambda cases: -len(cases)):
-        message = excerpt(cases[0].verdict.message) or "no message"
-        yield visible(f"refused {len(cases)}: {message}")
+    for group in refused_groups(report):
+        message = excerpt(group.cases[0].verdict.message) or "no message"
+        yield visible(f"refused {len(group.cases)}: {message}")
     if needs := untried(report):
         yield needs
 
@@ -209,15 +214,6 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
         f" worst at {index_text(worst.index)}:"
         f" got {got}, expected {wanted} {allowed}{factor}"
     )
-
-
-def times(margin: float | None) -> str:
-    """Return a margin as a factor: 0.3x, 719x, over 1000x; a dash if nothing was compared."""
-    if margin is None:
-        return "-"
-    if not margin <= MOST_TIMES:
-        return f"over {MOST_TIMES}x"
-    return f"{margin:.0f}x" if margin >= 100 else f"{margin:.3g}x"
 
 
 def excerpt(message: str) -> str:

@@ -23,11 +23,7 @@ def show_pack(
 ) -> None:
     """Print the written pack: one line, or one object.
 
-    Args:
-        folder: the pack's folder.
-        manifest: the pack's manifest.
-        as_json: whether to print an object.
-        reused: the number of cases left by an earlier run; None if the format cannot reuse any.
+    `reused` is the number of cases left by an earlier run; None if the format cannot reuse any.
     """
     record: dict[str, Any] = {
         "pack": str(folder),
@@ -64,7 +60,6 @@ def show_generation(
 def _show_findings(
     folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
 ) -> None:
-    """Print the findings, one per line."""
     if as_json:
         for path, word in findings:
             print_json_line({"path": path, "finding": word})
@@ -76,7 +71,6 @@ def _show_findings(
 
 
 def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
-    """Print the reasons that cases could not be generated."""
     for made in failed:
         click.echo(made.error, err=True)
         if traceback and made.traceback:

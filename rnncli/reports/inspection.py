@@ -1,4 +1,4 @@
-"""The output of `rnncli inspect`, as YAML or JSON."""
+"""The output of `rnncli inspect` and `rnncli list`, as records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rnncli.cases.config.config import describe
 from rnncli.models.declarations import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.operators import operator_named
@@ -14,6 +15,8 @@ from rnncli.operators import operator_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Suite
     from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
@@ -142,3 +145,27 @@ def _killed(manifest: Manifest, cell: str) -> set[str]:
 
 def _counts(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items()))
+
+
+def entry_record(entry: Entry) -> dict[str, Any]:
+    """Return what a suite says about a case, without reading the case."""
+    return {
+        "id": entry.id,
+        "operator": entry.operator.name,
+        "dtype": entry.dtype,
+        "flags": list(entry.flags),
+        "labels": {axis: label for axis, label in entry.labels.items() if label},
+        "weights": entry.weights,
+        "golden": entry.golden,
+        "profile": entry.profile,
+        "calls": entry.calls,
+        "horizon": entry.horizon,
+        "breaks": None if entry.breakage is None else entry.breakage.written,
+    }
+
+
+def case_record(suite: Suite, entry: Entry) -> dict[str, Any]:
+    """Return a complete case, with what the suite says about it."""
+    about = entry_record(entry)
+    about |= {"suite": suite.name, "flags": {flag: suite.notes[flag] for flag in entry.flags}}
+    return {"id": about.pop("id"), **describe(entry.case()), **about}

@@ -13,11 +13,11 @@ from rnncli.reports.failures import refusals, sentences
 from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from rnncli.judging.comparing.verdict import CaseVerdict
-    from rnncli.judging.report import JudgedCase, JudgedSubject, VerificationReport
+    from rnncli.judging.report import JudgedCase, VerificationReport
 
 # Verdicts on cases without outputs to judge.
 ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MISSING})
@@ -40,8 +40,8 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
     if report.shortfall:
-        root.append(shortfall_suite(report.name, report.shortfall))
-    count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
+        root.append(_shortfall_suite(report.name, report.shortfall))
+    _count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
         ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
@@ -50,35 +50,25 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
     suite = ET.Element("testsuite", name=visible(f"{operator}{report.shard.suffix}"))
     pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
-    add_properties(suite, report.subject, pack)
+    about = {f"subject.{name}": value for name, value in report.subject.about.items()}
+    properties = ET.SubElement(suite, "properties")
+    for name, value in {"subject": report.subject.name, **about, **pack}.items():
+        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
     suite.extend(_case(report, case) for case in cases)
     if told := "\n".join(refusals(replace(report, cases=cases))):
         ET.SubElement(suite, "system-out").text = told
-    count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
+    _count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
     return suite
 
 
-def shortfall_suite(name: str, shortfall: str) -> ET.Element:
-    """Return a test suite that fails because too few cases were answered.
-
-    Args:
-        name: the name of the run.
-        shortfall: the reason that the run proves nothing.
-    """
+def _shortfall_suite(name: str, shortfall: str) -> ET.Element:
+    """Return a test suite that fails because too few cases were answered."""
     suite = ET.Element("testsuite", name="answers")
     named = visible(f"{name}.answers")
     case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
     ET.SubElement(case, "failure", message=visible(shortfall))
-    count_outcomes(suite, [case], 0.0)
+    _count_outcomes(suite, [case], 0.0)
     return suite
-
-
-def add_properties(suite: ET.Element, subject: JudgedSubject, judged_by: Mapping[str, str]) -> None:
-    """Write the implementation and the tolerances into a test suite."""
-    about = {f"subject.{name}": value for name, value in subject.about.items()}
-    properties = ET.SubElement(suite, "properties")
-    for name, value in {"subject": subject.name, **about, **judged_by}.items():
-        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
@@ -107,7 +97,7 @@ def _outcome(verdict: CaseVerdict) -> str:
     return "skipped" if verdict.verdict in {*FAILURES, Verdict.SKIPPED} else ""
 
 
-def count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
+def _count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
     """Write the number of test cases and of each outcome."""
     cases = list(cases)
     found = Counter(outcome.tag for case in cases for outcome in case)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
-from rnncli.reports.causes import diagnosis_sentences
-from rnncli.reports.failures import failure_groups, times
+from rnncli.reports.failures import failure_groups
+from rnncli.reports.tables import times
+from rnncli.reports.verification import diagnosis_sentences
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted
 
@@ -86,7 +87,6 @@ def table_row(cells: Iterable[Any]) -> str:
 
 
 def _diagnosis(report: VerificationReport) -> Iterator[str]:
-    """Yield a list of the causes of failures, if a diagnosis was requested."""
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
         for sentence in diagnosis_sentences(report.diagnosis):
@@ -94,22 +94,11 @@ def _diagnosis(report: VerificationReport) -> Iterator[str]:
 
 
 def _failures(report: VerificationReport) -> Iterator[str]:
-    return folded(
-        (group.title, group.cases[0].verdict.verdict, group.sentences(report))
-        for group in failure_groups(report)
-    )
-
-
-def folded(failures: Iterable[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
-    """Yield a collapsible block for each failure while space remains, then the number left.
-
-    Args:
-        failures: name, verdict and sentences of each failure.
-    """
+    """Yield a collapsible block for each failure while space remains, then the number left."""
     room, left = LIMIT, 0
-    for name, verdict, lines in failures:
-        about = f"<code>{_escaped(name)}</code> {verdict}"
-        body = _escaped("\n".join(lines)) if room >= 0 else ""
+    for group in failure_groups(report):
+        about = f"<code>{_escaped(group.title)}</code> {group.cases[0].verdict.verdict}"
+        body = _escaped("\n".join(group.sentences(report))) if room >= 0 else ""
         block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
         room -= len(block.encode())
         if room >= 0:

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli import __version__
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.files.atomic import write_text
 from rnncli.judging.explaining.hypotheses import sentence_of
-from rnncli.reports.failures import excerpt, times
+from rnncli.reports.failures import excerpt
+from rnncli.reports.tables import times
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from jinja2 import Environment
 
@@ -84,15 +83,6 @@ def check_plot(path: str) -> None:
     check_extra("a plot", PLOT_NEEDS)
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write a page.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
-    write_text(path, page)
-
-
 def rendered(name: str, **context: Any) -> str:
     """Return a page; the same context gives the same bytes.
 
@@ -123,11 +113,7 @@ def rendered(name: str, **context: Any) -> str:
 
 
 def plain_page(name: str, **context: Any) -> str:
-    """Return a page without a script, whose style is in a file beside it.
-
-    Args:
-        name: the name of its template in the folder `page`.
-        context: the values for the template.
+    """Return a page from a template of the folder `page`, without a script; its style is a file.
 
     Raises:
         Unsupported: the extra `report` is not installed.

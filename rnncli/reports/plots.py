@@ -127,12 +127,7 @@ def write_plot(path: Path, report: VerificationReport) -> None:
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """Return a figure as a file's bytes, the same for the same figure.
-
-    Args:
-        figure: the figure.
-        kind: "png", "svg" or "pdf".
-    """
+    """Return a figure as the bytes of a png, svg or pdf, the same for the same figure."""
     stream = io.BytesIO()
     date = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
     with style.context(STYLE):

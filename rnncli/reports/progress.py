@@ -10,7 +10,6 @@ from rnncli.talk.terminal import drawing, guard_streams, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from rich.progress import Progress
 
@@ -62,12 +61,7 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
             self._start()
             self.task = self.bar.add_task(self.unit, total=self.total, rate="", note="")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         if self.bar:
             self.bar.stop()
 

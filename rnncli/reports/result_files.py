@@ -1,12 +1,14 @@
-"""Reading the lines that `rnncli verify --json` printed, from anyone."""
+"""Reading the lines that `rnncli verify --json` printed, from anyone, and joining shards."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.errors import InvalidRequest, UnreadableFile, listed
 from rnncli.files.described import jsonable, part_of, read
 from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
@@ -14,13 +16,14 @@ from rnncli.judging.comparing.verdict import ALLOWANCES, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 from rnncli.judging.explaining.patterns import Pattern
 from rnncli.judging.report import JudgedCase, VerificationReport
-from rnncli.judging.selected import Shard
+from rnncli.judging.selected import ALL, Shard
 from rnncli.reports.verification import cause_in, summary_record
 from rnncli.reports.verification_schema import CASE_NAMES, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 LARGEST = 1 << 28
 """The most bytes of a file of results."""
@@ -118,7 +121,6 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
 
 
 def _diagnosis(run: Sequence[_Line]) -> Diagnosis | None:
-    """Return the diagnosis of a run; None if it has none."""
     found: dict[str, list[Any]] = {kind: [] for kind in LINES}
     for line in run:
         found[line.record["kind"]].append(line.entries)
@@ -158,3 +160,64 @@ def _derived(case: JudgedCase, diagnosis: Diagnosis | None) -> Mapping[str, Any]
         "answered": case.is_answered,
         "cause": cause_in(diagnosis, case.verdict.id),
     }
+
+
+def whole_runs(reports: Iterable[VerificationReport]) -> Iterator[VerificationReport]:
+    """Yield runs in order of appearance, the shards of one joined where its first shard stands.
+
+    Shards 1/n to n/n are one run if they are of one implementation, in one version, against one
+    pack by one rule. If there are several of each, the first of each by date are one run, and so
+    on.
+
+    Raises:
+        InvalidRequest: a shard is missing, or two have a case in common.
+    """
+    groups: dict[Any, list[VerificationReport]] = {}
+    for report in reports:
+        groups.setdefault(_kind(report), []).append(report)
+    for runs in groups.values():
+        of = runs[0].shard.of
+        yield from runs if of == 1 else _joined(runs, of)
+
+
+def _kind(report: VerificationReport) -> Any:
+    """Return what the shards of a run have in common."""
+    subject, pack = report.subject, report.pack
+    called = subject.name, subject.about.get("name"), subject.about.get("version")
+    return called, pack.name, pack.digest, report.rule, report.shard.of
+
+
+def _joined(runs: Sequence[VerificationReport], of: int) -> Iterator[VerificationReport]:
+    by_number: dict[int, list[VerificationReport]] = {k: [] for k in range(1, of + 1)}
+    for run in sorted(runs, key=lambda run: run.date):
+        by_number[run.shard.number].append(run)
+    most = max(map(len, by_number.values()))
+    if missing := [str(Shard(k, of)) for k, some in by_number.items() if len(some) < most]:
+        raise InvalidRequest(f"{_described(runs[0])}: lacks shard {listed(missing)}")
+    yield from map(_whole, zip(*by_number.values(), strict=True))
+
+
+def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
+    """Join the shards of a run, 1/n first; its cases are in the pack's order."""
+    turns = zip_longest(*(shard.cases for shard in shards))
+    cases = tuple(case for case in chain.from_iterable(turns) if case is not None)
+    if len({case.verdict.id for case in cases}) < len(cases):
+        raise InvalidRequest(f"{_described(shards[0])}: a case is in two shards")
+    conceded = chain.from_iterable(shard.concessions for shard in shards)
+    concessions = dict.fromkeys(option for option in conceded if option != "--shard")
+    return replace(
+        shards[0],
+        cases=cases,
+        seconds=sum(shard.seconds for shard in shards),
+        min_cases=sum(shard.min_cases for shard in shards),
+        unproved=sum(shard.unproved for shard in shards),
+        date=min(shard.date for shard in shards),
+        concessions=tuple(concessions),
+        shard=ALL,
+    )
+
+
+def _described(run: VerificationReport) -> str:
+    version = run.subject.about.get("version", "")
+    subject = f"{run.subject.name} {version}".rstrip()
+    return ascii(f"the run of {subject[:80]} against {run.pack.name[:80]}").strip("'\"")

@@ -1,26 +1,46 @@
-"""The output of `rnncli run`: a row for each output, a sentence for each failure."""
+"""The output of `rnncli run` and `rnncli compare`: a row and a sentence for each output."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Self
 
 import click
 
 from rnncli.errors import worst_code
-from rnncli.reports.comparisons import difference
-from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
-from rnncli.talk.terminal import one_line, say
+from rnncli.reports.tables import draw_table
+from rnncli.reports.tables import index_text
+from rnncli.reports.tables import is_drawn
+from rnncli.reports.tables import print_json_line
+from rnncli.reports.tables import print_row
+from rnncli.reports.tables import print_table
+from rnncli.reports.tables import shown
+from rnncli.reports.tables import up_to
+from rnncli.reports.tables import value_text
+from rnncli.talk.terminal import one_line
+from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-    from rnncli.running.request import RunReport, TargetReport, TensorSummary
+    from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.running.request import RunReport
+    from rnncli.running.request import TargetReport
+    from rnncli.running.request import TensorSummary
+
 
 COLUMNS = (
     *("target", "data set", "output", "dtype", "shape"),
     *("min", "max", "mean", "nan", "inf", "seconds"),
 )
+COMPARED = (
+    *("output", "dtype", "shape", "verdict", "differing"),
+    *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
+)
+TERMINAL_COLUMNS = 8
 
 
 class RunPrinter:
@@ -40,7 +60,7 @@ class RunPrinter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.progress.__exit__(None, None, None)
+        self.progress.__exit__(*failure)
 
     def show(self, report: TargetReport, *, traceback: bool) -> None:
         """Print the report on one target: data to stdout, messages to stderr."""
@@ -71,7 +91,6 @@ class RunPrinter:
                     self._print_row(row)
 
     def _print_row(self, row: Sequence[Any]) -> None:
-        """Print a row, with a heading before the first."""
         if not self.has_heading:
             print_row(COLUMNS)
             self.has_heading = True
@@ -91,7 +110,6 @@ def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
 
 
 def _failures(report: TargetReport) -> Iterator[str]:
-    """Yield a line for each failure."""
     if report.error:
         yield report.error
     for run in report.runs:
@@ -101,3 +119,48 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
+
+
+def print_comparison(outputs: Sequence[OutputComparison]) -> None:
+    """Print a line for each output; on a terminal the widest columns become sentences below."""
+    rows = [compared_row(output) for output in outputs]
+    if not is_drawn():
+        print_table(COMPARED, rows)
+        return
+    draw_table(COMPARED[:TERMINAL_COLUMNS], [row[:TERMINAL_COLUMNS] for row in rows])
+    for output in outputs:
+        if not output.agrees:
+            click.echo(one_line(difference(output)))
+
+
+def compared_row(output: OutputComparison) -> tuple[Any, ...]:
+    """Return an output's line in the table of `rnncli compare`."""
+    verdict = output.problem or ("agrees" if output.agrees else "differs")
+    worst: tuple[str | None, ...] = (None, None, None)
+    if output.worst:
+        got, wanted = (value_text(output.dtype, v) for v in (output.worst.got, output.worst.wanted))
+        worst = (index_text(output.worst.index), got, wanted)
+    return (
+        output.name,
+        output.dtype,
+        f"[{', '.join(map(str, output.shape))}]",
+        verdict,
+        None if output.problem else f"{output.differing} of {output.size}",
+        output.max_abs,
+        output.max_rel,
+        output.max_ulp,
+        output.mean_abs,
+        *worst,
+    )
+
+
+def difference(output: OutputComparison) -> str:
+    """Return the sentence for an output that differs."""
+    if output.problem or output.worst is None:
+        return f"{output.name}: {output.problem}"
+    worst = output.worst
+    return (
+        f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
+        f" worst at {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
+        f" expected {value_text(output.dtype, worst.wanted)} +- {shown(worst.allowed)}"
+    )

@@ -1,56 +1,76 @@
-"""The output of `rnncli score`: scores by cell and dtype, survivors and sole killers."""
+"""The output of `rnncli score`, and the page of its kill matrix."""
 
 from __future__ import annotations
 
 import json
 import math
-import pkgutil
 import sys
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.judging.scoring.kill_matrix import (
-    CoverageItem,
-    coverage_of,
-    every,
-    of_family,
-    of_reach,
-    score,
-)
+from rnncli.judging.scoring.kill_matrix import CoverageItem
+from rnncli.judging.scoring.kill_matrix import coverage_of
+from rnncli.judging.scoring.kill_matrix import every
+from rnncli.judging.scoring.kill_matrix import fate_of
+from rnncli.judging.scoring.kill_matrix import of_family
+from rnncli.judging.scoring.kill_matrix import of_reach
+from rnncli.judging.scoring.kill_matrix import score
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.catalogue import STRUCTURAL
-from rnncli.mutants.structural.bug import UNREACHED, Reach
-from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+from rnncli.mutants.structural.bug import UNREACHED
+from rnncli.mutants.structural.bug import Reach
+from rnncli.reports.html import LETTERS
+from rnncli.reports.html import TOLERANCE
+from rnncli.reports.html import letter
+from rnncli.reports.pages import rendered
+from rnncli.reports.tables import draw_table
+from rnncli.reports.tables import is_drawn
+from rnncli.reports.tables import print_json_line
+from rnncli.reports.tables import print_table
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, plural
+from rnncli.talk.terminal import visible
+from rnncli.talk.words import counted
+from rnncli.talk.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
+    from collections.abc import Iterable
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from rnncli.judging.scoring.adequacy import Outcome
-    from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor, VectorRow
+    from rnncli.judging.scoring.kill_matrix import KillMatrix
+    from rnncli.judging.scoring.kill_matrix import Score
+    from rnncli.judging.scoring.kill_matrix import Survivor
+    from rnncli.judging.scoring.kill_matrix import VectorRow
     from rnncli.mutants.structural.bug import SizeClass
+
 
 # Kind of file -> its writer, imported on use.
 WRITERS = {
     "matrix": "rnncli.reports.scores:write_matrix",
-    "html": "rnncli.reports.score_page:write_score_page",
+    "html": "rnncli.reports.scores:write_score_page",
 }
 COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
-def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
-    """Print a score: data to stdout, the totals in words to stderr.
+# The fates of mutants: the counts of a score, and their meanings.
+FATES = {
+    "killed": "told from the reference by a vector's tolerances",
+    "acceptable": "answers as another reading of the specification: no bug",
+    "survived": "exercised, but within tolerance everywhere",
+    "unexercised": "no vector can show it",
+}
 
-    Args:
-        matrix: the kill matrix.
-        as_json: whether to print one object.
-        minimise: whether to print the smallest subset found as well.
-    """
+
+def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
+    """Print a score: data to stdout, the totals in words to stderr."""
     if as_json:
         print_json_line(score_record(matrix, minimise=minimise))
     else:
@@ -58,8 +78,8 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
         if minimise:
             _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
     sys.stdout.flush()
-    say(closing(matrix))
-    say(closing_of_structure(matrix))
+    say(score_sentence(matrix))
+    say(structure_sentence(matrix))
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
@@ -113,22 +133,6 @@ def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
     }
 
 
-def write_scores(matrix: KillMatrix, files: Mapping[str, str | None]) -> None:
-    """Write a kill matrix to files.
-
-    Args:
-        matrix: the kill matrix.
-        files: kind, a key of `WRITERS` -> path; "" or None for no file.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-        Unsupported: the extra `report` is not installed.
-    """
-    for kind, path in files.items():
-        if path:
-            pkgutil.resolve_name(WRITERS[kind])(Path(path), matrix)
-
-
 def write_matrix(path: Path, matrix: KillMatrix) -> None:
     """Write a kill matrix as JSON, one line per vector.
 
@@ -141,7 +145,7 @@ def write_matrix(path: Path, matrix: KillMatrix) -> None:
     write_text(path, f'{{"vectors": [\n{vectors}\n],\n{rest}\n')
 
 
-def closing(matrix: KillMatrix) -> str:
+def score_sentence(matrix: KillMatrix) -> str:
     """Return the score in one sentence."""
     total = matrix.total
     other = counted(total.acceptable, "is another reading", "are other readings")
@@ -155,7 +159,7 @@ def closing(matrix: KillMatrix) -> str:
     )
 
 
-def closing_of_structure(matrix: KillMatrix) -> str:
+def structure_sentence(matrix: KillMatrix) -> str:
     """Return the score of the structural mutants in one sentence."""
     structural = matrix.structural
     if not structural.total.mutants:
@@ -190,7 +194,6 @@ def _outcome(found: Outcome) -> dict[str, Any]:
 
 
 def _print_tables(matrix: KillMatrix) -> None:
-    """Print the tables that are not empty."""
     groups = {
         "cell": matrix.by_cell,
         "dtype": matrix.by_dtype,
@@ -302,3 +305,87 @@ def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) 
     if title != "Scores":
         click.echo("")
     print_table(columns, rows)
+
+
+def write_score_page(path: Path, matrix: KillMatrix) -> None:
+    """Write a page with the scores, the picture, the survivors and the sole killers.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+        rnncli.errors.InvalidRequest: the file cannot be written.
+    """
+    write_text(path, score_page(matrix))
+
+
+def score_page(matrix: KillMatrix) -> str:
+    """Return the page."""
+    structural = matrix.structural
+    return rendered(
+        "scores",
+        matrix=matrix,
+        fates=FATES,
+        data=score_data(matrix),
+        reach=list(Reach),
+        structural=structural_lines(structural),
+        unseen=structural_reasons(structural),
+        coverage=coverage_of(matrix.rows),
+    )
+
+
+def score_data(matrix: KillMatrix) -> dict[str, Any]:
+    """Return the matrix as data for the page's script: a letter per outcome, each reason once.
+
+    Each cell has its mutants by family; of each vector `fates` has the first letter of each
+    mutant's fate in that order, `margins` its margin's letter, see `html.letter`, and `why`
+    the number of a reason for each that is equivalent or acceptable.
+    """
+    reasons: dict[str, int] = {}
+    return {
+        "letters": LETTERS,
+        "tolerance": TOLERANCE,
+        "cells": [_cell(matrix, score.name, reasons) for score in matrix.by_cell],
+        "reasons": list(map(visible, reasons)),
+    }
+
+
+def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, Any]:
+    rows = [row for row in matrix.rows if row.cell == name]
+    mutants = _by_family(rows[0].outcomes)
+    enough = set(matrix.minimal_subset())
+    return {
+        "name": name,
+        "mutants": [[mutant, *_about(mutant)] for mutant in mutants],
+        "fates": "".join(fate_of(row.outcomes[mutant] for row in rows)[0] for mutant in mutants),
+        "vectors": [
+            {
+                "id": visible(row.id),
+                "dtype": row.dtype,
+                "enough": row.id in enough,
+                "only": [mutants.index(mutant) for mutant in matrix.only[row.id]],
+                **_outcomes([row.outcomes[mutant] for mutant in mutants], reasons),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _by_family(names: Iterable[str]) -> list[str]:
+    """Return mutants in the order of their table, grouped by family."""
+    names = list(names)
+    families = list(dict.fromkeys(_about(name)[0] for name in names))
+    return sorted(names, key=lambda name: families.index(_about(name)[0]))
+
+
+def _about(mutant: str) -> tuple[str, str]:
+    row = MUTANTS[mutant]
+    return row.family, row.sentence
+
+
+def _outcomes(outcomes: Iterable[Outcome], reasons: dict[str, int]) -> Mapping[str, Any]:
+    outcomes = list(outcomes)
+    explained = [each for each in outcomes if each.fate in {Fate.ACCEPTABLE, Fate.EQUIVALENT}]
+    return {
+        "fates": "".join(each.fate[0] for each in outcomes),
+        "margins": "".join(letter(each.margin) for each in outcomes),
+        "why": [reasons.setdefault(each.reason, len(reasons)) for each in explained],
+    }

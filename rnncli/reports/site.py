@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
-from rnncli.reports.failures import FailureGroup, diagnosed, failure_groups, reasons
+from rnncli.reports.failures import FailureGroup, diagnosed, reasons, refused_groups
 from rnncli.reports.html import page
 from rnncli.reports.markdown import code, inline, table_row
 from rnncli.reports.pages import plain_page, shared_style
-from rnncli.reports.shards import whole_runs
+from rnncli.reports.result_files import whole_runs
 from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
@@ -56,12 +56,7 @@ def file_name(text: str) -> str:
     return f"{plain}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def _is_refused(group: FailureGroup) -> bool:
-    return group.cases[0].verdict.verdict is Verdict.REFUSED
-
-
 def _sentences(report: VerificationReport, case: JudgedCase) -> list[str]:
-    """Return what is wrong with a case, and the known bugs that fit."""
     return [*reasons(case), *diagnosed(report, case)]
 
 
@@ -122,8 +117,7 @@ class RuntimeResults:
     @property
     def refusals(self) -> list[FailureGroup]:
         """The refused cases of the newest run, together if for a similar reason; most first."""
-        groups = [g for g in failure_groups(self.newest) if _is_refused(g)]
-        return sorted(groups, key=lambda group: -len(group.cases))
+        return refused_groups(self.newest)
 
     @property
     def history(self) -> list[tuple[VerificationReport, RunChange]]:
@@ -231,11 +225,10 @@ def worst(counts: Tally | None) -> str:
 def badge(runtime: RuntimeResults) -> dict[str, Any]:
     """Return what shields.io draws: the passing cases among those of the newest run."""
     run = runtime.newest
-    with_options = f" with {' '.join(run.concessions)}" if run.concessions else ""
     return {
         "schemaVersion": 1,
         "label": visible(f"{runtime.name} on {run.pack.name}"),
-        "message": visible(f"{_passing(run)}/{run.total.cases}{with_options}"),
+        "message": visible(f"{_passing(run)}/{run.total.cases}{_conceded(run)}"),
         "color": _colour(run),
     }
 
@@ -243,6 +236,10 @@ def badge(runtime: RuntimeResults) -> dict[str, Any]:
 def _passing(run: VerificationReport) -> int:
     counts = run.total.counts
     return counts[Verdict.PASS] + counts[Verdict.ACCEPTABLE]
+
+
+def _conceded(run: VerificationReport) -> str:
+    return f" with {' '.join(run.concessions)}" if run.concessions else ""
 
 
 def _colour(run: VerificationReport) -> str:
@@ -290,8 +287,7 @@ def _run(runtime: RuntimeResults) -> str:
     """Return the newest run as a line of a list: what was judged, when, and the command."""
     judged = " ".join(filter(None, (runtime.name, runtime.version)))
     run = runtime.newest
-    conceded = f" with {' '.join(run.concessions)}" if run.concessions else ""
-    line = f"- {inline(f'{judged} on {run.date[:10]}{conceded}')}"
+    line = f"- {inline(f'{judged} on {run.date[:10]}{_conceded(run)}')}"
     return f"{line}: {code(run.command)}" if run.command else line
 
 

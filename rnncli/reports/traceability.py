@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.operators import OPERATORS
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
-from rnncli.verifying.tracing.matrix import MISSING, CoverageState
-from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.statement_table import STATEMENTS
-from rnncli.verifying.tracing.tracing import trace_of
+from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, families
+from rnncli.verifying.tracing.tracing import MISSING, CoverageState, trace_of
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rnncli.packs.pack import Pack
-    from rnncli.verifying.tracing.matrix import Coverage, TraceMatrix
-    from rnncli.verifying.tracing.statement import Statement
+    from rnncli.verifying.tracing.statements import Statement
+    from rnncli.verifying.tracing.tracing import Coverage, TraceMatrix
 
 COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
 # The terminal width from which all columns are shown.
@@ -74,14 +71,7 @@ If versions are named, the statement applies to these only, and only their cases
 def show_matrix(
     matrix: TraceMatrix, covered: Sequence[Coverage], *, as_json: bool, only_missing: bool
 ) -> None:
-    """Print a matrix: data to stdout, the totals in words to stderr.
-
-    Args:
-        matrix: the traceability matrix.
-        covered: the coverage of its statements.
-        as_json: whether to print one object per line.
-        only_missing: whether to show only unchecked and partly checked statements.
-    """
+    """Print a matrix: data to stdout, the totals in words to stderr."""
     shown = [each for each in covered if not only_missing or each.state in MISSING]
     if as_json:
         for each in shown:
@@ -138,7 +128,7 @@ def show_statement(covered: Coverage, *, as_json: bool) -> None:
     click.echo(f"  state:    {covered.state}, in versions {_numbers(covered.versions)}")
     click.echo(f"  checks:   {_checks(row)}")
     for name, count in covered.noticed.items():
-        click.echo(f"  violated: {_sentence(name)}")
+        click.echo(f"  violated: {violation_named(name).sentence}")
         click.echo(f"            {name}, noticed by {count} of these cases")
     if covered.cases:
         click.echo("")
@@ -187,10 +177,6 @@ def _checks(row: Statement) -> str:
 
 def _numbers(versions: Iterable[int]) -> str:
     return ", ".join(map(str, versions)) or "-"
-
-
-def _sentence(name: str) -> str:
-    return violation_named(name).sentence
 
 
 def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
@@ -264,7 +250,7 @@ def _true_of(same: Sequence[Statement]) -> str:
 
 def _span(row: Statement) -> str:
     """Say which versions of its operator a statement is true of; nothing for all."""
-    known = tuple(each.version for each in OPERATORS.values() if each.family == row.operator)
+    known = tuple(each.version for each in families()[row.operator])
     first, last = row.versions[0], row.versions[-1]
     if len(row.versions) == len(known):
         return ""

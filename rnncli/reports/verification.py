@@ -1,4 +1,4 @@
-"""The output of `rnncli verify`: counts by operator and feature, and a block per failure."""
+"""The output of `rnncli verify`, counts and a block per failure, and of `rnncli diagnose`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import msgspec
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
-from rnncli.reports.causes import diagnosis_records, diagnosis_sentences
+from rnncli.judging.explaining.hypotheses import sentence_of
+from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
+    from rnncli.verifying.verification import DiagnosisReport, LaterFailures
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
+CAUSES = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
 # The beginning of reasons from `--require`; the reasons of one case are separated by semicolons.
 REQUIRES = "requires "
 MOST_NAMED = 8
@@ -77,12 +80,7 @@ def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
 def write_reports(
     report: Any, files: Mapping[str, str | None], writers: Mapping[str, str] = WRITERS
 ) -> None:
-    """Write a report to files.
-
-    Args:
-        report: a report of the kind that the writers take.
-        files: kind, a key of `writers` -> path; "" or None for no file.
-        writers: kind -> writer.
+    """Write a report to files by kind, a key of `writers`; "" or None is no file.
 
     Raises:
         rnncli.errors.InvalidRequest: a file cannot be written.
@@ -277,3 +275,92 @@ def _tally_record(tally: Tally) -> dict[str, Any]:
         "margin": tally.margin,
         "seconds": tally.seconds,
     }
+
+
+def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
+    """Print the causes, the unanswered cases, and failures caused by earlier calls.
+
+    Causes are sentences on a terminal, a table in a pipe, and JSON lines if asked.
+    """
+    diagnosis, total = report.diagnosis, report.verification.total
+    if as_json:
+        for record in diagnosis_records(diagnosis):
+            print_json_line(record)
+    else:
+        _print_causes(diagnosis.causes)
+        for sentence in _unexplained(diagnosis):
+            say(sentence)
+    if total.answered < total.cases:
+        say(answered_sentence(report.verification))
+    for failures in report.later:
+        for sentence in later_sentences(failures):
+            say(sentence)
+
+
+def _print_causes(causes: Sequence[Cause]) -> None:
+    if is_drawn():
+        for cause in causes:
+            click.echo(cause.sentence)
+            click.echo(f"  {sentence_of(cause.hypothesis)}")
+        return
+    print_table(
+        CAUSES,
+        [
+            (
+                *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
+                *(cause.predicts, len(cause.refuted), cause.margin),
+                ", ".join(cause.indistinguishable) or None,
+            )
+            for cause in causes
+        ],
+    )
+
+
+def answered_sentence(report: VerificationReport) -> str:
+    """Return how many cases were answered, and how."""
+    total = report.total
+    return f"{total.answered} of {counted(total.cases, 'case')} answered: {total.summary}"
+
+
+def later_sentences(failures: LaterFailures) -> Iterator[str]:
+    """Yield the cases that fail because of earlier calls, fitting explanations, and patterns."""
+    names = ", ".join(verdict.id for verdict in failures.verdicts)
+    yield f"{failures.title}: {names}"
+    kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
+    for name, count in kept.most_common(MOST_SHOWN):
+        yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
+    for pattern in patterns_of(*failures.features, ()):
+        yield f"a pattern, no proof: {pattern.sentence}"
+
+
+def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+    """Yield JSON lines for each cause, doubt and pattern, then one for the unexplained."""
+    for cause in diagnosis.causes:
+        yield {
+            "kind": "cause",
+            **msgspec.to_builtins(cause),
+            "sentence": cause.sentence,
+            "means": sentence_of(cause.hypothesis),
+        }
+    for doubt in diagnosis.doubts:
+        yield {"kind": "doubt", **msgspec.to_builtins(doubt), "sentence": doubt.doubt}
+    for pattern in diagnosis.patterns:
+        yield {"kind": "pattern", **pattern.record()}
+    yield {"kind": "unexplained", "cases": list(diagnosis.unexplained)}
+
+
+def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield a line for each cause, then the failures that no known bug explains."""
+    for cause in diagnosis.causes:
+        yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}"
+    yield from _unexplained(diagnosis)
+
+
+def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the failures that no known bug explains, with patterns; or a line if there are none."""
+    if diagnosis.unexplained:
+        yield f"no known bug explains {', '.join(diagnosis.unexplained)}"
+        yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
+        yield from (f"no cause: {each.doubt}" for each in diagnosis.doubts)
+    elif not diagnosis.causes:
+        yield "nothing differs: there is nothing to explain"

@@ -14,8 +14,8 @@ from rnncli.talk.terminal import one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Class -> the functions of `rnncli.reports.texts`, from one of it to lines, and of
-# `rnncli.reports.notebook`, to HTML.
+# Class -> the beginning of the names of its functions in `rnncli.reports.shown`: NAME_lines, from
+# one of it to lines of text, and NAME_html.
 SHOWN: Mapping[str, str] = {
     "Comparison": "comparison",
     "Diagnosis": "diagnosis",
@@ -25,8 +25,8 @@ SHOWN: Mapping[str, str] = {
     "ScoreReport": "score",
     "VerificationReport": "verification",
 }
-TEXTS = {name: f"rnncli.reports.texts:{function}" for name, function in SHOWN.items()}
-HTML = {name: f"rnncli.reports.notebook:{function}" for name, function in SHOWN.items()}
+TEXTS = {name: f"rnncli.reports.shown:{function}_lines" for name, function in SHOWN.items()}
+HTML = {name: f"rnncli.reports.shown:{function}_html" for name, function in SHOWN.items()}
 # Class -> a function from one of it, and the arguments of `plot`, to a figure.
 PLOTS: Mapping[str, str] = {"VerificationReport": "rnncli.reports.verification:plot"}
 

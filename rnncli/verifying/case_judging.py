@@ -72,11 +72,6 @@ class JudgedVector(NamedTuple):
 def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVector]:
     """Judge some cases of a pack.
 
-    Args:
-        reference: the pack.
-        terms: how the cases are judged.
-        ids: the ids of the cases.
-
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
         RunOverError: the run has ended.
@@ -124,14 +119,7 @@ def cell_of(record: Mapping[str, Any]) -> str:
 def judge_case(
     vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
 ) -> JudgedVector:
-    """Run one vector on a subject, judge it and explain the verdict.
-
-    Args:
-        vector: the case.
-        history: the cases the subject has run before.
-        terms: how the case is judged.
-        read: maps the id of an earlier case to its vector.
-    """
+    """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
     found = history.judge(vector, terms.rule, read)
     verdict, evidence = explained(found), None
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:

@@ -77,10 +77,7 @@ class History:
     def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
         """Run a case on the subject and judge it; run a failure again in a new process.
 
-        Args:
-            vector: the case.
-            rule: the tolerances.
-            read: maps the id of an earlier case to its vector.
+        `read` maps the id of an earlier case to its vector.
         """
         session = session_calls_of(self.subject, vector)
         found = judge_session(session, rule)
@@ -114,12 +111,7 @@ class History:
 class SecondTrial:
     """A failing case, to be run again after some of the cases before it.
 
-    Attributes:
-        subject: who is asked.
-        vector: the case.
-        rule: by which tolerances.
-        read: from the id of an earlier case to its vector.
-        process: ids of the cases that the newest process has run.
+    `read` gives an earlier case by its id; `process` has the ids that the newest process has run.
     """
 
     subject: Subject

@@ -177,12 +177,7 @@ def _sentence(what: str, found: CaseVerdict) -> str:
 def without_idle_refusals(
     cases: Sequence[JudgedCase], probed: Mapping[str, str]
 ) -> list[JudgedCase]:
-    """Skip each correct refusal that shows nothing.
-
-    Args:
-        cases: all judged cases.
-        probed: id -> reason, for the cases whose probe fails.
-    """
+    """Skip each correct refusal that shows nothing, for the reasons of failing probes by id."""
     idle = _idle_operators(cases)
     return [
         _without(case, probed.get(case.verdict.id) or idle.get(case.record["operator"], ""))

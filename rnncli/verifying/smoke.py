@@ -16,6 +16,7 @@ from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Status
 from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
 from rnncli.subjects.harness_messages import VERSION
+from rnncli.talk.words import counted
 from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
 
 if TYPE_CHECKING:
@@ -59,11 +60,7 @@ class SmokeCheck:
 
 
 def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:
-    """Check a harness.
-
-    Args:
-        command: its command line.
-        limits: of each request; also the time to start.
+    """Check a harness by its command line; the time limit is also that of its start.
 
     Raises:
         InvalidRequest: the program does not start, or does not speak this protocol.
@@ -80,6 +77,16 @@ def exit_code_of(checks: Sequence[SmokeCheck]) -> int:
     if any(check.result is SmokeResult.FAILED for check in checks):
         return 1
     return 0 if any(check.has_computed for check in checks) else 5
+
+
+def conclusion_of(checks: Sequence[SmokeCheck]) -> str:
+    """Return the result of all checks in words."""
+    failed = sum(check.result is SmokeResult.FAILED for check in checks)
+    if failed:
+        return f"{counted(failed, 'check')} of {len(checks)} failed"
+    computed = sum(check.has_computed for check in checks)
+    wired = f"wired right; it computed {computed} of the tiny cases"
+    return wired if computed else "refused every case, so nothing shows how it computes"
 
 
 def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
@@ -122,7 +129,6 @@ def _changed(vector: Vector, **entries: Any) -> Vector:
 
 
 def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
-    """Check two calls with the same inputs in one session."""
     found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
     wrong = next((k for k, each in enumerate(found) if each.verdict not in WORKS), None)
     if wrong is None:
@@ -161,9 +167,7 @@ def _refusal(attempt: Attempt) -> SmokeCheck:
 
 
 def _stop(ending: Ending | None) -> SmokeCheck:
-    if ending is None:
-        sentence = f"did not end within {SECONDS_TO_STOP:g} s, expected exit code 0"
-        return SmokeCheck("stop", SmokeResult.FAILED, sentence)
-    if ending.exit == 0:
+    if ending and ending.exit == 0:
         return SmokeCheck("stop", SmokeResult.OK, "ended with exit code 0")
-    return SmokeCheck("stop", SmokeResult.FAILED, f"{ending.sentence}, expected exit code 0")
+    did = ending.sentence if ending else f"did not end within {SECONDS_TO_STOP:g} s"
+    return SmokeCheck("stop", SmokeResult.FAILED, f"{did}, expected exit code 0")

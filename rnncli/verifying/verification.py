@@ -1,47 +1,66 @@
-"""Judging an implementation against a pack, from the selection of cases to the report."""
+"""Judging an implementation against a pack, from the selection of cases to the diagnosis."""
 
 from __future__ import annotations
 
 import datetime as dt
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NamedTuple
+from typing import TypeVar
 
 from rnncli.cases.library import find_spec
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.jobs.workers import HERE, Workers
-from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.errors import InvalidRequest
+from rnncli.errors import NothingSelected
+from rnncli.errors import RnncliWarning
+from rnncli.jobs.workers import HERE
+from rnncli.jobs.workers import Workers
+from rnncli.judging.comparing.verdict import CaseVerdict
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis
+from rnncli.judging.explaining.features import features_of
 from rnncli.judging.explaining.investigation import Investigation
-from rnncli.judging.report import (
-    JudgedCase,
-    JudgedPack,
-    JudgedSubject,
-    VerificationReport,
-)
-from rnncli.judging.selected import ALL, EVERY_CASE, Selected
+from rnncli.judging.report import JudgedCase
+from rnncli.judging.report import JudgedPack
+from rnncli.judging.report import JudgedSubject
+from rnncli.judging.report import VerificationReport
+from rnncli.judging.selected import ALL
+from rnncli.judging.selected import EVERY_CASE
+from rnncli.judging.selected import Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS
+from rnncli.packs.pack import is_pack
+from rnncli.packs.pack import open_pack
+from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import (
-    OPEN_SUBJECTS,
-    JudgedVector,
-    JudgingTerms,
-    cell_of,
-    rule_out,
-    work,
-)
+from rnncli.verifying.case_judging import OPEN_SUBJECTS
+from rnncli.verifying.case_judging import JudgedVector
+from rnncli.verifying.case_judging import JudgingTerms
+from rnncli.verifying.case_judging import cell_of
+from rnncli.verifying.case_judging import rule_out
+from rnncli.verifying.case_judging import work
 from rnncli.verifying.history import shuffled
-from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
+from rnncli.verifying.probes import failing_probes
+from rnncli.verifying.probes import unprobed
+from rnncli.verifying.probes import without_idle_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable
+    from collections.abc import Iterator
+    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.explaining.features import Features
     from rnncli.judging.explaining.hypotheses import Evidence
-    from rnncli.packs.pack import Pack, PackReference
+    from rnncli.packs.pack import Pack
+    from rnncli.packs.pack import PackReference
+    from rnncli.packs.vector import Vector
+
 
 LARGEST_BATCH = 32
 # What follows the rule in reports of a run that did not compare checksums.
@@ -54,6 +73,11 @@ SPEC = (
     "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
     " `rnncli relate` needs none"
 )
+# Title of cases that are right alone -> whether other cases came before them.
+LATER = {
+    "wrong at a later call only": False,
+    "wrong only after other cases of the same process": True,
+}
 
 Found = TypeVar("Found")
 
@@ -175,11 +199,6 @@ def judge_all(
 ) -> VerificationReport:
     """Judge the cases of a plan.
 
-    Args:
-        plan: the pack, the implementation and the options.
-        selected: its cases.
-        done: called with each verdict as it arrives.
-
     Returns:
         The report, with cases in the pack's order for any number of workers.
 
@@ -246,16 +265,7 @@ def report_of(
     start: RunStart,
     rule: str,
 ) -> VerificationReport:
-    """Return the report of a run that is done.
-
-    Args:
-        plan: what was to be judged, and how.
-        pack: the cases that it was judged by.
-        about: how the subject describes itself.
-        cases: the judged cases, in the pack's order.
-        start: when the run began.
-        rule: the tolerances, in words.
-    """
+    """Return the report of a run that is done."""
     return VerificationReport(
         pack=pack,
         subject=JudgedSubject(plan.terms.subject.name, dict(about)),
@@ -303,11 +313,6 @@ def _diagnosed(
 def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
     """Open a pack that has all its files; their checksums are compared as they are read.
 
-    Args:
-        folder: the pack's folder.
-        digest: the required beginning of the pack's digest.
-        trust: whether checksums are not verified.
-
     Raises:
         InvalidRequest: not a pack, another pack, or one that lacks files.
     """
@@ -329,7 +334,6 @@ def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
 
 
 def _lacking(folder: Path) -> str:
-    """Return the reason that a path is not a pack."""
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
@@ -377,7 +381,6 @@ def _run(
     work: Callable[[PackReference, JudgingTerms, Sequence[str]], Found],
     ids: Sequence[str],
 ) -> Iterator[Found]:
-    """Send the cases to the workers; yield the results of each batch."""
     working = partial(work, selected.pack.reference, plan.terms)
     return plan.workers.in_batches(working, ids, most=LARGEST_BATCH)
 
@@ -390,3 +393,72 @@ def _judged(
         yield from judged
         if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
             return
+
+
+@dataclass(frozen=True, slots=True)
+class LaterFailures:
+    """Cases that fail only because of earlier calls, and so match no known bug.
+
+    Attributes:
+        title: their title in reports.
+        verdicts: the verdicts on those cases.
+        features: the features of these cases and of the cases that are right.
+    """
+
+    title: str
+    verdicts: Sequence[CaseVerdict]
+    features: tuple[Sequence[Features], Sequence[Features]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DiagnosisReport(Conclusion):
+    """The diagnosis of an implementation's wrong outputs.
+
+    Attributes:
+        verification: the verdicts on all cases.
+        later: the cases that fail only because of earlier calls.
+    """
+
+    verification: VerificationReport
+    later: tuple[LaterFailures, ...] = ()
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The causes, and the failures that no known bug explains."""
+        return self.verification.diagnosis or Diagnosis()
+
+    @property
+    def exit_code(self) -> int:
+        """The code of `rnncli diagnose`, which is that of `rnncli verify`."""
+        return self.verification.exit_code
+
+
+def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
+    """Return the diagnosis of a run's failures."""
+    unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    vectors, later = [], []
+    if unseen:
+        pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
+        vectors = [pack.read(case.record) for case in report.cases if case.is_answered]
+    for title, after_others in LATER.items():
+        if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
+            several = [vector for vector in vectors if vector.later or after_others]
+            later.append(LaterFailures(title, some, _features(several, unseen)))
+    return DiagnosisReport(report, tuple(later))
+
+
+def _features(
+    vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
+) -> tuple[list[Features], list[Features]]:
+    """Return the features of cases that fail because of earlier calls, and of right cases."""
+    failing = {verdict.id for verdict in wrong}
+    return (
+        [features_of(vector) for vector in vectors if vector.id in failing],
+        [features_of(vector) for vector in vectors if vector.id not in failing],
+    )
+
+
+def _is_unseen(verdict: CaseVerdict) -> bool:
+    """Whether a case is right at its first call, the only one compared with the bugs."""
+    later = verdict.data_set and verdict.verdict is Verdict.DIFFERS
+    return bool(later) or verdict.verdict is Verdict.STALE

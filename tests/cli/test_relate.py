@@ -11,8 +11,8 @@ import pytest
 
 from rnncli import Selected, prepare, relate
 from rnncli.reports.verification_schema import verification_schema
+from rnncli.verifying.relations.relating import source_of
 from rnncli.verifying.relations.relations import RELATIONS
-from rnncli.verifying.relations.targets import source_of
 
 SUITE = """\
 suite: two

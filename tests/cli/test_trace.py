@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnncli.verifying.tracing.matrix import INCOMPLETE, CaseTrace, CoverageState, TraceMatrix
-from rnncli.verifying.tracing.statement import CheckKind
+from rnncli.verifying.tracing.statements import CheckKind
+from rnncli.verifying.tracing.tracing import INCOMPLETE, CaseTrace, CoverageState, TraceMatrix
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 CLIP = "id:lstm_14_clip or id:lstm_14_clip_inactive"

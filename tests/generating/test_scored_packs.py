@@ -17,7 +17,7 @@ from rnncli.packs.manifest import MANIFEST, Manifest, manifest_schema
 from rnncli.packs.pack import open_pack
 from rnncli.packs.record import Record
 from rnncli.reports.inspection import pack_record
-from rnncli.verifying.scoring.scoring import ScoringPlan, score_all, select
+from rnncli.verifying.scoring import ScoringPlan, score_all, select
 
 TEXT = """\
 suite: scored

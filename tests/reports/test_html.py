@@ -14,7 +14,7 @@ from web_pages import FETCHING, Elements
 
 from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
-from rnncli.reports.page_data import LETTERS, letter, page_data
+from rnncli.reports.html import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
 from rnncli.talk.terminal import visible
 

@@ -15,8 +15,8 @@ from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow
 from rnncli.mutants.catalogue import scored_of, structural_of
 from rnncli.reports import pages
-from rnncli.reports.page_data import letter
-from rnncli.reports.score_page import score_data, score_page, write_score_page
+from rnncli.reports.html import letter
+from rnncli.reports.scores import score_data, score_page, write_score_page
 
 KILLED, INFINITE = Outcome(Fate.KILLED, 25.0), Outcome(Fate.KILLED, math.inf)
 READ = Outcome(Fate.ACCEPTABLE, 9.0, "answers as clip-scope=gates has it")

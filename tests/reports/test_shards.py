@@ -8,7 +8,7 @@ from verifications import every_verdict
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.report import JudgedSubject, Shard
-from rnncli.reports.shards import whole_runs
+from rnncli.reports.result_files import whole_runs
 from rnncli.reports.site import results_of
 
 WHOLE = replace(every_verdict(), date="2026-03-01T00:00:00Z")

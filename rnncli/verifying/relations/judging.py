@@ -3,34 +3,166 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from rnncli.judging.comparing.margins import Errors, errors_of, histogram
+from rnncli.judging.comparing.margins import Errors, errors_of, histogram, problem_of
 from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.operators.node import CANONICAL
+from rnncli.packs.attempt import Status
+from rnncli.subjects.subject import keeps_process
 from rnncli.talk.words import counted
-from rnncli.verifying.relations.asking import UnansweredError
 from rnncli.verifying.relations.distances import Closeness, closeness_of
 from rnncli.verifying.relations.node_call import D, H, N, T
-from rnncli.verifying.relations.relations import BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.verifying.relations.asking import Asker
+    from rnncli.packs.attempt import Attempt
+    from rnncli.subjects.subject import Subject
     from rnncli.verifying.relations.node_call import NodeCall
-    from rnncli.verifying.relations.relations import Relation
 
+
+BIT, TOLERANCE = "bit", "tolerance"
 # The names of axes in messages.
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 CONSTANT = "each output is one number throughout, which any transformation keeps"
+
+
+class Applicability(NamedTuple):
+    """The condition under which a relation applies to a call.
+
+    Attributes:
+        when: the condition in words.
+        reason: maps a call to the reason it does not apply, or "".
+    """
+
+    when: str
+    reason: Callable[[NodeCall], str]
+
+
+class Relation(NamedTuple):
+    """A transformation of calls that keeps their outputs.
+
+    Attributes:
+        name: as `--relation` takes it.
+        summary: the transformed call.
+        finds: the bugs that break it.
+        applies: the condition under which it applies.
+        answer: maps a call to the outputs that must equal the call's own.
+        equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
+        quantised: whether it holds where values share a scale, and scales belong to columns.
+    """
+
+    name: str
+    summary: str
+    finds: str
+    applies: Applicability
+    answer: Callable[[NodeCall, Asker], Tensors]
+    equality: str
+    quantised: bool
+
+    def obstacle(self, call: NodeCall) -> str:
+        """Return why it does not apply to a call, or ""."""
+        if call.row.quantised and not self.quantised:
+            return f"{call.operator} quantises values that share a scale"
+        return self.applies.reason(call)
+
+
+class UnansweredError(Exception):
+    """A call without proper outputs; `str()` is the reason.
+
+    Attributes:
+        verdict: differs if an output is missing or of the wrong shape or dtype; skipped if the
+            implementation lacks what the call needs; else how the attempt ended.
+    """
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        self.verdict = verdict
+        super().__init__(reason)
+
+
+class Asker:
+    """Runs calls on a subject.
+
+    Args:
+        subject: the subject, with its usual number of threads.
+        threaded: opens the subject with another number of threads.
+        cannot_thread: the reason it has no setting for threads, or "".
+        refuse: maps a call to the capability that the subject lacks for it, or "".
+
+    Attributes:
+        seconds: the time that calls took since it was last set to 0.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        threaded: Callable[[], Subject],
+        cannot_thread: str = "",
+        refuse: Callable[[NodeCall], str] = lambda _: "",
+    ) -> None:
+        self._subject, self._threaded = subject, threaded
+        self._cannot_thread, self._refuse = cannot_thread, refuse
+        self.seconds = 0.0
+
+    def __call__(self, call: NodeCall) -> Tensors:
+        """Return the outputs of a call, each checked for shape and dtype.
+
+        Raises:
+            UnansweredError: there are none.
+        """
+        return self._asked(self._subject, call)
+
+    def after(self, calls: list[NodeCall]) -> Tensors:
+        """Return the outputs of the last of several calls, in one session if there are sessions."""
+        if not keeps_process(self._subject):
+            *_, last = [self(call) for call in calls]
+            return last
+        self._require(calls)
+        attempts = self._subject.session([call.vector() for call in calls])
+        *_, last = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
+        if len(attempts) < len(calls):
+            few = f"a session of {len(calls)} calls answered only {len(attempts)}"
+            raise UnansweredError(Verdict.DIFFERS, few)
+        return last
+
+    def in_threads(self, call: NodeCall) -> Tensors:
+        """Return the outputs of a call with another number of threads."""
+        if self._cannot_thread:
+            raise UnansweredError(Verdict.SKIPPED, self._cannot_thread)
+        return self._asked(self._threaded(), call)
+
+    def _asked(self, subject: Subject, call: NodeCall) -> Tensors:
+        self._require([call])
+        return self._outputs(subject.attempt(call.vector()), call)
+
+    def _require(self, calls: Iterable[NodeCall]) -> None:
+        for call in calls:
+            if lacking := self._refuse(call):
+                raise UnansweredError(Verdict.SKIPPED, lacking)
+
+    def _outputs(self, attempt: Attempt, call: NodeCall) -> Tensors:
+        self.seconds += attempt.seconds
+        if attempt.status is not Status.RAN:
+            raise UnansweredError(Verdict(attempt.status), attempt.message)
+        for name in call.outputs:
+            if problem := _problem(attempt.outputs, call, name):
+                raise UnansweredError(Verdict.DIFFERS, f"output {name}{problem}")
+        return {name: attempt.outputs[name] for name in call.outputs}
+
+
+def _problem(outputs: Tensors, call: NodeCall, name: str) -> str:
+    if name not in outputs:
+        return " is missing"
+    problem = problem_of(outputs[name], call.empty_output(name))
+    return problem and f": {problem}"
 
 
 def related_id(case_id: str, relation: str) -> str:
@@ -39,13 +171,7 @@ def related_id(case_id: str, relation: str) -> str:
 
 
 class AnsweredCall:
-    """A call with its own outputs and the allowed distance of related ones.
-
-    Args:
-        call: the call.
-        outputs: its outputs.
-        profile: the profile for the bounds.
-    """
+    """A call with its own outputs and the allowed distance of related ones."""
 
     def __init__(self, call: NodeCall, outputs: Tensors, profile: str) -> None:
         self.call, self.outputs, self._profile = call, outputs, profile
@@ -72,12 +198,6 @@ def judge_case(
 
     A data set without outputs of its own, to which nothing can be related, gives a verdict on the
     case itself, which has no name. A data set to which no relation applies is not run.
-
-    Args:
-        calls: the data sets of the case.
-        relations: the relations to judge.
-        asker: runs the calls.
-        profile: the profile for the bounds.
     """
     obstacles = {call: {row.name: row.obstacle(call) for row in relations} for call in calls}
     answered, unanswered = [], []
@@ -144,7 +264,6 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
 
 
 def _shows_nothing(outputs: Tensors, compared: int, of: int) -> str:
-    """Return the reason that equal elements would show nothing, or ""."""
     if not compared:
         return "no element can be told right from wrong" if of else "no output has an element"
     several = [each for each in outputs.values() if each.size > 1]

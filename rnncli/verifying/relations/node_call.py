@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
+ALPHA_ORDERS = ("queue", "positional")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class NodeCall:
     def size(self, symbol: str) -> int:
         """Return a size by its symbol, including num_directions."""
         for row in self.row.inputs:
-            for axis, dim in enumerate(self.dims(row)):
+            for axis, dim in enumerate(self.dims(row.name)):
                 if dim.symbol == symbol and row.name in self.inputs:
                     return int(self.inputs[row.name].shape[axis]) // dim.multiple
         return 1  # the axis that a cell lacks
@@ -97,8 +98,7 @@ class NodeCall:
     @cached_property
     def lengths(self) -> Array:
         """The valid steps of each sequence, [N], int64; T without sequence lengths."""
-        row = self.named("lengths")
-        lengths = self.inputs.get(row.name) if row else None
+        lengths = self.get("lengths")
         if lengths is None:
             return np.full(self.sizes[N], self.sizes[T], np.int64)
         return lengths.astype(np.int64)
@@ -113,9 +113,16 @@ class NodeCall:
         rows = (*self.row.inputs, *self.row.outputs)
         return next((row for row in rows if row.role == role), None)
 
-    def dims(self, row: Tensor) -> tuple[Dim, ...]:
+    def tensor(self, role: str) -> Tensor:
+        """Return the input or output with a role, which the operator must have."""
+        row = self.named(role)
+        assert row is not None
+        return row
+
+    def dims(self, name: str) -> tuple[Dim, ...]:
         """Return the dimensions of an input or output in this node."""
-        return row.shape(self.node.variant)
+        rows = (*self.row.inputs, *self.row.outputs)
+        return next(row for row in rows if row.name == name).shape(self.node.variant)
 
     def get(self, role: str) -> Array | None:
         """Return an input by its role; None if it is absent."""
@@ -123,7 +130,7 @@ class NodeCall:
         return self.inputs.get(row.name) if row else None
 
     def with_changes(self, inputs: Tensors | None = None, **changes: Any) -> NodeCall:
-        """Return a copy with some inputs with_input or added, and other fields changed."""
+        """Return a copy with some inputs replaced or added, and other fields changed."""
         merged = {**self.inputs, **(inputs or {})}
         ordered = {row.name: merged[row.name] for row in self.row.inputs if row.name in merged}
         return replace(self, inputs=ordered, **changes)
@@ -144,28 +151,20 @@ class NodeCall:
 
     def with_input(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values for the input with a role."""
-        row = self.named(role)
-        assert row is not None
+        row = self.tensor(role)
         own = np.dtype(np.int32) if row.dtypes else self.dtype.numpy
         there = self.inputs.get(row.name)
         dtype = own if there is None else there.dtype
         return self.with_changes({row.name: np.ascontiguousarray(values.astype(dtype))})
 
-    def with_lengths(self, lengths: Array) -> NodeCall:
-        """Return a copy with other lengths."""
-        return self.with_input("lengths", lengths)
-
     def canonical(self, role: str) -> Array:
         """Return an input with canonical axes: X [T, N, I], states [D, N, H]; a view."""
-        row = self.named(role)
-        assert row is not None
-        return self.node.canonical(row.name, self.inputs[row.name])
+        name = self.tensor(role).name
+        return self.node.canonical(name, self.inputs[name])
 
     def with_canonical(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values, in canonical axes, for the input with a role."""
-        row = self.named(role)
-        assert row is not None
-        return self.with_input(role, self.node.in_layout(row.name, values))
+        return self.with_input(role, self.node.in_layout(self.tensor(role).name, values))
 
     def shuffled(self, size: int, what: str) -> Array:
         """Return an order of `size` positions, the same for this case on every machine."""
@@ -180,11 +179,7 @@ class NodeCall:
         return order
 
     def record(self, requirements: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the case's record, as in a manifest.
-
-        Args:
-            requirements: the capabilities an implementation needs, if they are to be recorded.
-        """
+        """Return the case's record, as in a manifest."""
         return node_entries(
             self.id,
             self.row,
@@ -210,16 +205,14 @@ class NodeCall:
 
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's shape and dtype that takes no memory."""
-        (row,) = (each for each in self.row.outputs if each.name == output)
-        shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(row))
+        shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(output))
         return np.broadcast_to(np.zeros((), self.dtype.numpy), shape)
 
 
 def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> NodeCall:
     """Return a call with some positions of a size, in order, in every input that has it."""
-    rows = {row.name: row for row in call.row.inputs}
     chosen = {
-        name: along(values, call.dims(rows[name]), symbol, positions)
+        name: along(values, call.dims(name), symbol, positions)
         for name, values in call.inputs.items()
     }
     return replace(call, inputs=chosen, attributes=call.resized_attributes(symbol, len(positions)))
@@ -229,10 +222,8 @@ def picked_outputs(
     call: NodeCall, outputs: Tensors, symbol: str, positions: Sequence[int] | Array
 ) -> Tensors:
     """Return some positions of a size from outputs in a call's layout."""
-    rows = {row.name: row for row in call.row.outputs}
     return {
-        name: along(values, call.dims(rows[name]), symbol, positions)
-        for name, values in outputs.items()
+        name: along(values, call.dims(name), symbol, positions) for name, values in outputs.items()
     }
 
 
@@ -251,19 +242,17 @@ def along(
 
 def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
     """Join outputs of parts of a call along a size."""
-    rows = {row.name: row for row in call.row.outputs}
     found = {}
     for name in parts[0]:
-        (axis,) = (k for k, dim in enumerate(call.dims(rows[name])) if dim.symbol == symbol)
+        (axis,) = (k for k, dim in enumerate(call.dims(name)) if dim.symbol == symbol)
         found[name] = np.concatenate([part[name] for part in parts], axis)
     return found
 
 
 def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeCall:
     """Return a call of a larger size, with its values at some positions and zeros elsewhere."""
-    rows = {row.name: row for row in call.row.inputs}
     spread = {
-        name: _scattered(values, call.dims(rows[name]), symbol, size, positions)
+        name: _scattered(values, call.dims(name), symbol, size, positions)
         for name, values in call.inputs.items()
     }
     return replace(call, inputs=spread, attributes=call.resized_attributes(symbol, size))
@@ -288,3 +277,58 @@ def _scattered(
 def inverse(order: Array) -> Array:
     """Return the inverse of an order."""
     return np.argsort(order, kind="stable")
+
+
+def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
+    """Return a call with some directions, in order, with their functions.
+
+    Args:
+        call: a call with one or two directions.
+        chosen: positions of the directions to keep.
+        kind: the result's direction: forward, reverse or bidirectional.
+    """
+    some = picked(call, D, chosen)
+    return some.with_changes(
+        attributes={
+            **some.attributes,
+            **call.row.written("direction", kind),
+            **_functions_of(call, chosen),
+        }
+    )
+
+
+def functions_problem(call: NodeCall, chosen: Sequence[int], kind: str) -> str:
+    """Return the reason that directions cannot get their functions alone, or ""."""
+    node = of_directions(call, chosen, kind).node
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for order in ALPHA_ORDERS:
+            readings = {"alpha-order": order}
+            whole, some = (_activations(each, readings) for each in (call.node, node))
+            if [whole[d] for d in chosen] != list(some):
+                return "the function that takes an alpha or beta depends on a reading"
+    return ""
+
+
+def _activations(node: Node, readings: dict[str, str]) -> Any:
+    return node.under(readings).activations
+
+
+def _functions_of(call: NodeCall, chosen: Sequence[int]) -> dict[str, Any]:
+    """Return the attributes that name the functions of some directions."""
+    names = call.attributes.get("activations")
+    if names is None:
+        return {}
+    per = len(call.row.cell.activations)
+    if call.row.activation_lists != "each":
+        return {"activations": names[:per]}
+    rows = call.node.activations
+    found: dict[str, Any] = {
+        "activations": [name for d in chosen for name in names[d * per : (d + 1) * per]]
+    }
+    for attribute in call.row.attributes.values():
+        value = (attribute.role or attribute.name).removeprefix("activation_")
+        if value in {"alpha", "beta"} and call.attributes.get(attribute.name):
+            given = [getattr(function, value) for d in chosen for function in rows[d]]
+            found[attribute.name] = [each for each in given if each is not None] or None
+    return found

@@ -1,4 +1,4 @@
-"""The table of relations: the transformation of a call, its condition and the bugs it finds.
+"""The relations: transformations of a call, their conditions and the bugs they find.
 
 A relation runs transformed calls and maps their outputs back to the shape of the original outputs.
 The two must agree, so no expected output is needed.
@@ -6,39 +6,53 @@ The two must agree, so no expected output is needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.operators.node import DIRECTIONS
-from rnncli.verifying.relations import (
-    both_directions,
-    other_settings,
-    over_time,
-    sequences,
-    units,
+from rnncli.packs.conversion import held_inputs
+from rnncli.recurrence.lanes import in_order
+from rnncli.recurrence.recurrence import Direction
+from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
+from rnncli.verifying.relations.node_call import (
+    D,
+    H,
+    I,
+    N,
+    T,
+    functions_problem,
+    inverse,
+    joined,
+    of_directions,
+    picked,
+    picked_outputs,
+    scattered,
 )
-from rnncli.verifying.relations.node_call import D, H, I, N, T
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from typing import TypeAlias
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.verifying.relations.asking import Asker
+    from rnncli.numerics import Array
+    from rnncli.verifying.relations.judging import Asker
     from rnncli.verifying.relations.node_call import NodeCall
 
-BIT, TOLERANCE = "bit", "tolerance"
+    # Maps a call to the outputs that must equal the call's own.
+    Transformation: TypeAlias = Callable[[NodeCall, Asker], Tensors]
 
-
-class Applicability(NamedTuple):
-    """The condition under which a relation applies to a call.
-
-    Attributes:
-        when: the condition in words.
-        reason: maps a call to the reason it does not apply, or "".
-    """
-
-    when: str
-    reason: Callable[[NodeCall], str]
+# Added sequences, units or inputs: more than the tiles, vectors and blocks of usual kernels, and
+# not a multiple of any.
+MORE = 37
+# Added steps of padding.
+MORE_STEPS = 19
+ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
+TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
+# Initial states, and the outputs that hold their final values.
+STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
 
 
 def _several(symbol: str) -> Applicability:
@@ -48,34 +62,356 @@ def _several(symbol: str) -> Applicability:
     )
 
 
-def _ragged(call: NodeCall) -> str:
-    return "" if call.is_ragged else "no sequence has padding"
+ALWAYS = Applicability("always", lambda _: "")
+RAGGED = Applicability(
+    "a sequence is shorter than seq_length",
+    lambda call: "" if call.is_ragged else "no sequence has padding",
+)
+RELATIONS: dict[str, Relation] = {}
+"""Every relation by its name, in the order of this file."""
 
 
-def _has_lengths(call: NodeCall) -> str:
-    return "" if call.named("lengths") else f"{call.operator} has no sequence lengths"
+def relation(
+    summary: str,
+    finds: str,
+    applies: Applicability = ALWAYS,
+    equality: str = TOLERANCE,
+    *,
+    quantised: bool = True,
+) -> Callable[[Transformation], Transformation]:
+    """Return a decorator that makes a function a relation of its name; see `Relation`."""
+
+    def added(answer: Transformation) -> Transformation:
+        name = answer.__name__.removeprefix("_").replace("_", "-")
+        RELATIONS[name] = Relation(name, summary, finds, applies, answer, equality, quantised)
+        return answer
+
+    return added
 
 
-def _has_layout(call: NodeCall) -> str:
-    return "" if call.row.attribute_for("layout") else f"{call.operator} has no other layout"
+@relation(
+    "the same call after another one in the same session",
+    "buffers and states kept between calls, uninitialised memory",
+    equality=BIT,
+)
+def _again(call: NodeCall, ask: Asker) -> Tensors:
+    return ask.after([call, _other(call), call])
 
 
-def _bidirectional(call: NodeCall) -> str:
-    if call.size(D) == 1:
-        return "it has one direction"
-    problems = (
-        both_directions.functions_problem(call, [d], k)
-        for d, k in enumerate(("forward", "reverse"))
-    )
-    return next(filter(None, problems), "")
+def _other(call: NodeCall) -> NodeCall:
+    """Return a call of the same model with other numbers in all inputs the model does not store."""
+    held = held_inputs(call.row, call.weights, call.inputs)
+    fed = {name: values for name, values in call.inputs.items() if name not in held}
+    other = call.with_changes({name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()})
+    X = other.canonical("X")
+    other = other.with_canonical("X", X + np.asarray(1, X.dtype))
+    if call.get("lengths") is None:
+        return other
+    return other.with_input("lengths", np.maximum(call.sizes[T] - call.lengths, 1))
+
+
+@relation(
+    "other numbers in the padding of X",
+    "padding that takes part in the computation, lengths off by one",
+    RAGGED,
+    BIT,
+    quantised=False,
+)
+def _padding(call: NodeCall, ask: Asker) -> Tensors:
+    X = call.canonical("X")
+    key = seed_key(0, call.id, "padding")
+    return ask(_with_padding(call, uniform([key], X.shape, -8.0, 8.0)[0].astype(X.dtype)))
+
+
+@relation(
+    "NaN in the padding of X",
+    "padding that is multiplied by zero instead of left out",
+    RAGGED,
+    BIT,
+    quantised=False,
+)
+def _nan_padding(call: NodeCall, ask: Asker) -> Tensors:
+    X = call.canonical("X")
+    return ask(_with_padding(call, np.full(X.shape, np.nan, X.dtype)))
+
+
+def _with_padding(call: NodeCall, padding: Array) -> NodeCall:
+    return call.with_canonical("X", np.where(_valid(call)[..., None], call.canonical("X"), padding))
+
+
+def _valid(call: NodeCall) -> Array:
+    """Return which steps are not padding, [T, N]."""
+    return np.asarray(np.arange(call.sizes[T])[:, None] < call.lengths)
+
+
+@relation(
+    "more padding after all sequences, with sequence lengths",
+    "steps counted from the end of X, chunks of time, lengths ignored",
+    Applicability(
+        "the operator has sequence lengths",
+        lambda call: "" if call.named("lengths") else f"{call.operator} has no sequence lengths",
+    ),
+)
+def _longer(call: NodeCall, ask: Asker) -> Tensors:
+    X = call.canonical("X")
+    more = np.concatenate([X, np.full((MORE_STEPS, *X.shape[1:]), 3, X.dtype)])
+    found = ask(call.with_canonical("X", more).with_input("lengths", call.lengths))
+    of_steps = {name: values for name, values in found.items() if name == call.tensor("Y").name}
+    return {**found, **picked_outputs(call, of_steps, T, range(call.sizes[T]))}
+
+
+@relation(
+    "each sequence alone, cut to its length",
+    "lengths: states taken past the end, a reverse that starts in the padding, sorting",
+    RAGGED,
+    quantised=False,
+)
+def _cut(call: NodeCall, ask: Asker) -> Tensors:
+    return joined(call, [_alone(call, ask, n) for n in range(call.sizes[N])], N)
+
+
+def _alone(call: NodeCall, ask: Asker, n: int) -> Tensors:
+    """Call one sequence, cut to its length; length 0 keeps one step of padding."""
+    length = max(int(call.lengths[n]), 1)
+    found = ask(picked(picked(call, N, [n]), T, range(length)))
+    return {
+        name: _padded(call, name, values) if name == call.tensor("Y").name else values
+        for name, values in found.items()
+    }
+
+
+def _padded(call: NodeCall, name: str, values: Array) -> Array:
+    """Extend an output with zeros to all steps of a call."""
+    widths = [
+        (0, call.sizes[T] - size if dim.symbol == T else 0)
+        for size, dim in zip(values.shape, call.dims(name), strict=True)
+    ]
+    return np.pad(values, widths)
+
+
+@relation(
+    "each sequence alone, including its padding",
+    "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
+    _several(N),
+    quantised=False,
+)
+def _singles(call: NodeCall, ask: Asker) -> Tensors:
+    return joined(call, [ask(picked(call, N, [n])) for n in range(call.sizes[N])], N)
+
+
+@relation(
+    "the batch in two parts",
+    "batch tiles and their remainders, states of another row",
+    _several(N),
+    quantised=False,
+)
+def _tiles(call: NodeCall, ask: Asker) -> Tensors:
+    at, count = _off_the_middle(call.sizes[N]), call.sizes[N]
+    return joined(call, [ask(picked(call, N, some)) for some in (range(at), range(at, count))], N)
+
+
+def _off_the_middle(size: int) -> int:
+    return max(1, (2 * size) // 5)
+
+
+@relation(
+    "the sequences in another order",
+    "sorting by length that is not undone, the first row's length or state taken for all",
+    _several(N),
+)
+def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
+    order = call.deranged(call.sizes[N], "sequences")
+    return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
+
+
+@relation(
+    f"a batch with {MORE} more sequences, which are shuffled copies",
+    "batch tiles, workers and their remainders beyond a small case's own size",
+)
+def _sequences_repeated(call: NodeCall, ask: Asker) -> Tensors:
+    count = call.sizes[N]
+    copies = np.arange(MORE + count) % count
+    order = call.shuffled(len(copies), "copies")
+    found = ask(picked(call, N, copies[order]))
+    # The last copy of each sequence: the first ones are the most likely to be right.
+    places = inverse(order)
+    last = [max(places[copies == n]) for n in range(count)]
+    return picked_outputs(call, found, N, last)
+
+
+@relation(
+    "the units in another order: W, R, B, P, states and outputs",
+    "vector bodies and tails, blocks, packed weights from a wrong row",
+    _several(H),
+    quantised=False,
+)
+def _units_permuted(call: NodeCall, ask: Asker) -> Tensors:
+    order = call.deranged(call.sizes[H], "units")
+    return picked_outputs(call, ask(picked(call, H, order)), H, inverse(order))
+
+
+@relation(
+    f"{MORE} additional units of weight zero among the others",
+    "vector tails, blocks and widths beyond a small case's own size",
+    quantised=False,
+)
+def _units_added(call: NodeCall, ask: Asker) -> Tensors:
+    wide, places = _widened(call, H)
+    return picked_outputs(call, ask(wide), H, places)
+
+
+def _widened(call: NodeCall, symbol: str) -> tuple[NodeCall, Array]:
+    """Return a call with `MORE` positions of a size, and the places of its own, the last included.
+
+    They are in order, and what is between them is zero.
+    """
+    size = call.sizes[symbol] + MORE
+    others = call.shuffled(size - 1, f"more {symbol}")[: call.sizes[symbol] - 1]
+    places = np.append(np.sort(others), size - 1)
+    return scattered(call, symbol, size, places), places
+
+
+@relation(
+    "the inputs of each step in another order: X and W",
+    "reduction blocks and their remainders",
+    _several(I),
+)
+def _inputs_permuted(call: NodeCall, ask: Asker) -> Tensors:
+    return ask(picked(call, I, call.deranged(call.sizes[I], "inputs")))
+
+
+@relation(
+    f"{MORE} additional inputs of weight zero among the others",
+    "reduction blocks and their remainders beyond a small case's own size",
+    quantised=False,
+)
+def _inputs_added(call: NodeCall, ask: Asker) -> Tensors:
+    wide, places = _widened(call, I)
+    X = wide.canonical("X").copy()
+    unread = np.setdiff1d(np.arange(X.shape[-1]), places)
+    X[..., unread] = np.asarray(0.5 + unread % 3, X.dtype)
+    return ask(wide.with_canonical("X", X))
+
+
+@relation(
+    "T in two calls, with states carried: forward from the first steps to the last, reverse"
+    " from the last to the first",
+    "initial states ignored or in the wrong place, chunks of time, last states, step counters",
+    _several(T),
+    quantised=False,
+)
+def _split(call: NodeCall, ask: Asker) -> Tensors:
+    cut = _off_the_middle(call.sizes[T])
+    whole = call.with_all_outputs()
+    merged = _merged(whole, *_chained(whole, cut, ask), cut)
+    return {name: merged[name] for name in call.outputs}
+
+
+def _chained(call: NodeCall, cut: int, ask: Asker) -> tuple[Tensors, Tensors]:
+    """Return the outputs of both parts; each direction starts from the part before it.
+
+    A sequence without a step in the last part gets one there that is not counted, since the result
+    of length 0 is contested. A bidirectional node needs three calls: its reverse direction carries
+    states from the last steps to the first, its forward direction from the first to the last.
+    """
+    lengths = call.lengths
+    early = _part(call, range(cut), np.minimum(lengths, cut))
+    late = _part(call, range(cut, call.sizes[T]), np.maximum(lengths - cut, 1))
+    backward = _backward(call)
+    last = ask(late) if backward.any() else {}
+    first = ask(_carried(early, last, backward, lengths > cut))
+    if not backward.all():
+        last = ask(_carried(late, first, ~backward, lengths > cut))
+    return first, last
+
+
+def _part(call: NodeCall, steps: range, lengths: Array) -> NodeCall:
+    part = picked(call, T, steps)
+    return part if call.get("lengths") is None else part.with_input("lengths", lengths)
+
+
+def _backward(call: NodeCall) -> Array:
+    return np.array([each is Direction.REVERSE for each in call.node.directions])
+
+
+def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -> NodeCall:
+    """Return a call that starts, in some directions and sequences, from the end of another.
+
+    Args:
+        call: the call to continue with.
+        outputs: outputs of the other part; empty if no direction takes any.
+        directions: the directions that take them, [D].
+        live: the sequences whose states are taken, [N].
+    """
+    if not directions.any():
+        return call
+    taken = directions[:, None, None] & live[:, None]
+    for initial, final in STATES.items():
+        row = call.named(final)
+        if row is None:
+            continue
+        end = call.node.canonical(row.name, outputs[row.name])
+        begin = call.canonical(initial) if call.get(initial) is not None else np.zeros_like(end)
+        call = call.with_canonical(initial, np.where(taken, end, begin))
+    return call
+
+
+def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
+    # A direction ends at the first steps if it is reversed, otherwise at the sequence's last.
+    ends_early = _backward(call)[:, None] | (call.lengths <= cut)[None]
+    live = _valid(call)[cut:, None, :, None]
+    merged = {}
+    for name in first:
+        a, b = (call.node.canonical(name, part[name]) for part in (first, last))
+        values = (
+            np.concatenate([a, np.where(live, b, np.zeros_like(b))])
+            if name == call.tensor("Y").name
+            else np.where(ends_early[..., None], a, b)
+        )
+        merged[name] = call.node.in_layout(name, values)
+    return merged
 
 
 def _reversible(call: NodeCall) -> str:
     if call.sizes[T] < 2:
         return "seq_length is 1"
-    kind = over_time.TURNED[call.node.values["direction"]]
-    swapped = range(len(DIRECTIONS[kind]))[::-1]
-    return both_directions.functions_problem(call, swapped, kind)
+    kind = TURNED[call.node.values["direction"]]
+    return functions_problem(call, range(len(DIRECTIONS[kind]))[::-1], kind)
+
+
+@relation(
+    "the steps of each sequence in reverse order, in the opposite direction",
+    "a reverse that starts in the padding, directions exchanged",
+    Applicability("seq_length is 2 or more; what alpha and beta mean is settled", _reversible),
+)
+def _reversed(call: NodeCall, ask: Asker) -> Tensors:
+    swapped = range(call.size(D))[::-1]
+    turned = of_directions(call, swapped, TURNED[call.node.values["direction"]])
+    X = in_order(call.canonical("X"), call.lengths, Direction.REVERSE)
+    found = picked_outputs(call, ask(turned.with_canonical("X", X)), D, swapped)
+    name = call.tensor("Y").name
+    if name not in found:
+        return found
+    Y = call.node.canonical(name, found[name])
+    steps = in_order(Y.swapaxes(1, 2), call.lengths, Direction.REVERSE).swapaxes(1, 2)
+    return {**found, name: call.node.in_layout(name, steps)}
+
+
+def _bidirectional(call: NodeCall) -> str:
+    if call.size(D) == 1:
+        return "it has one direction"
+    problems = (functions_problem(call, [d], k) for d, k in enumerate(("forward", "reverse")))
+    return next(filter(None, problems), "")
+
+
+@relation(
+    "each direction of a bidirectional node alone",
+    "weights, states or outputs of the other direction, one direction's scratch buffers",
+    Applicability("bidirectional; what alpha and beta mean is settled", _bidirectional),
+)
+def _directions(call: NodeCall, ask: Asker) -> Tensors:
+    kinds = ("forward", "reverse")
+    return joined(call, [ask(of_directions(call, [d], kinds[d])) for d in range(2)], D)
 
 
 def _both_outputs(call: NodeCall) -> str:
@@ -85,206 +421,74 @@ def _both_outputs(call: NodeCall) -> str:
     return "" if call.lengths.all() else "a sequence has length 0"
 
 
-def _several_outputs(call: NodeCall) -> str:
-    return "" if len(call.outputs) > 1 else "only one output is requested"
+@relation(
+    "Y_h taken from Y at the last step of each sequence",
+    "Y_h of the wrong step, rounding or clipping of one output only",
+    Applicability("Y and Y_h are requested; no length is 0", _both_outputs),
+)
+def _last_state(call: NodeCall, ask: Asker) -> Tensors:
+    found = ask(call)
+    every, last = call.tensor("Y").name, call.tensor("Y_h").name
+    Y = call.node.canonical(every, found[every])
+    Y_h = np.empty_like(call.node.canonical(last, found[last]))
+    for d, direction in enumerate(call.node.directions):
+        ends = call.lengths - 1 if direction is Direction.FORWARD else np.zeros_like(call.lengths)
+        Y_h[d] = Y[ends, d, np.arange(call.sizes[N])]
+    return {last: call.node.in_layout(last, Y_h)}
 
 
-ALWAYS = Applicability("always", lambda _: "")
-RAGGED = Applicability("a sequence is shorter than seq_length", _ragged)
-
-
-class Relation(NamedTuple):
-    """A row of the table of relations.
-
-    Attributes:
-        name: as `--relation` takes it.
-        summary: the transformed call.
-        finds: the bugs that break it.
-        applies: the condition under which it applies.
-        answer: maps a call to the outputs that must equal the call's own.
-        equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
-        quantised: whether it holds where values share a scale, and scales belong to columns.
-    """
-
-    name: str
-    summary: str
-    finds: str
-    applies: Applicability
-    answer: Callable[[NodeCall, Asker], Tensors]
-    equality: str = TOLERANCE
-    quantised: bool = True
-
-    def obstacle(self, call: NodeCall) -> str:
-        """Return why it does not apply to a call, or ""."""
-        if call.row.quantised and not self.quantised:
-            return f"{call.operator} quantises values that share a scale"
-        return self.applies.reason(call)
-
-
-_RELATIONS = (
-    Relation(
-        "again",
-        "the same call after another one in the same session",
-        "buffers and states kept between calls, uninitialised memory",
-        ALWAYS,
-        other_settings.again,
-        BIT,
-    ),
-    Relation(
-        "padding",
-        "other numbers in the padding of X",
-        "padding that takes part in the computation, lengths off by one",
-        RAGGED,
-        over_time.other_padding,
-        BIT,
-        quantised=False,
-    ),
-    Relation(
-        "nan-padding",
-        "NaN in the padding of X",
-        "padding that is multiplied by zero instead of left out",
-        RAGGED,
-        over_time.nan_padding,
-        BIT,
-        quantised=False,
-    ),
-    Relation(
-        "longer",
-        "more padding after all sequences, with sequence lengths",
-        "steps counted from the end of X, chunks of time, lengths ignored",
-        Applicability("the operator has sequence lengths", _has_lengths),
-        over_time.longer,
-    ),
-    Relation(
-        "cut",
-        "each sequence alone, cut to its length",
-        "lengths: states taken past the end, a reverse that starts in the padding, sorting",
-        RAGGED,
-        sequences.without_padding,
-        quantised=False,
-    ),
-    Relation(
-        "singles",
-        "each sequence alone, including its padding",
-        "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
-        _several(N),
-        sequences.singles,
-        quantised=False,
-    ),
-    Relation(
-        "tiles",
-        "the batch in two parts",
-        "batch tiles and their remainders, states of another row",
-        _several(N),
-        sequences.parts,
-        quantised=False,
-    ),
-    Relation(
-        "sequences-permuted",
-        "the sequences in another order",
-        "sorting by length that is not undone, the first row's length or state taken for all",
-        _several(N),
-        sequences.permuted,
-    ),
-    Relation(
-        "sequences-repeated",
-        f"a batch with {sequences.MANY} more sequences, which are shuffled copies",
-        "batch tiles, workers and their remainders beyond a small case's own size",
-        ALWAYS,
-        sequences.repeated,
-    ),
-    Relation(
-        "units-permuted",
-        "the units in another order: W, R, B, P, states and outputs",
-        "vector bodies and tails, blocks, packed weights from a wrong row",
-        _several(H),
-        units.permuted_units,
-        quantised=False,
-    ),
-    Relation(
-        "units-added",
-        f"{units.MORE} additional units of weight zero among the others",
-        "vector tails, blocks and widths beyond a small case's own size",
-        ALWAYS,
-        units.more_units,
-        quantised=False,
-    ),
-    Relation(
-        "inputs-permuted",
-        "the inputs of each step in another order: X and W",
-        "reduction blocks and their remainders",
-        _several(I),
-        units.permuted_inputs,
-    ),
-    Relation(
-        "inputs-added",
-        f"{units.MORE} additional inputs of weight zero among the others",
-        "reduction blocks and their remainders beyond a small case's own size",
-        ALWAYS,
-        units.more_inputs,
-        quantised=False,
-    ),
-    Relation(
-        "split",
-        "T in two calls, with states carried: forward from the first steps to the last, reverse"
-        " from the last to the first",
-        "initial states ignored or in the wrong place, chunks of time, last states, step counters",
-        _several(T),
-        over_time.split,
-        quantised=False,
-    ),
-    Relation(
-        "reversed",
-        "the steps of each sequence in reverse order, in the opposite direction",
-        "a reverse that starts in the padding, directions exchanged",
-        Applicability("seq_length is 2 or more; what alpha and beta mean is settled", _reversible),
-        over_time.reversed_time,
-    ),
-    Relation(
-        "directions",
-        "each direction of a bidirectional node alone",
-        "weights, states or outputs of the other direction, one direction's scratch buffers",
-        Applicability("bidirectional; what alpha and beta mean is settled", _bidirectional),
-        both_directions.apart,
-    ),
-    Relation(
-        "last-state",
-        "Y_h taken from Y at the last step of each sequence",
-        "Y_h of the wrong step, rounding or clipping of one output only",
-        Applicability("Y and Y_h are requested; no length is 0", _both_outputs),
-        over_time.last_of_Y,
-    ),
-    Relation(
-        "outputs",
-        "each output requested alone",
-        "paths that leave out an output, outputs that share a buffer",
-        Applicability("two or more outputs are requested", _several_outputs),
-        other_settings.one_by_one,
-    ),
-    Relation(
-        "layout",
-        "the other layout: 1 instead of 0, or 0 instead of 1",
-        "axes of X, Y or a state mixed up",
-        Applicability("the operator has the attribute `layout`", _has_layout),
-        other_settings.other_layout,
-    ),
-    Relation(
-        "weights",
-        "weights as initializers instead of inputs, or as inputs instead of initializers",
-        "differences between packing at load time and at each call",
-        ALWAYS,
-        other_settings.weights_elsewhere,
-    ),
-    Relation(
-        "threads",
-        "several threads instead of one, or one instead of several",
-        "races, scratch buffers shared by workers, remainders of a worker's share",
-        Applicability("the implementation has a setting for threads", lambda _: ""),
-        other_settings.in_threads,
-        quantised=False,
+@relation(
+    "each output requested alone",
+    "paths that leave out an output, outputs that share a buffer",
+    Applicability(
+        "two or more outputs are requested",
+        lambda call: "" if len(call.outputs) > 1 else "only one output is requested",
     ),
 )
-RELATIONS: Mapping[str, Relation] = {row.name: row for row in _RELATIONS}
+def _outputs(call: NodeCall, ask: Asker) -> Tensors:
+    return {name: ask(call.with_changes(outputs=(name,)))[name] for name in call.outputs}
+
+
+@relation(
+    "the other layout: 1 instead of 0, or 0 instead of 1",
+    "axes of X, Y or a state mixed up",
+    Applicability(
+        "the operator has the attribute `layout`",
+        lambda call: (
+            "" if call.row.attribute_for("layout") else f"{call.operator} has no other layout"
+        ),
+    ),
+)
+def _layout(call: NodeCall, ask: Asker) -> Tensors:
+    layout = 1 - call.node.layout
+    other = call.with_changes(attributes={**call.attributes, "layout": layout})
+    inputs = {
+        name: np.ascontiguousarray(other.node.in_layout(name, call.node.canonical(name, values)))
+        for name, values in call.inputs.items()
+    }
+    found = ask(other.with_changes(inputs))
+    return {
+        name: call.node.in_layout(name, other.node.canonical(name, values))
+        for name, values in found.items()
+    }
+
+
+@relation(
+    "weights as initializers instead of inputs, or as inputs instead of initializers",
+    "differences between packing at load time and at each call",
+)
+def _weights(call: NodeCall, ask: Asker) -> Tensors:
+    return ask(call.with_changes(weights=ELSEWHERE[call.weights]))
+
+
+@relation(
+    "several threads instead of one, or one instead of several",
+    "races, scratch buffers shared by workers, remainders of a worker's share",
+    Applicability("the implementation has a setting for threads", lambda _: ""),
+    quantised=False,
+)
+def _threads(call: NodeCall, ask: Asker) -> Tensors:
+    return ask.in_threads(call)
 
 
 def relation_named(name: str) -> Relation:
@@ -297,13 +501,3 @@ def relation_named(name: str) -> Relation:
         hint = did_you_mean(name, RELATIONS) or f"; known: {', '.join(RELATIONS)}"
         raise InvalidRequest(f"unknown relation '{name}'{hint}")
     return RELATIONS[name]
-
-
-def relation_table() -> str:
-    """Return the rows of all relations as a Markdown table, for the documentation."""
-    lines = ["| relation | asks | applies | equality | finds |", "|---|---|---|---|---|"]
-    lines += [
-        f"| `{row.name}` | {row.summary} | {row.applies.when} | {row.equality} | {row.finds} |"
-        for row in RELATIONS.values()
-    ]
-    return "\n".join(lines)

@@ -14,9 +14,8 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate
 from rnncli.packs.vector import Attempt, Status
 from rnncli.verifying.relations import distances
-from rnncli.verifying.relations.asking import Asker
 from rnncli.verifying.relations.distances import DERIVED, PERTURBED, closeness_of
-from rnncli.verifying.relations.judging import judge_case
+from rnncli.verifying.relations.judging import Asker, judge_case
 from rnncli.verifying.relations.relations import RELATIONS
 
 SIZES = (12, 5, 9, 40)
@@ -60,7 +59,7 @@ def test_the_cheaper_bound_is_about_as_wide(cell, monkeypatch):
 def test_padding_must_match_exactly(cell, monkeypatch):
     """By either bound."""
     call = ordinary(cell)
-    ragged = call.with_lengths(np.arange(call.sizes["batch_size"]) + 1)
+    ragged = call.with_input("lengths", np.arange(call.sizes["batch_size"]) + 1)
     outputs = outputs_of(ragged)
     if "Y" not in outputs:
         pytest.skip("Y is not asked for")

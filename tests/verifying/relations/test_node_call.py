@@ -87,6 +87,6 @@ def test_what_was_picked_breaks_no_rule(call):
     row = OPERATORS[call.operator]
     for symbol in (N, H, I, T):
         half = picked(call, symbol, range((call.sizes[symbol] + 1) // 2))
-        kept = half.with_lengths(np.minimum(half.lengths, half.sizes[T]))
+        kept = half.with_input("lengths", np.minimum(half.lengths, half.sizes[T]))
 
         assert [] == [*problems(row, kept.attributes, kept.inputs, kept.outputs)]

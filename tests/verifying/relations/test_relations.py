@@ -19,10 +19,9 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.vector import Attempt, Status
 from rnncli.talk.words import counted
-from rnncli.verifying.relations.asking import Asker
-from rnncli.verifying.relations.judging import judge_case
+from rnncli.verifying.relations.judging import BIT, Asker, judge_case
 from rnncli.verifying.relations.node_call import H, NodeCall
-from rnncli.verifying.relations.relations import BIT, RELATIONS
+from rnncli.verifying.relations.relations import RELATIONS
 
 CASES = 4
 
@@ -181,7 +180,7 @@ class Broken:
 
 def ragged(**changes):
     """A batch of which one sequence has padding."""
-    return plain("GRU-14", **changes).with_lengths(np.array([4, 2, 3]))
+    return plain("GRU-14", **changes).with_input("lengths", np.array([4, 2, 3]))
 
 
 def drift(self, _, outputs):

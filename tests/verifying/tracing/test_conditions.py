@@ -15,7 +15,7 @@ from rnncli.verifying.tracing.conditions import (
     all_of,
     condition_named,
 )
-from rnncli.verifying.tracing.statement_table import STATEMENTS
+from rnncli.verifying.tracing.statements import STATEMENTS
 
 LSTM = [operator_named("LSTM-14")]
 USED = {row.when.words for row in STATEMENTS.values()}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rnncli.errors import ConfigError, UnreadableFile
-from rnncli.verifying.tracing.reader import read_statements
-from rnncli.verifying.tracing.statement import CheckKind
+from rnncli.verifying.tracing.statements import CheckKind, read_statements
 
 TEXT = """\
 operators: RNN GRU LSTM

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from rnncli.operators import OPERATORS
-from rnncli.verifying.scoring.scoring import ScoringPlan, select, vectors_of
-from rnncli.verifying.tracing.matrix import MISSING, CoverageState, TraceMatrix
-from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.statement_table import STATEMENTS
-from rnncli.verifying.tracing.traced_case import TracedCase
-from rnncli.verifying.tracing.tracing import trace_all
+from rnncli.verifying.scoring import ScoringPlan, select, vectors_of
+from rnncli.verifying.tracing.conditions import TracedCase
+from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind
+from rnncli.verifying.tracing.tracing import MISSING, CoverageState, TraceMatrix, trace_all
 
 CORE = Path(__file__).parents[3] / "vectors" / "core"
 # Statements that core leaves unchecked, and why.

@@ -6,9 +6,7 @@ from rnncli.cases.library import statement_files
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.operators import OPERATORS
 from rnncli.reports.traceability import page
-from rnncli.verifying.tracing.reader import read_statements
-from rnncli.verifying.tracing.statement import CheckKind
-from rnncli.verifying.tracing.statement_table import STATEMENTS
+from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, read_statements
 from rnncli.verifying.tracing.violations import VIOLATIONS, violation_named
 
 ROWS = [row for path in statement_files() for row in read_statements(path)]

@@ -11,7 +11,7 @@ from judged import core
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidOperator, UnreadableFile
 from rnncli.generating.production import make_vectors
-from rnncli.verifying.tracing.traced_case import TracedCase
+from rnncli.verifying.tracing.conditions import TracedCase
 from rnncli.verifying.tracing.tracing import trace_of
 
 TEXT = """\

@@ -1,25 +1,117 @@
-"""Reading statements from YAML; `specs/statements/onnx.yaml` says what the keys mean."""
+"""Statements of the specifications, read from the YAML files in `specs/statements`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from rnncli.cases.yaml_reader import Findings, Key, read_mapping, read_yaml, shown, unknown
+from rnncli.cases.library import statement_files
+from rnncli.cases.yaml_reader import Findings
+from rnncli.cases.yaml_reader import Key
+from rnncli.cases.yaml_reader import read_mapping
+from rnncli.cases.yaml_reader import read_yaml
+from rnncli.cases.yaml_reader import shown
+from rnncli.cases.yaml_reader import unknown
 from rnncli.errors import InvalidRequest
+from rnncli.errors import did_you_mean
 from rnncli.operators import OPERATORS
-from rnncli.verifying.tracing.conditions import all_of, condition_named
-from rnncli.verifying.tracing.statement import CheckKind, Statement
+from rnncli.verifying.tracing.conditions import all_of
+from rnncli.verifying.tracing.conditions import condition_named
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable
+    from collections.abc import Iterator
+    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rnncli.cases.yaml_reader import YamlNode
     from rnncli.errors import Place
     from rnncli.operators import Operator
     from rnncli.verifying.tracing.conditions import CaseCondition
+    from rnncli.verifying.tracing.conditions import TracedCase
+
+
+class CheckKind(StrEnum):
+    """The kind of case that can check a statement."""
+
+    RESULT = "result"
+    """A case that must run and match."""
+    REJECTION = "rejection"
+    """A case that must be refused."""
+    NONE = "none"
+    """No vector; the row gives the reason."""
+
+    @property
+    def case(self) -> str:
+        """The kind of case, in words."""
+        return "a case that must be refused" if self is CheckKind.REJECTION else "a case that runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One testable statement of a specification about one operator.
+
+    Attributes:
+        name: the id without the operator: `clip.bounds`.
+        sentence: the statement, in our words.
+        section: its section of the page: `attribute clip`.
+        operator: the operator's family, such as `RNN` or `webnn.gru`.
+        versions: the operator versions it applies to.
+        kind: the kind of case that can check it.
+        when: the condition on cases that exercise it.
+        against: ids of its violations, see `violations`; a case that notices one checks it, and so
+            does a pack that notices all.
+        why_not: the reason that no vector can check it, or "".
+    """
+
+    name: str
+    sentence: str
+    section: str
+    operator: str
+    versions: tuple[int, ...]
+    kind: CheckKind
+    when: CaseCondition
+    against: tuple[str, ...]
+    why_not: str
+
+    @property
+    def id(self) -> str:
+        """The id with the operator: `lstm.clip.bounds`."""
+        return f"{self.operator.lower()}.{self.name}"
+
+    @property
+    def newest(self) -> Operator:
+        """The newest version that it applies to."""
+        key = self.operator, self.versions[-1]
+        return next(row for row in OPERATORS.values() if (row.family, row.version) == key)
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its operator."""
+        return self.newest.dialect
+
+    @property
+    def where(self) -> str:
+        """The page and section in the newest version: `ONNX LSTM-22, attribute clip`."""
+        return f"{self.dialect} {self.newest.name}, {self.section}"
+
+    def found_in(self, case: TracedCase) -> tuple[str, ...] | None:
+        """Return the violations that a case notices; None if it does not check the statement."""
+        row = case.operator
+        if row.family != self.operator or row.version not in self.versions:
+            return None
+        if (CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT) is not self.kind:
+            return None
+        if not self.when.holds(case):
+            return None
+        noticed = tuple(case.noticed(self.against))
+        return noticed if noticed or not self.against else None
+
 
 # The keys of each mapping, and which of them it must have.
 FILE = {"operators": True, "sections": True}
@@ -64,8 +156,6 @@ class _Section(NamedTuple):
 
 
 class _Reader:
-    """Reads the nodes of one file, and collects findings."""
-
     def __init__(self) -> None:
         self.findings = Findings()
         self._places: dict[str, Place] = {}  # of statements, by id
@@ -186,3 +276,28 @@ class _Reader:
                 assert node is not None
                 self.findings.add(node.place, unknown(what, name, known))
         return [name for name in names if name in known]
+
+
+def _read() -> dict[str, Statement]:
+    rows = [row for path in statement_files() for row in read_statements(path)]
+    return {row.id: row for name in families() for row in rows if row.operator == name}
+
+
+STATEMENTS: Mapping[str, Statement] = _read()
+
+
+def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement itself calls it
+    """Return the statement with an id.
+
+    Raises:
+        InvalidRequest: the id is unknown.
+    """
+    if id not in STATEMENTS:
+        raise InvalidRequest(f"unknown statement '{id}'{did_you_mean(id, STATEMENTS)}")
+    return STATEMENTS[id]
+
+
+def found_in(case: TracedCase) -> dict[str, tuple[str, ...]]:
+    """Return the statements that a case checks, by id, with the violations it notices."""
+    found = {row.id: row.found_in(case) for row in STATEMENTS.values()}
+    return {id_: noticed for id_, noticed in found.items() if noticed is not None}

@@ -1,4 +1,4 @@
-"""Reports as compact HTML for notebooks, without style sheets or scripts, for any theme."""
+"""Reports as values: as text, as `print` shows them, and as HTML in notebooks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import MEANINGS
-from rnncli.reports.causes import diagnosis_sentences, later_sentences
-from rnncli.reports.comparisons import COLUMNS as COMPARED
-from rnncli.reports.comparisons import row as comparison_row
-from rnncli.reports.failures import reasons, times
-from rnncli.reports.scores import COUNTS, closing_of_structure
-from rnncli.reports.scores import closing as score_closing
-from rnncli.reports.tables import drawn
-from rnncli.reports.texts import answered, outcome, pack
-from rnncli.reports.verification import closing
+from rnncli.reports.failures import reasons, sentences
+from rnncli.reports.runs import COMPARED, compared_row, difference
+from rnncli.reports.scores import COUNTS, score_sentence, structure_sentence
+from rnncli.reports.tables import drawn, times
+from rnncli.reports.verification import (
+    answered_sentence,
+    closing,
+    diagnosis_sentences,
+    later_sentences,
+)
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rnncli.generating.generation import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.verifying.diagnosis_report import DiagnosisReport
-    from rnncli.verifying.scoring.score_report import ScoreReport
+    from rnncli.verifying.scoring import ScoreReport
+    from rnncli.verifying.verification import DiagnosisReport
+
 
 # Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
 MOST_ROWS, MOST_CHARACTERS = 50, 300
@@ -37,7 +39,66 @@ MARKS = {True: ("&#10003;", "#2a9d4a"), False: ("&#10007;", "#e0483e")}
 LEFT = 'style="text-align:left;vertical-align:top"'
 
 
-def verification(report: VerificationReport) -> str:
+def verification_lines(report: VerificationReport) -> Iterator[str]:
+    """Yield what is wrong with each case that fails, the causes, and the counts."""
+    for case in report.cases:
+        if case.verdict.fails:
+            yield f"FAIL {visible(case.verdict.id)}"
+            yield from (f"  {line}" for line in sentences(report, case))
+    if report.diagnosis is not None:
+        yield from diagnosis_sentences(report.diagnosis)
+    yield from closing(report)
+
+
+def diagnosis_report_lines(report: DiagnosisReport) -> Iterator[str]:
+    """Yield the causes, the failures caused by earlier calls, and how much was answered."""
+    yield from diagnosis_sentences(report.diagnosis)
+    for failures in report.later:
+        yield from later_sentences(failures)
+    yield answered_sentence(report.verification)
+
+
+diagnosis_lines = diagnosis_sentences
+
+
+def generation_lines(report: GenerationReport) -> Iterator[str]:
+    """Yield what is wrong with a pack, and what it is."""
+    yield from report.warnings
+    yield from (f"{word}: {path}" for path, word in report.findings)
+    yield from (made.error for made in report.failed)
+    yield _pack(report)
+
+
+def _pack(report: GenerationReport) -> str:
+    """Return what was written or checked, in one line."""
+    words = f"{report.folder}: {counted(report.cases, 'case')}"
+    manifest = report.manifest
+    return f"{words}, {manifest.file_count} files, digest {manifest.digest}" if manifest else words
+
+
+def score_lines(report: ScoreReport) -> list[str]:
+    """Return the scores of structural and of semantic mutants."""
+    return kill_matrix_lines(report.matrix)
+
+
+def kill_matrix_lines(matrix: KillMatrix) -> list[str]:
+    """Return the scores of structural and of semantic mutants."""
+    return [structure_sentence(matrix), score_sentence(matrix)]
+
+
+def comparison_lines(outputs: Comparison) -> Iterator[str]:
+    """Yield how each output that differs does, and how many do."""
+    yield from (difference(output) for output in outputs if not output.agrees)
+    yield _differing(outputs)
+
+
+def _differing(outputs: Comparison) -> str:
+    differing = sum(not output.agrees for output in outputs)
+    count = counted(len(outputs), "output")
+    return f"{differing} of {count} differ" if differing else f"{count} agree"
+
+
+def verification_html(report: VerificationReport) -> str:
     """Return the counts by operator, or by relation, the failures and their causes."""
     *skipped, last = closing(report)
     by = "operator" if report.verb == "verify" else report.flag_noun
@@ -81,47 +142,47 @@ def titled(passed: bool, title: str, sentences: Iterable[str]) -> str:
     return _block(_title(passed, title), _lines(sentences))
 
 
-def comparison(outputs: Comparison) -> str:
+def comparison_html(outputs: Comparison) -> str:
     """Return a row for each output."""
-    rows = (comparison_row(output) for output in outputs)
+    rows = (compared_row(output) for output in outputs)
     return _block(
-        _title(outputs.passed, outcome(outputs)),
+        _title(outputs.passed, _differing(outputs)),
         _table(COMPARED, (tuple(map(drawn, row)) for row in rows)),
     )
 
 
-def diagnosis(found: Diagnosis) -> str:
+def diagnosis_html(found: Diagnosis) -> str:
     """Return a row for each cause, then the failures that no known bug explains."""
     return _block(_lines(diagnosis_sentences(found)))
 
 
-def diagnosis_report(report: DiagnosisReport) -> str:
+def diagnosis_report_html(report: DiagnosisReport) -> str:
     """Return the causes, and the failures caused by earlier calls."""
     later = (line for failures in report.later for line in later_sentences(failures))
     return _block(
-        _title(report.passed, answered(report)),
+        _title(report.passed, answered_sentence(report.verification)),
         _lines([*diagnosis_sentences(report.diagnosis), *later]),
     )
 
 
-def generation(report: GenerationReport) -> str:
+def generation_html(report: GenerationReport) -> str:
     """Return the written pack, or the findings of a check."""
     return _block(
-        _title(report.passed, pack(report)),
+        _title(report.passed, _pack(report)),
         _lines(report.warnings),
         _table(("file", "finding"), report.findings),
         _table(("failed case", "why"), ((made.id, made.error) for made in report.failed)),
     )
 
 
-def score(report: ScoreReport) -> str:
+def score_html(report: ScoreReport) -> str:
     """Return the score, with a mark for whether enough mutants are killed."""
-    return _block(_title(report.passed, score_closing(report.matrix)), _scores(report.matrix))
+    return _block(_title(report.passed, score_sentence(report.matrix)), _scores(report.matrix))
 
 
-def kill_matrix(matrix: KillMatrix) -> str:
+def kill_matrix_html(matrix: KillMatrix) -> str:
     """Return the score of a suite and the surviving mutants."""
-    return _block(_lines([score_closing(matrix)]), _scores(matrix))
+    return _block(_lines([score_sentence(matrix)]), _scores(matrix))
 
 
 def _scores(matrix: KillMatrix) -> str:
@@ -130,7 +191,7 @@ def _scores(matrix: KillMatrix) -> str:
     )
     scores = [*matrix.by_cell, *matrix.by_dtype, matrix.total]
     return _block(
-        _lines([closing_of_structure(matrix)]),
+        _lines([structure_sentence(matrix)]),
         _table(
             ("of", *COUNTS),
             ((each.name, *(drawn(getattr(each, count)) for count in COUNTS)) for each in scores),

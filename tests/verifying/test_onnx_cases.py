@@ -7,7 +7,7 @@ from onnx_cases import recurrent_cases, write_as_one
 
 from rnncli.cli.group import cli
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.verifying.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
+from rnncli.verifying.scoring import ONNX_RULE, ScoringPlan, score_all, select
 
 
 @pytest.fixture(scope="module")

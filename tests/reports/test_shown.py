@@ -15,10 +15,10 @@ import rnncli
 from rnncli.api.conformance import Judgement
 from rnncli.generating.generation import GeneratedCase, GenerationReport
 from rnncli.judging.comparing.verdict import JudgedAttempt
-from rnncli.reports.notebook import MOST_ROWS
+from rnncli.reports.shown import MOST_ROWS
 from rnncli.talk import display
-from rnncli.verifying.diagnosis_report import DiagnosisReport
-from rnncli.verifying.scoring.score_report import ScoreReport
+from rnncli.verifying.scoring import ScoreReport
+from rnncli.verifying.verification import DiagnosisReport
 
 TAGS = {
     *("div", "p", "b", "br", "ul", "li", "details", "summary"),

@@ -17,7 +17,7 @@ from rnncli.judging.scoring.kill_matrix import score, survivors
 from rnncli.mutants.catalogue import scored_of
 from rnncli.packs.pack import open_pack
 from rnncli.recurrence.cells import CELLS
-from rnncli.verifying.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
+from rnncli.verifying.scoring import ONNX_RULE, ScoringPlan, score_all, select
 
 CORE = str(Path(__file__).parents[3] / "vectors" / "core")
 

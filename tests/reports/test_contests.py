@@ -2,8 +2,8 @@
 
 import pytest
 
-from rnncli.reports import contest_tables
-from rnncli.reports.contest_tables import bar, draw_contest, draw_means, draw_nodes, duration
+from rnncli.reports import contests
+from rnncli.reports.contests import bar, draw_contest, draw_means, draw_nodes, duration
 
 
 def record(name, seconds, ratio, *, workload="tiny", is_own=False):
@@ -67,16 +67,16 @@ def test_nothing_that_ran_is_a_table_all_the_same(capsys):
 @pytest.mark.parametrize(("columns", "missing"), [(200, []), (80, ["GB/s"]), (20, ["quartiles"])])
 def test_a_narrow_terminal_has_fewer_columns(monkeypatch, columns, missing):
     """What is left out first matters least; time and speed always stay."""
-    monkeypatch.setattr(contest_tables.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(contest_tables.shutil, "get_terminal_size", lambda: size)
+    monkeypatch.setattr(contests.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(contests.shutil, "get_terminal_size", lambda: size)
     size = type("Size", (), {"columns": columns})
-    row = dict.fromkeys(contest_tables.COLUMNS, "12345678")
+    row = dict.fromkeys(contests.DRAWN, "12345678")
 
-    names = contest_tables._fitting([row])
+    names = contests._fitting([row])
 
     assert {"time", "speed", "error", "MiB"} <= {*names}
     assert not {*missing} & {*names}
-    assert missing or names == list(contest_tables.COLUMNS)
+    assert missing or names == list(contests.DRAWN)
 
 
 def test_means_are_geometric(capsys):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rnncli.judging.comparing.comparison import compare
-from rnncli.reports.comparisons import difference
+from rnncli.reports.runs import difference
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scoring a pack or suite, from the selection of cases to the kill matrix."""
+"""Scoring a pack or suite, from the selection of cases to the report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import NothingSelected, RnncliWarning
@@ -16,6 +16,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
 from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
+from rnncli.talk.display import Conclusion
 from rnncli.verifying.verification import whole_pack
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ LARGEST_BATCH = 8
 # The tolerances of onnx.backend.test, by default of its loader. Its newer runners allow bfloat16
 # an rtol of 2^-6.
 ONNX_RULE = Rule(rtol=1e-3, atol=1e-7)
+
+
+class _OfVector(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+OfVector = TypeVar("OfVector", bound=_OfVector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +89,11 @@ def select(plan: ScoringPlan) -> ScoredCases:
 def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:
     """Run the mutants on the cases of a plan.
 
-    Args:
-        plan: the suite and how to score it.
-        selected: its cases.
-        done: called with the number of cases just finished.
-
     Raises:
         RnncliError: a vector is damaged or cannot be generated.
         NothingSelected: no case can be scored.
     """
-    found: dict[str, VectorRow | Unscored] = {}
-    for scored in _scored(plan, selected):
-        found |= {each.id: each for each in scored}
-        done(len(scored))
-    ordered = [found[case_id] for case_id in selected.outputs]
+    ordered = of_each_vector(partial(whole_row, rule=plan.rule), plan, selected, done)
     rows = tuple(each for each in ordered if isinstance(each, VectorRow))
     left = dict(each for each in ordered if isinstance(each, Unscored))
     if not rows:
@@ -101,11 +101,6 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
     text = "ONNX's tolerances" if plan.rule == ONNX_RULE else plan.rule.text
     return KillMatrix(selected.name, text, rows, left)
-
-
-def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[VectorRow | Unscored]]:
-    scoring = partial(work, selected.origin, plan.rule)
-    return plan.workers.in_batches(scoring, list(selected.outputs), most=LARGEST_BATCH)
 
 
 def _of_pack(plan: ScoringPlan) -> ScoredCases:
@@ -124,28 +119,34 @@ def _of_suite(plan: ScoringPlan) -> ScoredCases:
     return ScoredCases(suite.name, suite, outputs)
 
 
-def work(
-    origin: PackReference | Suite, rule: Rule, ids: Sequence[str]
-) -> list[VectorRow | Unscored]:
-    """Score some vectors of a pack or suite.
-
-    Args:
-        origin: the pack, or the suite.
-        rule: the tolerances by which mutants are judged.
-        ids: the ids of the cases.
+def of_each_vector(
+    function: Callable[[Vector], OfVector],
+    plan: ScoringPlan,
+    selected: ScoredCases,
+    done: Callable[[int], None],
+) -> list[OfVector]:
+    """Return what a function gives for the vector of each case, in order, from any workers.
 
     Raises:
         RnncliError: a vector is damaged or cannot be generated.
     """
-    return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
+    ids = list(selected.outputs)
+    found: dict[str, OfVector] = {}
+    working = partial(_work, selected.origin, function)
+    for some in plan.workers.in_batches(working, ids, most=LARGEST_BATCH):
+        found |= {each.id: each for each in some}
+        done(len(some))
+    return [found[case_id] for case_id in ids]
+
+
+def _work(
+    origin: PackReference | Suite, function: Callable[[Vector], OfVector], ids: Sequence[str]
+) -> list[OfVector]:
+    return [function(vector) for vector in vectors_of(origin, ids)]
 
 
 def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:
     """Yield some vectors of a pack or suite; those of a suite are generated in memory.
-
-    Args:
-        origin: the pack, or the suite.
-        ids: the ids of the cases.
 
     Raises:
         RnncliError: a vector is damaged or cannot be generated.
@@ -161,3 +162,25 @@ def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Ve
         if isinstance(vector, Exception):
             raise vector
         yield vector
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreReport(Conclusion):
+    """The score of a suite.
+
+    Attributes:
+        matrix: which mutant is killed by which vector, and the resulting scores.
+        min_score: the required percentage of killed semantic mutants; None for no requirement.
+        min_structural: the same for structural mutants.
+    """
+
+    matrix: KillMatrix
+    min_score: float | None = None
+    min_structural: float | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `rnncli score`: 1 if too few mutants are killed, otherwise 0."""
+        wanted = ((self.matrix, self.min_score), (self.matrix.structural, self.min_structural))
+        reached = (least is None or of.total.percent >= least for of, least in wanted)
+        return int(not all(reached))

@@ -1,1 +1,0 @@
-"""Scoring suites by the mutants they catch."""
