@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.models import weights as weights
     from rnncli.models.loading import load_model
-    from rnncli.models.session import evaluate_model
-    from rnncli.models.sessions import Session, prepare
+    from rnncli.models.sessions import Session, evaluate_model, prepare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import open_pack
@@ -86,7 +85,7 @@ _ELSEWHERE = {
     "Workers": "rnncli.jobs.workers:Workers",
     "compare": "rnncli.judging.comparing.comparison:compare",
     "diagnose": "rnncli.api.commands:diagnose",
-    "evaluate_model": "rnncli.models.session:evaluate_model",
+    "evaluate_model": "rnncli.models.sessions:evaluate_model",
     "generate": "rnncli.api.commands:generate",
     "judge": "rnncli.api.conformance:judge",
     "load_case": "rnncli.cases.config.config:load_config",

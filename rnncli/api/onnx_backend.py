@@ -16,7 +16,7 @@ from onnx.backend.base import Backend, BackendRep
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.models.loading import model_from
 from rnncli.models.recurrent_node import EvaluationSettings
-from rnncli.models.session import ModelSession
+from rnncli.models.sessions import ModelSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

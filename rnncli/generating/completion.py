@@ -22,7 +22,7 @@ from rnncli.judging.tolerances.exactness import exactness_problem
 from rnncli.judging.tolerances.overflow import overflow_problem
 from rnncli.judging.tolerances.scalars import scalar_equivalents
 from rnncli.judging.tolerances.step_signals import answers_of
-from rnncli.models.conditioning import conditioning_problem, well_conditioned
+from rnncli.models.data_sets import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems

@@ -16,7 +16,7 @@ from rnncli.judging.comparing.verdict import (
     OutputVerdict,
     Verdict,
 )
-from rnncli.models.conditioning import WIDEST, conditioning_problem
+from rnncli.models.data_sets import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
 from rnncli.packs.attempt import Status
 from rnncli.packs.vector import STEPS

@@ -17,7 +17,7 @@ from onnx import FunctionProto
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
-from rnncli.models.arrangement import arranged, draws
+from rnncli.models.arrangement import Division, arranged, division_of, draws, shadows
 from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of
 from rnncli.models.hosts import ONNX
@@ -31,9 +31,7 @@ from rnncli.models.model import (
     walk,
 )
 from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
-from rnncli.models.refusals import place, placed
-from rnncli.models.regions import Division, division_of, shadows
-from rnncli.models.schedule import Step, bound, forget_early
+from rnncli.models.schedule import Step, bound, forget_early, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import lock
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer, Watch
-    from rnncli.models.own_node import Call, OwnNode
+    from rnncli.models.recurrent_node import Call, OwnNode
     from rnncli.numerics import Array
 
 

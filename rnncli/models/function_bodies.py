@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, TypeProto
 from rnncli.models.arrangement import draws
 from rnncli.models.hosts import ONNX
 from rnncli.models.model import bodies, function_name, opsets, subgraphs
-from rnncli.models.own_node import OwnNode
+from rnncli.models.recurrent_node import OwnNode
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import is_constant, lock
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rnncli.limits.budget import Budget
-    from rnncli.models.own_node import Call
+    from rnncli.models.recurrent_node import Call
     from rnncli.numerics import Array
 
 

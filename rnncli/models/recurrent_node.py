@@ -1,8 +1,9 @@
-"""Recurrent nodes of a model, evaluated by our operators."""
+"""Nodes that onnx's operators do not evaluate: recurrent ones, by our operators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from onnx import AttributeProto
 
@@ -10,7 +11,6 @@ from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.models.hosts import ONNX, check_host
 from rnncli.models.model import attribute_value
-from rnncli.models.own_node import OwnNode
 from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import problems
 from rnncli.operators.evaluation import compute_named
@@ -24,6 +24,34 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
+
+
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
+"""A function from a node's inputs to its outputs."""
+
+
+class OwnNode:
+    """A node with the part of onnx's `OpRun` that evaluators use, without importing onnx.
+
+    Args:
+        onnx_node: the node.
+    """
+
+    def __init__(self, onnx_node: NodeProto) -> None:
+        self.onnx_node = onnx_node
+
+    @property
+    def op_type(self) -> str:
+        """The operator's name."""
+        return self.onnx_node.op_type
+
+    def need_context(self) -> bool:
+        """Whether it reads values other than its inputs: it does not."""
+        return False
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Return the outputs; unnamed ones may be None."""
+        raise NotImplementedError
 
 
 class EvaluationSettings(NamedTuple):

@@ -19,7 +19,7 @@ from rnncli.files.formats.format import require_few
 from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.regular import open_data, read_bytes, size_of
 from rnncli.files.strict_json import parse_json
-from rnncli.models.weights.keras_archive import in_order
+from rnncli.models.weights.keras_layers import in_order
 from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from rnncli import operators
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.captures import Captures
 from rnncli.generating.extraction import ExtractionPlan, extract, require
-from rnncli.models.conditioning import conditioning_problem
+from rnncli.models.data_sets import conditioning_problem
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.loading import load_model, model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 from rnncli.numerics import DTYPES
 from rnncli.operators.canonical_weights import WEIGHTS as PARAMETERS
 from rnncli.packs.conversion import convert_pack

@@ -19,7 +19,7 @@ from rnncli.models import hosts
 from rnncli.models.evaluator import prepare
 from rnncli.models.hosted_nodes import HostedNodes
 from rnncli.models.loading import load_model
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 X = np.float32([[1, -2], [3, 4]])
 

@@ -7,7 +7,7 @@ import pytest
 from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 FED = {"X": WEIGHTS["X"]}
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.models.host_operators.eight_bits import along_axis, requantized
 from rnncli.models.host_operators.kernel import Staged, per_shape
-from rnncli.models.host_operators.precision import gemm_dtype, rounded
+from rnncli.models.host_operators.precision import along_axis, gemm_dtype, requantized, rounded
 from rnncli.models.host_operators.windows import Slide, Slides, extent, placed_once, slides, windows
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
 """
 
 from rnncli.models.weights.forms import FORMS, WeightForm
-from rnncli.models.weights.keras_variables import from_keras, to_keras
+from rnncli.models.weights.keras_layers import from_keras, to_keras
 from rnncli.models.weights.layer import RecurrentLayer
 from rnncli.models.weights.openvino_inputs import from_openvino, to_openvino
 from rnncli.models.weights.torch_state import from_torch, to_torch

@@ -22,7 +22,7 @@ from rnncli.judging.explaining.localisation import Steps, steps_of
 from rnncli.judging.explaining.teacher_forcing import step_tolerances
 from rnncli.judging.judgement import judge
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.models.conditioning import conditioning_problem
+from rnncli.models.data_sets import conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.lanes import in_order, of_directions
