@@ -13,7 +13,7 @@ from rnncli.backends.backend_table import FAMILIES
 from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE, HOST
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.files.regular import read_bytes
-from rnncli.models.hosts import ONNX
+from rnncli.models.evaluation_settings import ONNX
 from rnncli.subjects.runtime_table import known_subjects
 from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
 

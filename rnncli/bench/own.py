@@ -9,12 +9,10 @@ from onnx import ModelProto
 
 from rnncli import __version__
 from rnncli.backends import backend_named
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
+from rnncli.models.evaluator import node_seconds, run
 from rnncli.models.evaluator import prepare as prepare_model
-from rnncli.models.evaluator import run
-from rnncli.models.hosts import ONNX
 from rnncli.models.loading import model_from
-from rnncli.models.node_times import node_seconds
-from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named

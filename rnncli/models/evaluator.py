@@ -18,9 +18,9 @@ from onnx import FunctionProto
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
 from rnncli.models.arrangement import Division, arranged, division_of, draws, shadows
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of
-from rnncli.models.hosts import ONNX
 from rnncli.models.memory import MemoryTally, may_be_giant
 from rnncli.models.model import (
     captured_names,
@@ -30,7 +30,7 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
+from rnncli.models.recurrent_node import OwnRecurrentNode
 from rnncli.models.schedule import Step, bound, forget_early, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
-    from rnncli.models.observation import Observer, Watch
+    from rnncli.models.observation import Observer
     from rnncli.models.recurrent_node import Call, OwnNode
     from rnncli.numerics import Array
 
@@ -83,7 +83,12 @@ def prepare(
     arithmetic = EvaluationSettings(backend, compute, readings or {}, host)
     arithmetic.check()
     _refuse_idle_readings(model, arithmetic.readings)
-    library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
+    watch = None
+    if observer:
+        from rnncli.models.observation import Watch
+
+        watch = Watch(observer)
+    library = Library(model, arithmetic, Evaluator, watch)
     return Evaluator(model.proto.graph, model.opsets, library)
 
 
@@ -107,6 +112,34 @@ def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return evaluator.outputs(inputs)
     with np.errstate(all="ignore"):
         return evaluator.outputs(inputs)
+
+
+def node_seconds(
+    model: Model, inputs: Mapping[str, Any], runs: int, arithmetic: EvaluationSettings
+) -> dict[str, float]:
+    """Return the seconds per run of each operator's nodes, including those of bodies and calls.
+
+    Args:
+        model: from `load_model`.
+        inputs: every required input by name.
+        runs: the number of runs to average, after one warm-up run.
+        arithmetic: how nodes are evaluated.
+
+    Raises:
+        RnncliError: the model cannot be evaluated.
+    """
+    from rnncli.models.observation import Clock
+
+    clock = Clock()
+    library = Library(model, arithmetic, Evaluator, clock)
+    evaluator = Evaluator(model.proto.graph, model.opsets, library)
+    outputs(evaluator, inputs)
+    clock.seconds.clear()
+    for _ in range(runs):
+        clock.wind()
+        outputs(evaluator, inputs)
+    slowest_first = sorted(clock.seconds.items(), key=lambda pair: -pair[1])
+    return {name: seconds / runs for name, seconds in slowest_first}
 
 
 def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
@@ -415,12 +448,6 @@ class Evaluator:
         with self._placed(step.path, step.operator.onnx_node):
             raise error
         raise AssertionError
-
-
-def _watch(observer: Observer) -> Watch:
-    from rnncli.models.observation import Watch
-
-    return Watch(observer)
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:

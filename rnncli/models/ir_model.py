@@ -19,10 +19,11 @@ from rnncli.errors import InvalidOperator, UnreadableFile, Unsupported, listed
 from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, read_bytes
+from rnncli.models.evaluation_settings import EvaluationSettings
 from rnncli.models.loading import model_from
 from rnncli.models.model import GRAPH, Model
 from rnncli.models.node_listing import RECURRENT, UnevaluatedNode
-from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
+from rnncli.models.recurrent_node import OwnRecurrentNode
 from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.operators import operator_for

@@ -21,9 +21,8 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.limits import UNLIMITED, budget, deadline
 from rnncli.models import evaluator
 from rnncli.models.declarations import check_inputs, check_names
-from rnncli.models.hosts import ONNX
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.loading import as_model
-from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.operators import OPERATORS, Operator, operator_named
 from rnncli.operators.operator_session import OperatorSession
 

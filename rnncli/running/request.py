@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.limits import UNLIMITED
-from rnncli.models.hosts import ONNX
-from rnncli.models.recurrent_node import EvaluationSettings
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
