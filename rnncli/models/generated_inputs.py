@@ -52,21 +52,7 @@ class FreeDimension(NamedTuple):
 
 
 class InputSizes:
-    """The given sizes of a model's inputs.
-
-    Args:
-        model: the model.
-        given: inputs that are not generated.
-        shapes: complete shapes of generated inputs.
-        dims: sizes of symbolic dimensions.
-
-    Raises:
-        InvalidRequest: a shape or symbol does not fit the graph.
-        Unsupported: an input cannot be generated, such as a sequence.
-
-    Warns:
-        RnncliWarning: inputs have different sizes for one symbol.
-    """
+    """The given sizes of a model's inputs; arguments and errors are those of an `InputRecipe`."""
 
     def __init__(
         self,
