@@ -353,15 +353,12 @@ class Evaluator:
         attributes: None = None,
         **_: Any,
     ) -> list[Any]:
-        """Evaluate the nodes in order; values are released after their last reader.
+        """Evaluate the nodes in order, as onnx's nodes ask a subgraph's evaluator to.
 
         Args:
             output_names: what to return; None for the body's outputs.
             feed_inputs: values by name, and for a subgraph the outer values it reads.
             attributes: unused, calls of functions are resolved before.
-
-        Raises:
-            RnncliError: a node cannot be evaluated; the sentence names it.
         """
         assert not attributes
         wanted = self.output_names if output_names is None else output_names

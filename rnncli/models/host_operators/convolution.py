@@ -55,13 +55,7 @@ def conv(
 def _planned(
     plan: Callable[[tuple[int, ...], np.dtype[Any]], OfX], W: Array, B: Array | None
 ) -> OfX:
-    """Return a convolution that is planned once for each kind of input.
-
-    Args:
-        plan: from the input's shape, and the type to compute in.
-        W: the weights.
-        B: one number per channel of the output.
-    """
+    """Return a convolution that is planned once for each shape and dtype of its input."""
 
     @per_shape
     def planned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:

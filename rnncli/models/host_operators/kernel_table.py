@@ -156,24 +156,24 @@ _ROWS = (
     Row("Dropout", 1, 9, "first_opsets:dropout", inert=("ratio",)),
 )
 
-HOST_OPERATORS: Mapping[tuple[str, str], tuple[Row, ...]] = MappingProxyType(
+HOST_OPERATORS: Mapping[str, tuple[Row, ...]] = MappingProxyType(
     {
-        key: tuple(row for row in _ROWS if (row.domain, row.op_type) == key)
-        for key in dict.fromkeys((row.domain, row.op_type) for row in _ROWS)
+        name: tuple(row for row in _ROWS if row.op_type == name)
+        for name in dict.fromkeys(row.op_type for row in _ROWS)
     }
 )
-"""Rows by domain and operator; each covers a range of opsets."""
+"""Rows by operator; each covers a range of opsets."""
 
 
 def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
     """Return the class that evaluates an operator at an opset, or None for onnx's own."""
-    domain = "" if domain == "ai.onnx" else domain
-    for row in HOST_OPERATORS.get((domain, op_type), ()):
-        if row.serves(opset) and onnx.defs.has(op_type, opset, domain):
-            return _class(row, onnx.defs.get_schema(op_type, opset, domain).since_version)
+    rows = HOST_OPERATORS.get(op_type, ()) if domain in {"", "ai.onnx"} else ()
+    for row in rows:
+        if row.serves(opset) and onnx.defs.has(op_type, opset):
+            return _class(row, onnx.defs.get_schema(op_type, opset).since_version)
     return None
 
 
 @cache
 def _class(row: Row, version: int) -> type[OpRun]:
-    return op_run(row, onnx.defs.get_schema(row.op_type, version, row.domain))
+    return op_run(row, onnx.defs.get_schema(row.op_type, version))
