@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.models import weights as weights
     from rnncli.models.loading import load_model
-    from rnncli.models.session import evaluate_model
     from rnncli.models.sessions import Session
+    from rnncli.models.sessions import evaluate_model
     from rnncli.models.sessions import prepare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
@@ -96,7 +96,7 @@ _ELSEWHERE = {
     "Workers": "rnncli.jobs.workers:Workers",
     "compare": "rnncli.judging.comparing.comparison:compare",
     "diagnose": "rnncli.api.commands:diagnose",
-    "evaluate_model": "rnncli.models.session:evaluate_model",
+    "evaluate_model": "rnncli.models.sessions:evaluate_model",
     "generate": "rnncli.api.commands:generate",
     "judge": "rnncli.api.conformance:judge",
     "load_case": "rnncli.cases.config.config:load_config",

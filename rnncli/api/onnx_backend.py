@@ -14,9 +14,9 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.models.evaluation_settings import EvaluationSettings
 from rnncli.models.loading import model_from
-from rnncli.models.recurrent_node import EvaluationSettings
-from rnncli.models.session import ModelSession
+from rnncli.models.sessions import ModelSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -32,15 +32,15 @@ def ops(operator: str | None, gates: bool, as_json: bool) -> None:
     from rnncli.reports.operators import as_record, as_text, summary
 
     if gates:
-        from rnncli.models.weights import forms
+        from rnncli.models.weights.layer import FORMS, HEADER
 
         cell = operator_named(operator).cell.name if operator else ""
-        rows = [form for form in forms.FORMS if cell in {"", form.cell}]
+        rows = [form for form in FORMS if cell in {"", form.cell}]
         if as_json:
             for form in rows:
                 print_json_line(form._asdict())
         else:
-            print_table(forms.HEADER, [form.row for form in rows])
+            print_table(HEADER, [form.row for form in rows])
         return
     if operator is not None:
         row = operator_named(operator)

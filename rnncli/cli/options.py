@@ -12,7 +12,7 @@ import click
 
 from rnncli.cli.command import JoinableOption, texts
 from rnncli.limits import Limits
-from rnncli.models.hosts import HOSTS
+from rnncli.models.evaluation_settings import HOSTS
 from rnncli.options import LONGEST, OptionKind, default_of, flag_of, texts_of, traits_of
 from rnncli.packs.layouts import LAYOUTS, ONNX
 

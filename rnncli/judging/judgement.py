@@ -24,8 +24,8 @@ from rnncli.judging.comparing.verdict import Element
 from rnncli.judging.comparing.verdict import JudgedAttempt
 from rnncli.judging.comparing.verdict import OutputVerdict
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.models.conditioning import WIDEST
-from rnncli.models.conditioning import conditioning_problem
+from rnncli.models.data_sets import WIDEST
+from rnncli.models.data_sets import conditioning_problem
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import STEPS
 from rnncli.packs.vector import Attempt

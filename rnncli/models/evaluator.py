@@ -17,10 +17,10 @@ from onnx import FunctionProto
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
-from rnncli.models.arrangement import arranged, draws
+from rnncli.models.arrangement import Division, arranged, division_of, draws, shadows
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of
-from rnncli.models.hosts import ONNX
 from rnncli.models.memory import MemoryTally, may_be_giant
 from rnncli.models.model import (
     captured_names,
@@ -30,10 +30,8 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
-from rnncli.models.refusals import place, placed
-from rnncli.models.regions import Division, division_of, shadows
-from rnncli.models.schedule import Step, bound, forget_early
+from rnncli.models.recurrent_node import OwnRecurrentNode
+from rnncli.models.schedule import Step, bound, forget_early, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import lock
@@ -47,8 +45,8 @@ if TYPE_CHECKING:
 
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
-    from rnncli.models.observation import Observer, Watch
-    from rnncli.models.own_node import Call, OwnNode
+    from rnncli.models.observation import Observer
+    from rnncli.models.recurrent_node import Call, OwnNode
     from rnncli.numerics import Array
 
 
@@ -85,7 +83,12 @@ def prepare(
     arithmetic = EvaluationSettings(backend, compute, readings or {}, host)
     arithmetic.check()
     _refuse_idle_readings(model, arithmetic.readings)
-    library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
+    watch = None
+    if observer:
+        from rnncli.models.observation import Watch
+
+        watch = Watch(observer)
+    library = Library(model, arithmetic, Evaluator, watch)
     return Evaluator(model.proto.graph, model.opsets, library)
 
 
@@ -109,6 +112,34 @@ def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return evaluator.outputs(inputs)
     with np.errstate(all="ignore"):
         return evaluator.outputs(inputs)
+
+
+def node_seconds(
+    model: Model, inputs: Mapping[str, Any], runs: int, arithmetic: EvaluationSettings
+) -> dict[str, float]:
+    """Return the seconds per run of each operator's nodes, including those of bodies and calls.
+
+    Args:
+        model: from `load_model`.
+        inputs: every required input by name.
+        runs: the number of runs to average, after one warm-up run.
+        arithmetic: how nodes are evaluated.
+
+    Raises:
+        RnncliError: the model cannot be evaluated.
+    """
+    from rnncli.models.observation import Clock
+
+    clock = Clock()
+    library = Library(model, arithmetic, Evaluator, clock)
+    evaluator = Evaluator(model.proto.graph, model.opsets, library)
+    outputs(evaluator, inputs)
+    clock.seconds.clear()
+    for _ in range(runs):
+        clock.wind()
+        outputs(evaluator, inputs)
+    slowest_first = sorted(clock.seconds.items(), key=lambda pair: -pair[1])
+    return {name: seconds / runs for name, seconds in slowest_first}
 
 
 def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
@@ -322,15 +353,12 @@ class Evaluator:
         attributes: None = None,
         **_: Any,
     ) -> list[Any]:
-        """Evaluate the nodes in order; values are released after their last reader.
+        """Evaluate the nodes in order, as onnx's nodes ask a subgraph's evaluator to.
 
         Args:
             output_names: what to return; None for the body's outputs.
             feed_inputs: values by name, and for a subgraph the outer values it reads.
             attributes: unused, calls of functions are resolved before.
-
-        Raises:
-            RnncliError: a node cannot be evaluated; the sentence names it.
         """
         assert not attributes
         wanted = self.output_names if output_names is None else output_names
@@ -417,12 +445,6 @@ class Evaluator:
         with self._placed(step.path, step.operator.onnx_node):
             raise error
         raise AssertionError
-
-
-def _watch(observer: Observer) -> Watch:
-    from rnncli.models.observation import Watch
-
-    return Watch(observer)
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:

@@ -14,9 +14,9 @@ import numpy as np
 from onnx import AttributeProto, FunctionProto, TypeProto
 
 from rnncli.models.arrangement import draws
-from rnncli.models.hosts import ONNX
+from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.model import bodies, function_name, opsets, subgraphs
-from rnncli.models.own_node import OwnNode
+from rnncli.models.recurrent_node import OwnNode
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import is_constant, lock
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from onnx import NodeProto
     from onnx.defs import OpSchema
 
+    from rnncli.models.evaluation_settings import EvaluationSettings
     from rnncli.models.model import Model
     from rnncli.models.observation import Watch
-    from rnncli.models.recurrent_node import EvaluationSettings
     from rnncli.numerics import Array
 
 

@@ -18,7 +18,7 @@ from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.limits import deadline
-from rnncli.models.own_node import OwnNode
+from rnncli.models.recurrent_node import OwnNode
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:

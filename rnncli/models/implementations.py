@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from onnx.reference.op_run import OpRun
 
     from rnncli.models.function_bodies import Library
-    from rnncli.models.own_node import OwnNode
+    from rnncli.models.recurrent_node import OwnNode
 
 # Other domains that onnx's reference implements, with their loaders of operators.
 _EXTENSIONS: Mapping[str, str] = {

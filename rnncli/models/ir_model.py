@@ -1,7 +1,9 @@
-"""Models of OpenVINO: `model.xml` with `model.bin`, read by openvino.
+"""Models of OpenVINO: `model.xml` with `model.bin`, read by openvino, and their recurrent nodes.
 
-Their recurrent nodes become a model of ours. Its inputs are the values that these nodes read, but
-for constants, which are initializers. That is the whole model if it is one node alone.
+openvino's objects are read as they are; nothing of a graph is run. The recurrent nodes, those in
+bodies of loops and conditions included, become a model of ours. Its inputs are the values that
+these nodes read, but for constants, which are initializers. That is the whole model if it is one
+node alone.
 """
 
 from __future__ import annotations
@@ -10,19 +12,335 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from onnx import helper
+import numpy as np
+from onnx import TensorProto, helper
 
-from rnncli.errors import UnreadableFile, Unsupported
+from rnncli.errors import InvalidOperator, UnreadableFile, Unsupported, listed
+from rnncli.files.formats.tensor_messages import tensor_of
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, read_bytes
-from rnncli.models.ir_graph import IrGraphReader, is_constant, name_of, row_of, value_info
-from rnncli.models.model import Model
+from rnncli.models.evaluation_settings import EvaluationSettings
+from rnncli.models.loading import model_from
+from rnncli.models.model import GRAPH, Model
+from rnncli.models.node_listing import RECURRENT, UnevaluatedNode
+from rnncli.models.recurrent_node import OwnRecurrentNode
+from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
+from rnncli.numerics import DTYPES, dtype_of
+from rnncli.operators import operator_for
+from rnncli.operators.openvino_rows import DOMAIN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.models.ir_graph import IrGraph
-    from rnncli.models.node_listing import UnevaluatedNode
+    from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Operator
+
+
+# Our name of an element type -> its names in data and in ports.
+TYPES: Mapping[str, tuple[str, str]] = {
+    "float16": ("f16", "FP16"),
+    "bfloat16": ("bf16", "BF16"),
+    "float32": ("f32", "FP32"),
+    "float64": ("f64", "FP64"),
+    **{f"int{bits}": (f"i{bits}", f"I{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (f"u{bits}", f"U{bits}") for bits in (8, 16, 32, 64)},
+    "bool": ("boolean", "BOOL"),
+}
+_NAMES = {short: name for name, (short, _) in TYPES.items()}
+# openvino calls the cell of operation set 3 one of set 1.
+_VERSIONS = {("RNNCell", "opset1"): 3}
+# What it says of attributes that were not written, and of one that no kernel of it reads.
+_UNWRITTEN: Mapping[str, tuple[Any, ...]] = {
+    "clip": (0.0,),
+    "activations_alpha": ([],),
+    "activations_beta": ([],),
+    "input_forget": (False,),
+    "weights_format": ("ifco", "fico"),
+}
+# The bodies of a loop or a condition, by its type.
+_BODIES: Mapping[str, tuple[str, ...]] = {
+    "Loop": ("body",),
+    "TensorIterator": ("body",),
+    "If": ("then_body", "else_body"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class IrControl:
+    """A loop or a condition with recurrent nodes in its bodies.
+
+    Attributes:
+        op: openvino's node.
+        bodies: its body; of a condition those of true and false.
+    """
+
+    op: Any
+    bodies: tuple[IrGraph, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class IrGraph:
+    """A graph or a body.
+
+    Attributes:
+        net: openvino's model.
+        path: the enclosing bodies, outermost first.
+        proto: the recurrent nodes; loops and conditions with their bodies stand among them.
+            Initializers have shapes only.
+        constants: the values of the initializers by name.
+        version: of our operators: each is the newest up to it.
+        sources: where the inputs of the recurrent nodes come from, by name: openvino's outputs of
+            nodes.
+        controls: loops and conditions with recurrent nodes.
+        unevaluated: recurrent nodes at any depth that are not supported.
+    """
+
+    net: Any
+    path: tuple[str, ...]
+    proto: GraphProto
+    constants: Mapping[str, Array]
+    version: int
+    sources: Mapping[str, Any]
+    controls: tuple[IrControl, ...]
+    unevaluated: tuple[UnevaluatedNode, ...]
+
+    def listing(self, name: str) -> Model:
+        """Return the recurrent nodes at any depth as a model, which cannot be run."""
+        return self._model(self.proto, name)
+
+    def flat(self, name: str) -> Model | None:
+        """Return the recurrent nodes outside bodies as a model, or None without any."""
+        nodes = [node for node in self.proto.node if node.op_type not in _BODIES]
+        held = [tensor_of(name, values) for name, values in self.constants.items()]
+        ends = self.proto.input, self.proto.output
+        graph = helper.make_graph(nodes, self.proto.name, *ends, held)
+        return model_from(self._model(graph, name).proto, name) if nodes else None
+
+    def _model(self, graph: GraphProto, name: str) -> Model:
+        opsets = [helper.make_opsetid(DOMAIN, self.version)]
+        oldest = helper.find_min_ir_version_for(opsets, ignore_unknown=True)
+        ir_version = max(oldest, FREE_INITIALIZERS)
+        return Model(helper.make_model(graph, opset_imports=opsets, ir_version=ir_version), name)
+
+
+class IrGraphReader:
+    """The parts of a graph of ours, gathered from openvino's.
+
+    Args:
+        net: openvino's model.
+        path: the enclosing bodies, outermost first.
+        known: the values of parameters that are constants around a body, by instance.
+    """
+
+    def __init__(
+        self, net: Any, path: tuple[str, ...] = (), known: Mapping[int, Array] | None = None
+    ) -> None:
+        self._net, self._path, self._known = net, path, known or {}
+        self._names: dict[tuple[int, int], str] = {}
+        self._sources: dict[str, Any] = {}
+        self._constants: dict[str, Array] = {}
+        self._outputs: list[ValueInfoProto] = []
+        self._controls: list[IrControl] = []
+        self._unevaluated: list[UnevaluatedNode] = []
+        self._version = 1
+
+    def graph(self) -> IrGraph:
+        """Return the graph."""
+        nodes = [node for op in self._net.get_ordered_ops() for node in self._nodes(op)]
+        written = {name for node in nodes for name in node.output}
+        sources = {name: o for name, o in self._sources.items() if name not in written}
+        inputs = [self._info(output) for output in sources.values()]
+        held = [
+            TensorProto(name=name, data_type=dtype_of(values).onnx, dims=values.shape)
+            for name, values in self._constants.items()
+        ]
+        return IrGraph(
+            self._net,
+            self._path,
+            helper.make_graph(nodes, "recurrent nodes", inputs, self._outputs, held),
+            self._constants,
+            self._version,
+            sources,
+            tuple(self._controls),
+            tuple(self._unevaluated),
+        )
+
+    def _nodes(self, op: Any) -> Iterator[NodeProto]:
+        """Yield the node of ours for an operator, if it is recurrent or has recurrent bodies."""
+        kind = op.get_type_name()
+        if row := row_of(op):
+            try:
+                yield self._recurrent(op, row)
+            except InvalidOperator as error:
+                self._leave_out(op, row.name, listed([p.sentence for p in error.problems], "; "))
+            except Unsupported as error:
+                self._leave_out(op, row.name, str(error))
+        elif RECURRENT.search(kind):
+            self._leave_out(op, f"{op.get_type_info().version_id}::{kind}")
+        elif kind in _BODIES:
+            yield from self._control(op)
+
+    def _leave_out(self, op: Any, operator: str, reason: str = "") -> None:
+        name = op.get_friendly_name()
+        path = (GRAPH, *self._path, name)
+        self._unevaluated.append(UnevaluatedNode(name, operator, path, reason))
+
+    def _recurrent(self, op: Any, row: Operator) -> NodeProto:
+        """Return a recurrent node.
+
+        Raises:
+            InvalidOperator: its attributes are not those of its specification.
+            Unsupported: the type of one of its values is not supported.
+        """
+        inputs = [(self._name(output), output) for output in op.input_values()]
+        values = {name: self._constant(output.get_node()) for name, output in inputs}
+        # A reader of old models adds peepholes of zeros.
+        while len(inputs) > len(row.inputs) and _is_zero(values[inputs[-1][0]]):
+            inputs.pop()
+        made = {self._name(output): output for output in op.outputs() if _is_read(output)}
+        outputs = [name if name in made else "" for name in map(self._name, op.outputs())]
+        names = [name for name, _ in inputs]
+        node = helper.make_node(row.type, names, outputs, op.get_friendly_name(), domain=DOMAIN)
+        node.attribute.extend(_attributes(op, row))
+        OwnRecurrentNode(node, row, EvaluationSettings())  # which refuses wrong ones
+        read = {name: output for name, output in inputs if values[name] is None}
+        for output in read.values():
+            self._info(output)
+        self._outputs += [self._info(output) for output in made.values()]
+        self._sources |= read
+        self._constants |= {name: v for name in names if (v := values[name]) is not None}
+        self._version = max(self._version, row.version)
+        return node
+
+    def _control(self, op: Any) -> Iterator[NodeProto]:
+        """Yield a loop or a condition whose bodies have recurrent nodes."""
+        name, bodies = op.get_friendly_name(), []
+        for k, body in enumerate(_BODIES[op.get_type_name()]):
+            net = op.get_function(k) if op.get_type_name() == "If" else op.get_function()
+            known = dict(self._known_inside(op, k, net))
+            bodies.append(IrGraphReader(net, (*self._path, f"{name}.{body}"), known).graph())
+        self._unevaluated += [node for body in bodies for node in body.unevaluated]
+        if any(body.proto.node for body in bodies):
+            self._controls.append(IrControl(op, tuple(bodies)))
+            self._version = max(self._version, *(body.version for body in bodies))
+            kind = op.get_type_name()
+            graphs = {n: b.proto for n, b in zip(_BODIES[kind], bodies, strict=True)}
+            yield helper.make_node(kind, [], [], name, domain=DOMAIN, **graphs)
+
+    def _known_inside(self, op: Any, k: int, net: Any) -> Iterator[tuple[int, Array]]:
+        """Yield the parameters of a body that are constants around it."""
+        parameters = net.get_parameters()
+        for each in descriptions(op, k):
+            if type(each).__name__ == INVARIANT:
+                values = self._constant(op.input_value(each.input_index).get_node())
+                if values is not None:
+                    yield parameters[each.body_parameter_index].get_instance_id(), values
+
+    def _constant(self, op: Any) -> Array | None:
+        """Return the values of a constant, or of one that is stored in fewer bits; else None."""
+        if (values := self._known.get(op.get_instance_id())) is not None:
+            return values
+        return _constant(op)
+
+    def _name(self, output: Any) -> str:
+        """Return a name of a value that no other value has, at any depth: by the path."""
+        key = output.get_node().get_instance_id(), output.get_index()
+        if key not in self._names:
+            name = "".join(f"{step} / " for step in self._path) + name_of(output)
+            taken = {*self._names.values()}
+            self._names[key] = f"{name} ({output.get_node().get_name()})" if name in taken else name
+        return self._names[key]
+
+    def _info(self, output: Any) -> ValueInfoProto:
+        return value_info(output, self._name(output))
+
+
+def _attributes(op: Any, row: Operator) -> Iterator[AttributeProto]:
+    """Yield the attributes of a node that were written."""
+    for name, value in sorted(op.get_attributes().items()):
+        if value not in _UNWRITTEN.get(name, ()):
+            yield node_attribute(row, name, value)
+
+
+INVARIANT = "InvariantInputDescription"
+
+
+def descriptions(op: Any, k: int) -> Sequence[Any]:
+    """Return what the parameters of body k of a loop or a condition are fed with."""
+    is_if = op.get_type_name() == "If"
+    found: Sequence[Any] = op.get_input_descriptions(k) if is_if else op.get_input_descriptions()
+    return found
+
+
+def value_info(output: Any, name: str) -> ValueInfoProto:
+    """Return name, type and shape of a value.
+
+    Raises:
+        Unsupported: the type is not supported.
+    """
+    short = output.get_element_type().get_type_name()
+    if short not in _NAMES:
+        raise Unsupported(f"'{name}' is of {short}, which is not supported")
+    shape = output.get_partial_shape()
+    dims = None
+    if shape.rank.is_static:
+        dims = [dim.get_length() if dim.is_static else None for dim in shape]
+    return helper.make_tensor_value_info(name, DTYPES[_NAMES[short]].onnx, dims)
+
+
+def as_array(tensor: Any) -> Array:
+    """Return the values of openvino's tensor or constant.
+
+    For types that NumPy lacks it returns another of the same width: the bits are right.
+    """
+    values = np.array(tensor.data)
+    short = tensor.get_element_type().get_type_name()
+    return values.view(DTYPES["bfloat16"].numpy) if short == "bf16" else values
+
+
+def row_of(op: Any) -> Operator | None:
+    """Return the row of one of openvino's nodes, or None if it is not recurrent."""
+    kind, opset = op.get_type_name(), str(op.get_type_info().version_id)
+    number = opset.removeprefix("opset")
+    version = _VERSIONS.get((kind, opset), int(number) if number.isdecimal() else 0)
+    return operator_for(DOMAIN, kind, version)
+
+
+def is_constant(op: Any) -> bool:
+    """Return whether a node is a constant, or one that is stored in fewer bits."""
+    return _constant(op) is not None
+
+
+def _constant(op: Any) -> Array | None:
+    kind = op.get_type_name()
+    if kind == "Constant" and op.get_element_type().get_type_name() in _NAMES:
+        return as_array(op)
+    if kind == "Convert" and op.get_element_type().get_type_name() == "f32":
+        values = _constant(op.input_value(0).get_node())
+        narrow = values is not None and values.dtype.itemsize <= np.dtype(np.float16).itemsize
+        return values.astype(np.float32) if narrow and values is not None else None
+    return None
+
+
+def _is_zero(values: Array | None) -> bool:
+    return values is not None and not values.any()
+
+
+def name_of(output: Any) -> str:
+    """Return a name of a value: one of its own, else its node's."""
+    if names := output.get_names():
+        return str(min(names))
+    node = output.get_node()
+    own = str(node.get_friendly_name())
+    return own if node.get_output_size() == 1 else f"{own}:{output.get_index()}"
+
+
+def _is_read(output: Any) -> bool:
+    return bool(output.get_target_inputs())
+
 
 _LARGEST_WEIGHTS = 1 << 32  # bytes
 # openvino's reader on types and operation sets that it does not know.

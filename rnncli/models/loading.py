@@ -15,9 +15,8 @@ from onnx import ModelProto
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.regular import open_data
+from rnncli.models.irregularities import normalise, sort_nodes
 from rnncli.models.model import Model
-from rnncli.models.node_order import sort_nodes
-from rnncli.models.spelling import normalise
 from rnncli.models.structure import check_structure, check_text
 from rnncli.models.tensor_values import embed_attribute_tensors
 from rnncli.models.wire import refuse_bomb

@@ -1,22 +1,18 @@
-"""Loaded models, and iteration over their graphs, nodes and functions."""
+"""Loaded models, iteration over their graphs, nodes and functions, and extraction of parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from onnx import (
-    AttributeProto,
-    FunctionProto,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    ValueInfoProto,
-)
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    Numbered = tuple[int, NodeProto]
+
 
 Body: TypeAlias = GraphProto | FunctionProto
 
@@ -29,8 +25,8 @@ class Model:
     """A model ready for evaluation.
 
     Attributes:
-        proto: normalised, see `rnncli.models.spelling`; large weights are left in the file, see
-            `rnncli.models.wire`.
+        proto: normalised, see `rnncli.models.irregularities`; large weights are left in the file,
+            see `rnncli.models.wire`.
         name: the name in messages, which is the given path of the file.
         folder: the folder of its external data; None for a model not read from a file.
         data_sets: folders ``test_data_set_N`` beside it, in numeric order.
@@ -237,3 +233,36 @@ def defined_names(body: Body) -> set[str]:
         *(tensor.name for tensor in body.initializer),
         *(tensor.values.name for tensor in body.sparse_initializer),
     }
+
+
+def part_that_makes(model: Model, names: Collection[str]) -> Model:
+    """Return a model with the nodes, inputs and weights that some values of a graph depend on.
+
+    Args:
+        model: the model, which is not changed.
+        names: values of its graph, which become the outputs.
+    """
+    source = model.proto
+    nodes = [node for _, node in nodes_that_make([*enumerate(source.graph.node)], names)]
+    read = {name for node in nodes for name in (*node.input, *captured_names(node))} | {*names}
+    part = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
+    part.functions.extend(source.functions)
+    part.graph.name = source.graph.name
+    part.graph.node.extend(nodes)
+    part.graph.input.extend(value for value in source.graph.input if value.name in read)
+    part.graph.output.extend(ValueInfoProto(name=name) for name in names if name)
+    part.graph.initializer.extend(t for t in source.graph.initializer if t.name in read)
+    part.graph.sparse_initializer.extend(
+        t for t in source.graph.sparse_initializer if t.values.name in read
+    )
+    return Model(part, model.name, model.folder)
+
+
+def nodes_that_make(nodes: Sequence[Numbered], names: Collection[str]) -> list[Numbered]:
+    """Return the nodes, each with its place, that some values depend on, in order."""
+    wanted, found = {*names} - {""}, []
+    for index, node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            wanted |= {*node.input, *captured_names(node)} - {""}
+            found.append((index, node))
+    return found[::-1]

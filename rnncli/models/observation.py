@@ -1,13 +1,16 @@
-"""Observation of a running model: each execution of a recurrent node, at any depth."""
+"""Observation of a running model: its recurrent nodes at any depth, and the time of operators."""
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from rnncli.models.model import operator_name
 from rnncli.models.recurrent_node import OwnRecurrentNode
 
 if TYPE_CHECKING:
@@ -89,3 +92,28 @@ class Watch:
             constants=frozenset(n for n, values in inputs.items() if self._is_constant(values)),
             nbytes=sum(values.nbytes for values in (*inputs.values(), *made)),
         )
+
+
+class Clock(Watch):
+    """A watch that charges each step with the time since the previous one ended.
+
+    A node that runs others, in a body or function, is charged only with the remainder.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None)
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.wind()
+
+    def wind(self) -> None:
+        """Start the clock."""
+        self._last = time.perf_counter()
+
+    def hold(self, values: Iterable[Any]) -> None:
+        """Ignore constants."""
+
+    def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
+        """Charge a step with its time."""
+        del values
+        self.seconds[operator_name(step.operator.onnx_node)] += time.perf_counter() - self._last
+        self.wind()

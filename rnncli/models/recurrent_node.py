@@ -1,59 +1,56 @@
-"""Recurrent nodes of a model, evaluated by our operators."""
+"""Nodes that onnx's operators do not evaluate: recurrent ones, by our operators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onnx import AttributeProto
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
-from rnncli.models.hosts import ONNX, check_host
 from rnncli.models.model import attribute_value
-from rnncli.models.own_node import OwnNode
 from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import problems
 from rnncli.operators.evaluation import compute_named
 from rnncli.operators.prepared_node import PreparedNode
-from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from onnx import NodeProto
 
+    from rnncli.models.evaluation_settings import EvaluationSettings
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
 
 
-class EvaluationSettings(NamedTuple):
-    """How the nodes of a model are evaluated.
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
+"""A function from a node's inputs to its outputs."""
 
-    Attributes:
-        backend: name of the backend of recurrent nodes.
-        compute: "float64" or "native".
-        readings: contested points, each by its name; the operators' own defaults otherwise.
-        host: what evaluates all other nodes: "onnx", its reference with our corrections, or
-            "onnxruntime".
+
+class OwnNode:
+    """A node with the part of onnx's `OpRun` that evaluators use, without importing onnx.
+
+    Args:
+        onnx_node: the node.
     """
 
-    backend: str = "numpy"
-    compute: str = "float64"
-    readings: Mapping[str, str] = {}
-    host: str = ONNX
+    def __init__(self, onnx_node: NodeProto) -> None:
+        self.onnx_node = onnx_node
 
-    def check(self) -> None:
-        """Raise if a setting does not exist, before any node runs.
+    @property
+    def op_type(self) -> str:
+        """The operator's name."""
+        return self.onnx_node.op_type
 
-        Raises:
-            InvalidRequest: there is no such backend, mode, reading, choice or host.
-            Unsupported: the backend or the host does not import.
-        """
-        check_host(self.host)
-        backend_named(self.backend)
-        compute_named(self.compute)
-        for name, choice in self.readings.items():
-            check_reading(name, choice)
+    def need_context(self) -> bool:
+        """Whether it reads values other than its inputs: it does not."""
+        return False
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Return the outputs; unnamed ones may be None."""
+        raise NotImplementedError
 
 
 class OwnRecurrentNode(OwnNode):

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from rnncli.files.formats.raw import content_of
-from rnncli.models.ir_graph import TYPES
+from rnncli.models.ir_model import TYPES
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.packs import raw_form
 from rnncli.packs.conversion import held_inputs

@@ -22,7 +22,7 @@ from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
 from rnncli.models.generated_inputs import InputRecipe
-from rnncli.models.ir_graph import as_array, descriptions
+from rnncli.models.ir_model import as_array, descriptions
 from rnncli.running.execution import given_inputs
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal
@@ -31,8 +31,7 @@ from rnncli.subjects.runtimes.open_vino import PRECISION, as_tensor, message_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rnncli.models.ir_graph import IrGraph
-    from rnncli.models.ir_model import IrModel
+    from rnncli.models.ir_model import IrGraph, IrModel
     from rnncli.models.observation import Observer, Occurrence
     from rnncli.numerics import Array
     from rnncli.running.request import Request

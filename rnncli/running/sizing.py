@@ -23,8 +23,7 @@ from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
 from rnncli.limits.budget import OutOfMemory
 from rnncli.models.declarations import described, is_open, symbols, template
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.model import captured_names
-from rnncli.models.parts import part_that_makes
+from rnncli.models.model import captured_names, part_that_makes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 
     from rnncli.errors import NodeFailure
     from rnncli.models.evaluator import Evaluator
-    from rnncli.models.generated_inputs import InputRecipe
-    from rnncli.models.input_sizes import FreeDimension
+    from rnncli.models.generated_inputs import FreeDimension, InputRecipe
     from rnncli.numerics import Array
 
     Sizes = Mapping[FreeDimension, int]

@@ -10,7 +10,7 @@ from valid_nodes import valid_node
 import rnncli
 from rnncli.backends import blas
 from rnncli.backends.blas import LIMITS, UNSHARED_PRODUCT, bounded, openblas
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 
 class Library:

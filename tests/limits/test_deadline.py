@@ -12,7 +12,7 @@ from rnncli import evaluate
 from rnncli.limits import Limits, deadline
 from rnncli.limits.deadline import OutOfTime
 from rnncli.models.loading import load_model
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 LOOP = """<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float y) {
     n = Constant <value = int64 {1000000000000}> ()

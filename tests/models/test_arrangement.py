@@ -10,7 +10,7 @@ from rnncli.limits.budget import OutOfMemory
 from rnncli.models import evaluator, function_bodies
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.host_operators.kernel import KernelRun
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 CUT = """g (float[2] x) => (float[2] y)
     <float[2,2] w = {1, 2, 3, 4}, int64[1] k = {1}, int64[1] two = {2}>

@@ -13,7 +13,7 @@ from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.limits.budget import OutOfMemory
 from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 from rnncli.operators import OPERATORS
 
 NEWEST = onnx.defs.onnx_opset_version()

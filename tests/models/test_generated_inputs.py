@@ -8,7 +8,7 @@ from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
 from rnncli.models.declarations import check_inputs
 from rnncli.models.generated_inputs import generate_inputs
 from rnncli.models.loading import load_model, model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 BODY = "(float[batch,3] x, int64[2] n) => (float[batch,3] y) { y = Identity (x) }"
 X, N = np.zeros((5, 3), np.float32), np.zeros(2, np.int64)

@@ -15,11 +15,11 @@ from real_models import PATHS, recorded
 import rnncli
 from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning, Unsupported
 from rnncli.limits import Limits
-from rnncli.models import hosts
+from rnncli.models import evaluation_settings
 from rnncli.models.evaluator import prepare
 from rnncli.models.hosted_nodes import HostedNodes
 from rnncli.models.loading import load_model
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 X = np.float32([[1, -2], [3, 4]])
 
@@ -241,7 +241,7 @@ def test_hosts_are_known_and_installed(parse, monkeypatch):
     model = parse("g (float[2,2] x) => (float[2,2] y) { y = Exp (x) }")
     with pytest.raises(InvalidRequest, match=r"unknown host 'onnxrutime'; did you mean"):
         rnncli.prepare(model, host="onnxrutime")
-    monkeypatch.setattr(hosts, "find_spec", lambda _: None)
+    monkeypatch.setattr(evaluation_settings, "find_spec", lambda _: None)
     with pytest.raises(Unsupported, match=r"pip install 'rnncli\[runtimes\]'"):
         rnncli.prepare(model, host="onnxruntime")
 

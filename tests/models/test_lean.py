@@ -8,7 +8,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from rnncli.errors import UnreadableFile
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.loading import LARGE, load_model
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 from rnncli.models.tensor_values import tensor_values
 from rnncli.models.wire import without_weights
 from rnncli.recurrence.recurrence import is_constant, lock

@@ -14,7 +14,7 @@ from real_models import DATA
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models.loading import ARCHIVES, FORMATS, load_model, model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 from rnncli.models.wire import fields
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'

@@ -1,9 +1,13 @@
-"""What the attributes of a node hold, against onnx's own reading of them."""
+"""Claims about models, paths in them, and their parts."""
 
+from __future__ import annotations
+
+import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper
 
-from rnncli.models.model import attribute_value
+from rnncli.models.model import attribute_value, part_that_makes
+from rnncli.models.sessions import evaluate_model
 
 GRAPH = helper.make_graph([], "g", [], [])
 TYPE = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
@@ -45,3 +49,25 @@ def test_an_attribute_of_the_caller_has_no_value_yet():
 
     with pytest.raises(ValueError, match="attribute 'alpha' refers to 'slope'"):
         attribute_value(attribute)
+
+
+TEXT = """g (float[n] x, float[m] z, bool c) => (y, w) <float[1] k = {2}, float[1] unused = {3}> {
+    a = Mul (x, k)
+    b = If (c) <then_branch = t () => (p) { p = Neg (a) },
+                else_branch = e () => (q) { q = Abs (a) }>
+    y = Neg (b)
+    w = Neg (z)
+}"""
+
+
+def test_a_part_has_what_its_outputs_depend_on(parse):
+    """Nodes, inputs and weights, those too that only a branch reads; the model stays whole."""
+    model = parse(TEXT)
+    part = part_that_makes(model, ["b"])
+
+    made = evaluate_model(part, {"x": np.float32([1, -3]), "c": np.array(True)})
+
+    assert made["b"].tolist() == [-2, 6]
+    assert [node.op_type for node in part.proto.graph.node] == ["Mul", "If"]
+    assert [tensor.name for tensor in part.proto.graph.initializer] == ["k"]
+    assert len(model.proto.graph.node) == 4

@@ -13,7 +13,7 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.models.generated_inputs import generate_inputs
 from rnncli.models.loading import load_model
 from rnncli.models.node_listing import recurrent_nodes
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 SMALL = ["lstm_packed_bi_ts", "loop_gru_script_ts"]
 SECONDS, BYTES = 100, 1 << 30  # none takes one second

@@ -1,4 +1,6 @@
-"""Claims about looking on: every execution is seen, with what it read, and nothing else changes."""
+"""Claims about looking on: every execution is seen, and the time of each operator."""
+
+from __future__ import annotations
 
 import gc
 
@@ -6,8 +8,10 @@ import numpy as np
 import pytest
 from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 
-from rnncli.models.evaluator import prepare, run
-from rnncli.models.session import evaluate_model
+from rnncli.models import observation
+from rnncli.models.evaluation_settings import EvaluationSettings
+from rnncli.models.evaluator import node_seconds, prepare, run
+from rnncli.models.sessions import evaluate_model
 
 FED = {"X": WEIGHTS["X"]}
 
@@ -144,3 +148,36 @@ def test_constants_that_die_are_forgotten():
 
     assert len(set(counted)) == 1
     assert counted[0] <= 10
+
+
+TEXT = """\
+g (float[2] X, bool yes) => (float[2] Y) {
+  A = Add(X, X)
+  B = Add(A, X)
+  C = own.twice(B)
+  Y = If (yes) <
+    then_branch = a () => (float[2] D) { D = Neg(C) },
+    else_branch = b () => (float[2] E) { E = Abs(C) }
+  >
+}
+<domain: "own", opset_import: ["" : 17]>
+twice (x) => (y) { y = Mul(x, x) }
+"""
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    """A clock that goes on by a second whenever it is looked at."""
+    times = iter(range(1000))
+    monkeypatch.setattr(observation.time, "perf_counter", lambda: next(times))
+
+
+def test_each_operator_is_charged_with_its_own_nodes(parse, ticking):
+    """Two additions, a node in a function, one in a branch; a mean over the runs."""
+    model = parse(TEXT, more=', "own" : 1')
+    inputs = {"X": np.ones(2, np.float32), "yes": np.array(True)}
+
+    found = node_seconds(model, inputs, 3, EvaluationSettings("numpy", "native"))
+
+    assert found.pop("Add") == 2
+    assert found == dict.fromkeys(["Mul", "own::twice", "Neg", "If"], 1)

@@ -10,7 +10,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from rnncli.errors import Unsupported
 from rnncli.models.loading import model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 EVERY = 12
 """One case of so many is run: neighbours are alike."""

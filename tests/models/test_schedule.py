@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 
 def test_values_are_forgotten_after_their_last_reader(parse):

@@ -8,7 +8,7 @@ import pytest
 
 from rnncli import evaluate, load_model
 from rnncli.errors import InvalidRequest
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 from rnncli.models.stacked_model import stacked_model
 from rnncli.models.weights import RecurrentLayer
 

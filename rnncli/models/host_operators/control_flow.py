@@ -115,21 +115,13 @@ class Loop(_GraphNode):
         cond: Array | None = None,
         *initial: Any,
     ) -> tuple[Any, ...]:
-        """Carry `initial` through the iterations and stack the body's other outputs.
+        """Carry `initial` through at most M iterations and stack the body's other outputs.
 
-        Args:
-            outer: values around the node by name.
-            M: the most iterations; no limit when absent.
-            cond: whether to run the first; yes when absent.
-            initial: the values carried.
+        Without M there is no limit; without `cond` the first iteration runs.
         """
         body = self._bodies["body"]
-        carried, scanned = list(initial), []
-        keep, limit, iteration = (
-            cond is None or _truth(cond),
-            None if M is None else int(M.item()),
-            0,
-        )
+        carried, scanned, iteration = list(initial), [], 0
+        keep, limit = cond is None or _truth(cond), None if M is None else int(M.item())
         while keep and (limit is None or iteration < limit):
             turn(iteration)
             counters = np.asarray(iteration, np.int64), np.asarray(keep)
@@ -160,17 +152,8 @@ class Scan(_GraphNode):
     ) -> tuple[Any, ...]:
         """Carry the states through the steps and stack the body's other outputs.
 
-        Args:
-            outer: values around the node by name.
-            inputs: states, then the tensors to slice.
-            num_scan_inputs: the number of inputs to slice.
-            scan_input_axes: the axis of each; 0 if absent.
-            scan_input_directions: 1 for inputs that are read from the end.
-            scan_output_axes: the new axis of each output; 0 if absent.
-            scan_output_directions: 1 for outputs that are written from the end.
-
-        Raises:
-            InvalidRequest: the tensors to slice have different lengths.
+        The inputs are states, then the tensors to slice. Axes are 0 if absent; a direction of 1 is
+        for what is read or written from the end.
         """
         body = self._bodies["body"]
         count = len(inputs) - num_scan_inputs
@@ -204,12 +187,7 @@ class Scan8(_GraphNode):
     ) -> tuple[Any, ...]:
         """Scan every sequence separately; outputs are zero after the end of a short one.
 
-        Args:
-            outer: values around the node by name.
-            sequence_lens: [batch]; if absent, all have full length.
-            inputs: states [batch, ...], then tensors to slice, [batch, sequence, ...].
-            num_scan_inputs: how many of the inputs are sliced.
-            directions: 1 for inputs that are read from the end.
+        The inputs are states [batch, ...], then tensors to slice, [batch, sequence, ...].
         """
         body = self._bodies["body"]
         count = len(inputs) - num_scan_inputs

@@ -10,9 +10,8 @@ import numpy as np
 
 from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.models.host_operators.eight_bits import along_axis, requantized
 from rnncli.models.host_operators.kernel import Staged, per_shape
-from rnncli.models.host_operators.precision import gemm_dtype, rounded
+from rnncli.models.host_operators.precision import along_axis, gemm_dtype, requantized, rounded
 from rnncli.models.host_operators.windows import Slide, Slides, extent, placed_once, slides, windows
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
     OfX: TypeAlias = Callable[[Array], Array]
 
-# Elements of the most padded input that a convolution keeps for the next.
-_KEPT_ELEMENTS = 1 << 16
 # Unfolded windows repeat every element once per tap: a batch is unfolded in blocks of this many.
 _BLOCK_ELEMENTS = 1 << 24
 
@@ -58,13 +55,7 @@ def conv(
 def _planned(
     plan: Callable[[tuple[int, ...], np.dtype[Any]], OfX], W: Array, B: Array | None
 ) -> OfX:
-    """Return a convolution that is planned once for each kind of input.
-
-    Args:
-        plan: from the input's shape, and the type to compute in.
-        W: the weights.
-        B: one number per channel of the output.
-    """
+    """Return a convolution that is planned once for each shape and dtype of its input."""
 
     @per_shape
     def planned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
@@ -198,12 +189,11 @@ def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> Of
     columns = *[group] * (group != 1), weights.shape[-1], steps
     made = N, W.shape[0], *along.steps
     blocks = [*_blocks(N, shape[1] * steps * prod(along.kernel))]
-    if along.is_pointwise or len(blocks) == 1:
-        unfold = _unfolding(along, shape, W.dtype)
-        whole = (*[N] * (N != 1), *columns)
-        return bounded(
-            lambda X: np.matmul(weights, unfold(X).reshape(whole)).reshape(made), N * steps * W.size
-        )
+
+    def at_once(X: Array) -> Array:
+        unfolded = X if along.is_pointwise else _windows_as_columns(X, along)
+        Y: Array = np.matmul(weights, unfolded.reshape(*[N] * (N != 1), *columns))
+        return Y.reshape(made)
 
     def in_blocks(X: Array) -> Array:
         Y = np.empty((N, *columns[:-2], channels, steps), W.dtype)
@@ -212,7 +202,8 @@ def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> Of
             np.matmul(weights, unfolded, out=Y[block])
         return Y.reshape(made)
 
-    return bounded(in_blocks, N * steps * W.size)
+    multiply = at_once if along.is_pointwise or len(blocks) == 1 else in_blocks
+    return bounded(multiply, N * steps * W.size)
 
 
 def _check_weights(
@@ -228,23 +219,6 @@ def _blocks(count: int, elements_each: int) -> Iterator[slice]:
     size = max(1, _BLOCK_ELEMENTS // max(elements_each, 1))
     for start in range(0, count, size):
         yield slice(start, start + size)
-
-
-def _unfolding(along: Slides, shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
-    """Return what lays the windows out as columns, [N, C, *kernel, *steps], to read at once."""
-    if along.is_pointwise:
-        return lambda X: X
-    padded = (*shape[:2], *along.spans)
-    if prod(padded) > _KEPT_ELEMENTS:
-        return lambda X: _windows_as_columns(X, along)
-    kept = np.zeros(padded, dtype)  # whose edges stay zero
-    columns, (target, source) = _windows_as_columns(kept, along.within), along.copied
-
-    def unfolded(X: Array) -> Array:
-        kept[target] = X[source]
-        return columns
-
-    return unfolded
 
 
 def _windows_as_columns(X: Array, along: Slides) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -289,13 +289,13 @@ def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, A
     if reduction not in ("none", *_REDUCTIONS):
         raise Unsupported(f"reduction '{reduction}' is not supported")
     rank = indices.shape[-1]
-    places = per_shape(partial(_places, indices))
+    place = tuple(np.moveaxis(indices, -1, 0))
 
     def scattered(data: Array, updates: Array) -> Array:
         wanted = indices.shape[:-1] + data.shape[rank:]
         if updates.shape != wanted:
             raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
-        result, place = data.copy(), places(data.shape[:rank])
+        result = data.copy()
         if reduction == "none":
             result[place] = updates
         else:
@@ -303,18 +303,6 @@ def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, A
         return result
 
     return scattered
-
-
-def _places(indices: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return where coordinates [..., k] are in a tensor's first k axes: slices for a block."""
-    rows = [*np.moveaxis(indices, -1, 0)]
-    if len(rows) != indices.ndim - 1 or not indices.size:
-        return tuple(rows)
-    first = indices[(0,) * len(rows)]
-    block = np.moveaxis(np.indices(indices.shape[:-1]), 0, -1) + first
-    if first.min() < 0 or (block[(-1,) * len(rows)] >= shape).any() or (block != indices).any():
-        return tuple(rows)
-    return tuple(slice(a, a + n) for a, n in zip(first.tolist(), indices.shape, strict=False))
 
 
 def _beside(indices: Array, axis: int) -> tuple[slice, ...]:

@@ -44,7 +44,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostOperator:
-    """The kernel of an operator for a range of opsets.
+    """The kernel of an operator of ONNX's own domain for a range of opsets.
 
     Attributes:
         op_type: the operator.
@@ -55,7 +55,6 @@ class HostOperator:
         inert: attributes that do not affect the result of inference.
         counts_outputs: whether the kernel takes `outputs`, the number of outputs that the node
             names.
-        domain: the operator's domain.
     """
 
     op_type: str
@@ -64,7 +63,6 @@ class HostOperator:
     kernel: str
     inert: tuple[str, ...] = ()
     counts_outputs: bool = False
-    domain: str = ""
 
     def serves(self, opset: int) -> bool:
         """Return whether the row covers an opset."""

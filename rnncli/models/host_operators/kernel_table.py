@@ -47,7 +47,7 @@ _ROWS = (
     # The reference cannot infer the sizes of groups of no instance.
     Row("GroupNormalization", 18, None, "normalisation:group_normalization", inert=("stash_type",)),
     Row("MeanVarianceNormalization", 9, None, "normalisation:mean_variance_normalization"),
-    Row("GlobalAveragePool", 1, None, "pooling:global_average_pool"),
+    Row("GlobalAveragePool", 1, None, "reduction:global_average_pool"),
     Row("Sum", 1, None, "reduction:total"),
     Row("Mean", 1, None, "reduction:mean"),
     Row("CumSum", 11, None, "reduction:cumsum"),
@@ -62,14 +62,14 @@ _ROWS = (
     # The reference sums over the batch instead of the channels.
     Row("LRN", 1, None, "normalisation:local_response_normalization"),
     # The reference always reduces just the last two axes.
-    Row("GlobalMaxPool", 1, None, "pooling:global_max_pool"),
+    Row("GlobalMaxPool", 1, None, "reduction:global_max_pool"),
     # The reference computes odd norms without absolute values.
     Row("LpNormalization", 1, None, "normalisation:lp_normalization"),
     # The reference loops over windows in Python and does not support SAME padding.
-    Row("MaxPool", 1, None, "pooling:max_pool", counts_outputs=True),
-    Row("AveragePool", 1, None, "pooling:average_pool"),
-    Row("LpPool", 1, None, "pooling:lp_pool"),
-    Row("GlobalLpPool", 1, None, "pooling:global_lp_pool"),
+    Row("MaxPool", 1, None, "reduction:max_pool", counts_outputs=True),
+    Row("AveragePool", 1, None, "reduction:average_pool"),
+    Row("LpPool", 1, None, "reduction:lp_pool"),
+    Row("GlobalLpPool", 1, None, "reduction:global_lp_pool"),
     Row("Conv", 1, None, "convolution:conv"),
     Row("ConvInteger", 10, None, "convolution:conv_integer"),
     Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
@@ -78,17 +78,17 @@ _ROWS = (
     # A valid node needs no attribute to broadcast C.
     Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
     Row("Gemm", 7, None, "precision:gemm"),
-    Row("MatMulInteger", 10, None, "eight_bits:matmul_integer"),
-    Row("QLinearMatMul", 10, None, "eight_bits:qlinear_matmul"),
+    Row("MatMulInteger", 10, None, "precision:matmul_integer"),
+    Row("QLinearMatMul", 10, None, "precision:qlinear_matmul"),
     # The reference lacks DequantizeLinear below 19 and saturates infinities to the wrong end.
-    Row("QuantizeLinear", 10, None, "eight_bits:quantize_linear"),
-    Row("DequantizeLinear", 10, None, "eight_bits:dequantize_linear"),
+    Row("QuantizeLinear", 10, None, "precision:quantize_linear"),
+    Row("DequantizeLinear", 10, None, "precision:dequantize_linear"),
     Row("Upsample", 1, 6, "interpolation:upsample_1"),
     Row("Upsample", 7, 8, "interpolation:upsample_7"),
     Row("Upsample", 9, 9, "interpolation:resize_10"),
     Row("Resize", 10, 10, "interpolation:resize_10"),
     Row("Resize", 11, None, "interpolation:resize"),
-    Row("GridSample", 16, None, "sampling:grid_sample"),
+    Row("GridSample", 16, None, "interpolation:grid_sample"),
     # The reference ignores missing or mismatched parts.
     Row("Split", 1, None, "indexing:split", counts_outputs=True),
     Row("RoiAlign", 10, 15, "corrections:OutputHalfPixel"),
@@ -156,24 +156,24 @@ _ROWS = (
     Row("Dropout", 1, 9, "first_opsets:dropout", inert=("ratio",)),
 )
 
-HOST_OPERATORS: Mapping[tuple[str, str], tuple[Row, ...]] = MappingProxyType(
+HOST_OPERATORS: Mapping[str, tuple[Row, ...]] = MappingProxyType(
     {
-        key: tuple(row for row in _ROWS if (row.domain, row.op_type) == key)
-        for key in dict.fromkeys((row.domain, row.op_type) for row in _ROWS)
+        name: tuple(row for row in _ROWS if row.op_type == name)
+        for name in dict.fromkeys(row.op_type for row in _ROWS)
     }
 )
-"""Rows by domain and operator; each covers a range of opsets."""
+"""Rows by operator; each covers a range of opsets."""
 
 
 def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
     """Return the class that evaluates an operator at an opset, or None for onnx's own."""
-    domain = "" if domain == "ai.onnx" else domain
-    for row in HOST_OPERATORS.get((domain, op_type), ()):
-        if row.serves(opset) and onnx.defs.has(op_type, opset, domain):
-            return _class(row, onnx.defs.get_schema(op_type, opset, domain).since_version)
+    rows = HOST_OPERATORS.get(op_type, ()) if domain in {"", "ai.onnx"} else ()
+    for row in rows:
+        if row.serves(opset) and onnx.defs.has(op_type, opset):
+            return _class(row, onnx.defs.get_schema(op_type, opset).since_version)
     return None
 
 
 @cache
 def _class(row: Row, version: int) -> type[OpRun]:
-    return op_run(row, onnx.defs.get_schema(row.op_type, version, row.domain))
+    return op_run(row, onnx.defs.get_schema(row.op_type, version))

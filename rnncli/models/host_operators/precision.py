@@ -1,14 +1,15 @@
-"""Operators computed in a wider type than their tensors and rounded once."""
+"""Arithmetic in a wider type than the tensors' and rounded once, to 8-bit integers, too."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from onnx import numpy_helper
 
 from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.numerics import Array, dtype_of, round_to
+from rnncli.numerics import Array, dtype_numbered, dtype_of, round_to
 
 _PLAIN = {np.float32, np.float64}
 """Types for which NumPy's own cast and product suffice."""
@@ -104,3 +105,158 @@ def _like(values: Array, x: Array) -> Array:
     if values.dtype == x.dtype or dtype_of(x).is_float:
         return rounded(values, x)
     return np.asarray(values).astype(x.dtype)
+
+
+_INT_RANGES = {  # ml_dtypes' own integers have no np.iinfo
+    "uint4": (0, 15),
+    "int4": (-8, 7),
+    "uint2": (0, 3),
+    "int2": (-2, 1),
+}
+
+
+def quantize_linear(
+    x: Array,
+    y_scale: Array,
+    y_zero_point: Array | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Array:
+    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``.
+
+    Args:
+        x: [...], floating point or int32.
+        y_scale: a scalar, a vector along `axis`, or [...] in blocks along `axis`.
+        y_zero_point: like `y_scale`; its type is that of the result.
+        axis: the axis of the scales.
+        block_size: elements that share a scale along the axis; 0 unless blocked.
+        output_dtype: number of the result's type if there is no zero point; 0 means uint8.
+        precision: number of the type to divide in; 0 means the scale's.
+        saturate: 0 lets an overflow become NaN or infinity in 8-bit floating-point types.
+    """
+    if y_zero_point is None:
+        y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
+    divisor = _spread(y_scale, x, axis, block_size)
+    width = dtype_numbered(precision).numpy if precision else np.asarray(y_scale).dtype
+    quotient = np.asarray(x.astype(width) / divisor.astype(width))
+    row = dtype_of(y_zero_point)
+    if row.is_float:
+        if saturate:
+            return np.asarray(numpy_helper.saturate_cast(quotient, row.numpy))
+        return quotient.astype(row.numpy)
+    return _saturated(quotient, y_zero_point, _spread(y_zero_point, x, axis, block_size))
+
+
+def dequantize_linear(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Array:
+    """Return ``(x - x_zero_point) * x_scale`` in the scale's type or `output_dtype`.
+
+    Args:
+        x: [...], quantised, or int32.
+        x_scale: as in `quantize_linear`, like the remaining parameters.
+        x_zero_point: 0 when absent.
+        axis: the axis of the scales.
+        block_size: elements that share a scale; 0 unless blocked.
+        output_dtype: number of the result's type.
+    """
+    wide = x.astype(np.float64)
+    if x_zero_point is not None:
+        wide = wide - _spread(x_zero_point, x, axis, block_size).astype(np.float64)
+    product = wide * _spread(x_scale, x, axis, block_size).astype(np.float64)
+    if output_dtype:
+        return rounded(product, np.empty(0, dtype_numbered(output_dtype).numpy))
+    return rounded(product, np.asarray(x_scale))
+
+
+def matmul_integer(
+    A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
+) -> Array:
+    """Multiply matrices of 8-bit integers minus their zero points exactly, as int32.
+
+    A zero point is a scalar, one per row of A, or one per column of B.
+    """
+    return _product(A, a_zero_point, B, b_zero_point).astype(np.int32)
+
+
+def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as many
+    a: Array,
+    a_scale: Array,
+    a_zero_point: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+) -> Array:
+    """Multiply quantised matrices and quantise the product."""
+    scale = _per_row(a_scale).astype(np.float64) * np.asarray(b_scale, np.float64)
+    total = _product(a, a_zero_point, b, b_zero_point)
+    return requantized(total * scale, y_scale, y_zero_point)
+
+
+def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
+    """Quantise real values to the type of the zero point."""
+    return _saturated(values / np.asarray(scale, np.float64), zero_point, zero_point)
+
+
+def along_axis(values: Array, rank: int, axis: int) -> Array:
+    """Reshape a vector to broadcast along one axis; return other arrays unchanged."""
+    if values.ndim != 1 or values.size == 1:
+        return values.reshape(()) if values.size == 1 else values
+    return values.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
+
+
+def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:
+    """Multiply in float64, which is fast in BLAS and exact for sums of 8-bit products."""
+    a, b = A.astype(np.float64), B.astype(np.float64)
+    if a_zero_point is not None:
+        a -= _per_row(a_zero_point)
+    if b_zero_point is not None:
+        b -= b_zero_point
+    return product(a, b)
+
+
+def _per_row(values: Array) -> Array:
+    values = np.asarray(values)
+    return values[:, None] if values.ndim == 1 and values.size > 1 else values
+
+
+def _saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> Array:
+    """Round half to even, add the zero point, and clip in floating point.
+
+    Clipping after conversion to integers would map infinities and large values to the wrong end.
+    """
+    dtype = zero_point.dtype
+    low, high = _INT_RANGES.get(dtype.name) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    shifted = np.rint(quotient).astype(np.float64) + spread_zero_point.astype(np.float64)
+    return np.asarray(np.clip(shifted, low, high)).astype(dtype)
+
+
+def _spread(values: Array, x: Array, axis: int, block_size: int) -> Array:
+    """Reshape scales or zero points so that they broadcast to x."""
+    values = np.asarray(values)
+    if values.ndim > 1 and block_size:
+        length = x.shape[axis]
+        if values.shape[axis] != -(-length // block_size):
+            raise InvalidRequest(
+                f"blocks of {block_size} along axis {axis} of {list(x.shape)} "
+                f"do not fit scales of shape {list(values.shape)}"
+            )
+        return np.repeat(values, block_size, axis=axis).take(range(length), axis=axis)
+    spread = along_axis(values, x.ndim, axis) if x.ndim else values.reshape(())
+    if spread.size > 1 and spread.shape[axis] != x.shape[axis]:
+        raise InvalidRequest(
+            f"{values.size} scales or zero points do not fit axis {axis} of {list(x.shape)}"
+        )
+    return spread

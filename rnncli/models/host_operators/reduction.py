@@ -1,15 +1,20 @@
-"""Reductions, computed in float64, because in bfloat16 the sum of 257 ones is 256."""
+"""Reductions over axes, and pools over windows, computed in float64.
+
+In bfloat16 the sum of 257 ones is 256.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from rnncli.models.host_operators.kernel import Staged
 from rnncli.models.host_operators.precision import rounded, widened
+from rnncli.models.host_operators.windows import Slide, Slides, reduce_windows, slides, windows
 from rnncli.numerics import Array, dtype_of
 
 Over = Callable[[Array, tuple[int, ...] | None, bool], Any]
@@ -95,3 +100,108 @@ def mean(*data: Array) -> Array:
 
 def _added(data: Iterable[Array]) -> Array:
     return reduce(np.add, map(widened, data))
+
+
+def max_pool(
+    x: Array,
+    *,
+    kernel_shape: Sequence[int],
+    outputs: int = 1,
+    storage_order: int = 0,
+    **placing: Any,
+) -> Array | tuple[Array, Array]:
+    """Return the maximum of each window and, if requested, its flat index in x.
+
+    Args:
+        x: [N, C, D1 ... Dn].
+        kernel_shape: n sizes.
+        outputs: 2 to return indices as well.
+        storage_order: 1 to flatten the spatial axes in column-major order for the indices.
+        placing: strides, dilations, pads, auto_pad and ceil_mode, as `slides` takes them.
+
+    Returns:
+        [N, C, *steps], and int64 indices of the same shape.
+    """
+    along = slides(x.shape, kernel_shape, **placing)
+    y = reduce_windows(x, along, _lowest(x), np.maximum)
+    return y if outputs == 1 else (y, _indices(x, along, "F" if storage_order else "C"))
+
+
+def average_pool(
+    x: Array, *, kernel_shape: Sequence[int], count_include_pad: int = 0, **placing: Any
+) -> Array:
+    """Average each window over the elements it covers, optionally including explicit padding.
+
+    Positions beyond the padding, covered by an overhanging window of `ceil_mode`, never count.
+
+    Args:
+        x: [N, C, D1 ... Dn].
+        kernel_shape: n sizes.
+        count_include_pad: 1 to count the padding's zeros.
+        placing: as in `max_pool`.
+    """
+    along = slides(x.shape, kernel_shape, **placing)
+    total = reduce_windows(widened(x), along, 0, np.add)
+    counts = (_covered(slide, bool(count_include_pad)) for slide in along)
+    return rounded(total / reduce(np.multiply.outer, counts), x)
+
+
+def lp_pool(x: Array, *, kernel_shape: Sequence[int], p: float = 2, **placing: Any) -> Array:
+    """Return the p-norm of each window.
+
+    Args:
+        x: [N, C, D1 ... Dn].
+        kernel_shape: n sizes.
+        p: the exponent.
+        placing: as in `max_pool`.
+    """
+    along = slides(x.shape, kernel_shape, **placing)
+    powers = np.abs(widened(x)) ** float(p)
+    return rounded(reduce_windows(powers, along, 0, np.add) ** (1 / float(p)), x)
+
+
+def global_average_pool(x: Array) -> Array:
+    """Average each channel, [N, C, 1 ... 1]."""
+    return rounded(widened(x).mean(tuple(range(2, x.ndim)), keepdims=True), x)
+
+
+def global_max_pool(x: Array) -> Array:
+    """Return the maximum of each channel, [N, C, 1 ... 1]."""
+    return np.asarray(x.max(tuple(range(2, x.ndim)), keepdims=True))
+
+
+def global_lp_pool(x: Array, *, p: float = 2) -> Array:
+    """Return the p-norm of each channel, [N, C, 1 ... 1]."""
+    powers = np.abs(widened(x)) ** float(p)
+    return rounded(powers.sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / float(p)), x)
+
+
+def _lowest(x: Array) -> Any:
+    row = dtype_of(x)
+    return -np.inf if row.is_float else np.iinfo(row.numpy).min
+
+
+def _covered(slide: Slide, include_pad: bool) -> Array:
+    """Return the number of elements per window inside the input, or inside input and padding."""
+    first = np.arange(slide.steps)[:, None] * slide.stride - slide.begin
+    position = first + np.arange(slide.kernel) * slide.dilation
+    low, high = (-slide.begin, slide.length + slide.end) if include_pad else (0, slide.length)
+    covered = ((position >= low) & (position < high)).sum(axis=1)
+    return np.asarray(np.maximum(covered, 1))
+
+
+def _indices(x: Array, along: Slides, order: Any) -> Array:
+    """Return the flat index of each window's first maximum."""
+    view = windows(x, along, _lowest(x))
+    kernel = [slide.kernel for slide in along]
+    tap = view.reshape(*view.shape[: x.ndim], prod(kernel)).argmax(axis=-1)
+    position = []
+    for axis, (slide, k) in enumerate(zip(along, np.unravel_index(tap, kernel), strict=True)):
+        start = np.arange(slide.steps) * slide.stride - slide.begin
+        start = start.reshape([-1 if i == axis else 1 for i in range(len(along))])
+        # The maximum of a window of only -inf may be in the padding: use its nearest element.
+        position.append(np.clip(start + k * slide.dilation, 0, slide.length - 1))
+    spatial = x.shape[2:]
+    channel = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in spatial))
+    offset = np.ravel_multi_index(tuple(position), spatial, order=order)
+    return np.asarray(channel * int(np.prod(spatial)) + offset, np.int64)

@@ -82,11 +82,6 @@ class Slides(tuple[Slide, ...]):  # noqa: SLOT001 -- what follows is found out o
         return all(slide.begin == 0 and slide.span == slide.length for slide in self)
 
     @cached_property
-    def within(self) -> Slides:
-        """The same windows on an input that is padded already."""
-        return Slides(replace(s, length=s.span, begin=0, end=0) for s in self)
-
-    @cached_property
     def is_pointwise(self) -> bool:
         """Whether each window is one element, and each element a window."""
         return self.covers and all(slide.kernel == slide.stride == 1 for slide in self)
@@ -234,12 +229,7 @@ def windows(x: Array, along: Slides, fill: Any) -> Array:
     shape = (*x.shape[:2], *along.steps, *along.kernel)
     sizes, (strides, dilations) = whole.strides[2:], along.distances
     per_step, per_tap = map(mul, sizes, strides), map(mul, sizes, dilations)
-    every = (*whole.strides[:2], *per_step, *per_tap)
-    if whole.flags.c_contiguous and whole.dtype.kind in "fiub":  # in a tenth of the time
-        view: Array = np.ndarray(shape, whole.dtype, whole, 0, every)
-        view.flags.writeable = False
-        return view
-    return as_strided(whole, shape, every, writeable=False)
+    return as_strided(whole, shape, (*whole.strides[:2], *per_step, *per_tap), writeable=False)
 
 
 def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:

@@ -4,9 +4,8 @@
 `to_torch`, `to_keras` and `to_openvino` go back. None of the libraries is needed.
 """
 
-from rnncli.models.weights.forms import FORMS, WeightForm
-from rnncli.models.weights.keras_variables import from_keras, to_keras
-from rnncli.models.weights.layer import RecurrentLayer
+from rnncli.models.weights.keras_layers import from_keras, to_keras
+from rnncli.models.weights.layer import FORMS, RecurrentLayer, WeightForm
 from rnncli.models.weights.openvino_inputs import from_openvino, to_openvino
 from rnncli.models.weights.torch_state import from_torch, to_torch
 

@@ -13,26 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.errors import InvalidRequest
-from rnncli.models.weights.forms import (
-    cell_of,
-    expect_rank,
-    expect_shape,
-    form_of,
-    from_onnx,
-    to_onnx,
-)
 from rnncli.models.weights.layer import (
     RecurrentLayer,
     array_with,
+    cell_of,
+    expect_rank,
+    expect_shape,
     for_each_direction,
+    form_of,
+    from_onnx,
     joined,
     module_of,
+    to_onnx,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.models.weights.forms import WeightForm
+    from rnncli.models.weights.layer import WeightForm
     from rnncli.numerics import Array
 
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

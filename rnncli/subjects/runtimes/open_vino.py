@@ -9,7 +9,7 @@ import openvino
 from openvino import opset1, opset3, opset4, opset5
 
 from rnncli.errors import InvalidRequest
-from rnncli.models.ir_graph import as_array
+from rnncli.models.ir_model import as_array
 from rnncli.numerics import dtype_of
 from rnncli.packs.ir_form import all_inputs, with_truths
 from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime

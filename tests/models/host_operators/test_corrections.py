@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from rnncli.models.loading import model_from
-from rnncli.models.session import evaluate_model
+from rnncli.models.sessions import evaluate_model
 
 
 @pytest.mark.parametrize("opset", [10, 16])

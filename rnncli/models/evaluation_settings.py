@@ -1,0 +1,59 @@
+"""How the nodes of a model are evaluated: settings, and the hosts of nodes not recurrent."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ONNX = "onnx"
+HOSTS = (ONNX, "onnxruntime")
+"""onnx's reference, with our host operators; ONNX Runtime, which is imported if it is asked for."""
+
+
+class EvaluationSettings(NamedTuple):
+    """How the nodes of a model are evaluated.
+
+    Attributes:
+        backend: name of the backend of recurrent nodes.
+        compute: "float64" or "native".
+        readings: contested points, each by its name; the operators' own defaults otherwise.
+        host: what evaluates all other nodes: "onnx", its reference with our corrections, or
+            "onnxruntime".
+    """
+
+    backend: str = "numpy"
+    compute: str = "float64"
+    readings: Mapping[str, str] = {}
+    host: str = ONNX
+
+    def check(self) -> None:
+        """Raise if a setting does not exist, before any node runs.
+
+        Raises:
+            InvalidRequest: there is no such backend, mode, reading, choice or host.
+            Unsupported: the backend or the host does not import.
+        """
+        from rnncli.backends import backend_named
+        from rnncli.operators.evaluation import compute_named
+        from rnncli.recurrence.readings import check_reading
+
+        _check_host(self.host)
+        backend_named(self.backend)
+        compute_named(self.compute)
+        for name, choice in self.readings.items():
+            check_reading(name, choice)
+
+
+def _check_host(name: str) -> None:
+    if name not in HOSTS:
+        near = did_you_mean(name, HOSTS)
+        raise InvalidRequest(f"unknown host '{name}'{near} ({', '.join(HOSTS)})")
+    if not find_spec(name):
+        raise Unsupported(
+            f"host '{name}' is not installed; install it with: pip install 'rnncli[runtimes]'"
+        )
