@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.mutants.batches import SORTED
 from rnncli.mutants.changes import LSTM
 from rnncli.mutants.equivalence import (
     NO_FORWARD,
@@ -20,7 +21,6 @@ from rnncli.mutants.equivalence import (
     ONE_STEP,
 )
 from rnncli.mutants.mutant import Variant
-from rnncli.mutants.ragged import SORTED
 from rnncli.mutants.structural.blocked_kernel import BatchTile
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
