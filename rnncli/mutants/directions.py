@@ -10,8 +10,8 @@ import numpy as np
 from rnncli.mutants.changes import (
     GATED,
     LSTM,
+    PER_DIRECTION,
     Family,
-    arrays,
     directions,
     initial_states,
     joined,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 SECOND = "Only the second direction is wrong."
 BOTH = "Both directions are wrong."
 MISPLACED = "Values of Y are right and in the wrong places."
-PER_DIRECTION = ("W", "R", "Wb", "Rb", "P")
 
 direction_bug = Family("directions", SECOND)
 
@@ -99,7 +98,7 @@ def directions_walked_the_other_way(direction: Direction) -> Direction:
 )
 def second_direction_reuses_X(names: tuple[str, ...], recurrence: Recurrence) -> Recurrence:
     """The second direction is computed with the first's {}."""
-    return arrays(names, of_first_direction)(recurrence)
+    return reading(*names)(of_first_direction)(recurrence)
 
 
 @direction_bug(ONE_DIRECTION)
@@ -217,7 +216,7 @@ def layout_of_last_states_ignored(_: Recurrence, Y: Array, last: Last) -> Output
 
 
 def _inputs_ignored(recurrence: Recurrence) -> Recurrence:
-    X_ignored = arrays(("X",), layout_of_x_ignored)(recurrence)
+    X_ignored = reading("X")(layout_of_x_ignored)(recurrence)
     return initial_states(layout_of_initial_states_ignored)(X_ignored)
 
 

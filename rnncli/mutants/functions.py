@@ -289,7 +289,9 @@ def X_zero(key: str, recurrence: Recurrence) -> Recurrence:
     return every_value(key, lambda _, __: 0.0)(recurrence)
 
 
-clip_bug = Family("clip", "Without clip, or where nothing reaches it, everything is right.")
+clip_bug = Family(
+    "clip", "Without clip, or where nothing reaches it, everything is right.", ALL, NO_CLIP
+)
 
 
 def bound(function: Callable[[float], float]) -> Callable[[Recurrence], Recurrence]:
@@ -307,19 +309,19 @@ def _clip(values: Value, bound: float) -> Value:
     return np.clip(values, -bound, bound)
 
 
-@clip_bug(NO_CLIP, changes=bound)
+@clip_bug(changes=bound)
 def clip_ignored(_: float) -> float:
     """clip is not applied."""
     return math.inf
 
 
-@clip_bug(NO_CLIP, changes=bound)
+@clip_bug(changes=bound)
 def clip_doubled(clip: float) -> float:
     """Pre-activations are clipped to 2*clip."""
     return 2 * clip
 
 
-@clip_bug(NO_CLIP, changes=bound)
+@clip_bug(changes=bound)
 def clip_halved(clip: float) -> float:
     """Pre-activations are clipped to clip/2."""
     return clip / 2
@@ -345,26 +347,26 @@ def arguments(clip: Callable[[Value, float], Value]) -> Callable[[Recurrence], R
     return lambda r: _clipped_by("fgh" if r.clip_hidden else "fg", clip)(r)
 
 
-@clip_bug(NO_CLIP, changes=arguments)
+@clip_bug(changes=arguments)
 def clip_from_above_only(values: Value, bound: float) -> Value:
     """There is no lower bound."""
     return np.minimum(values, bound)
 
 
-@clip_bug(NO_CLIP, changes=lambda f: lambda r: r if math.isinf(r.clip) else arguments(f)(r))
+@clip_bug(changes=lambda f: lambda r: r if math.isinf(r.clip) else arguments(f)(r))
 def clip_of_magnitude(values: Value, bound: float) -> Value:
     """Pre-activations become min(|x|, clip)."""
     return np.minimum(np.abs(values), bound)
 
 
-@clip_bug(NO_CLIP, ONE_DIRECTION, changes=running)
+@clip_bug(ONE_DIRECTION, changes=running)
 def clip_of_first_direction_only(run: Run, recurrence: Recurrence) -> Result:
     """Pre-activations of the second direction are not clipped."""
     first, *others = directions(recurrence)
     return joined([run(first), *(run(replace(each, clip=math.inf)) for each in others)])
 
 
-@clip_bug(NO_CLIP, NO_BIAS, changes=running)
+@clip_bug(NO_BIAS, changes=running)
 def clip_before_bias(run: Run, recurrence: Recurrence) -> Result:
     """The biases are added after clipping."""
     return joined([run(_biased_late(each)) for each in directions(recurrence)])
@@ -390,7 +392,7 @@ def _summed_clipped(
     return right(replace(p, R=product), np.zeros_like(x), states)
 
 
-@clip_bug(NO_CLIP, changes=clipping)
+@clip_bug(changes=clipping)
 def clip_of_input_product(
     right: Right, p: Parameters, x: Value, states: States, *, bound: float
 ) -> States:
@@ -398,7 +400,7 @@ def clip_of_input_product(
     return right(p, _clip(x, bound), states)
 
 
-@clip_bug(NO_CLIP, changes=clipping)
+@clip_bug(changes=clipping)
 def clip_of_recurrent_product(
     right: Right, p: Parameters, x: Value, states: States, *, bound: float
 ) -> States:
@@ -406,7 +408,7 @@ def clip_of_recurrent_product(
     return right(replace(p, R=lambda *given: _clip(p.R(*given), bound)), x, states)
 
 
-@clip_bug(NO_CLIP, changes=clipping, of=GATED)  # of an RNN that is clip-of-h
+@clip_bug(changes=clipping, of=GATED)  # of an RNN that is clip-of-h
 def clip_of_values(
     right: Right, p: Parameters, x: Value, states: States, *, bound: float
 ) -> States:
@@ -418,7 +420,7 @@ def clip_of_values(
     return right(replace(p, **clipped), x, states)
 
 
-@clip_bug(NO_CLIP, changes=clipping, each=[Variant(("h", "H"), 0), Variant(("c", "C"), 1, of=LSTM)])
+@clip_bug(changes=clipping, each=[Variant(("h", "H"), 0), Variant(("c", "C"), 1, of=LSTM)])
 def clip_of_X(
     which: int, right: Right, p: Parameters, x: Value, states: States, *, bound: float
 ) -> States:
@@ -428,34 +430,34 @@ def clip_of_X(
     return tuple(new)
 
 
-@clip_bug(NO_CLIP, of=LSTM)
+@clip_bug(of=LSTM)
 def clip_of_h_activation_flipped(recurrence: Recurrence) -> Recurrence:
     """The argument of h is not clipped although it should be, or the other way round."""
     return replace(recurrence, clip_hidden=not recurrence.clip_hidden)
 
 
-@clip_bug(NO_CLIP, of=GATED, each=[Variant("f", "f"), Variant("g", "g")])
+@clip_bug(of=GATED, each=[Variant("f", "f"), Variant("g", "g")])
 def clip_of_X_only(letter: str, recurrence: Recurrence) -> Recurrence:
     """Only the argument of {} is clipped."""
     return _clipped_by(letter, _clip)(recurrence)
 
 
-finer_clip_bug = Family("clip", LEFT_OUT)
+finer_clip_bug = Family("clip", LEFT_OUT, ALL, NO_CLIP)
 
 
-@finer_clip_bug(NO_CLIP, changes=bound)
+@finer_clip_bug(changes=bound)
 def clip_rounded(clip: float) -> float:
     """clip is rounded to an integer."""
     return float(np.rint(clip))
 
 
-@finer_clip_bug(NO_CLIP, changes=bound)
+@finer_clip_bug(changes=bound)
 def clip_truncated(clip: float) -> float:
     """clip is cut to an integer."""
     return float(np.trunc(clip))
 
 
-@finer_clip_bug(NO_CLIP, changes=bound)
+@finer_clip_bug(changes=bound)
 def clip_in_float16(clip: float) -> float:
     """clip is rounded to float16."""
     return float(np.float16(clip))

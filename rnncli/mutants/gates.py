@@ -154,17 +154,16 @@ def z_of_new_state_only(z: Value, h: Value, H: Value) -> Value:
     return (1 - z) * h + H
 
 
-peephole_bug = Family("peepholes", "Without P everything is right.", LSTM)
+peephole_bug = Family("peepholes", "Without P everything is right.", LSTM, NO_PEEPHOLES)
 
 
-@peephole_bug(NO_PEEPHOLES)
+@peephole_bug()
 def peepholes_dropped(recurrence: Recurrence) -> Recurrence:
     """P is not read."""
     return replace(recurrence, P=None)
 
 
 @peephole_bug(
-    NO_PEEPHOLES,
     changes=reading("P"),
     each=[Variant("i", 0), Variant("o", 1), Variant("f", 2, COUPLED)],
 )
@@ -174,7 +173,6 @@ def peepholes_dropped_from_X(k: int, values: Array) -> Array:
 
 
 @peephole_bug(
-    NO_PEEPHOLES,
     changes=reading("P"),
     each=[Variant(order, order) for order in ("ifo", "ofi", "oif", "fio", "foi")],
 )
@@ -186,13 +184,13 @@ def peepholes_in_order_X(order: str, values: Array) -> Array:
 OLD_CELL = where(lambda r: r.options.peephole_previous, "Ct-1 is right: peephole-o is previous")
 
 
-@peephole_bug(NO_PEEPHOLES, OLD_CELL, NO_STEP)
+@peephole_bug(OLD_CELL, NO_STEP)
 def peepholes_of_old_cell_for_o(recurrence: Recurrence) -> Recurrence:
     """Po is multiplied by Ct-1."""
     return recurrence.opting(peephole_previous=True)
 
 
-@peephole_bug(NO_PEEPHOLES, NO_STEP, changes=stepped)
+@peephole_bug(NO_STEP, changes=stepped)
 def peepholes_of_h(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Pi and Pf are multiplied by Ht-1."""
     if p.P is None:

@@ -14,11 +14,12 @@ from rnncli.mutants.changes import (
     ALL,
     GATED,
     LSTM,
+    PER_DIRECTION,
     RIGHT,
     Family,
-    arrays,
     computing,
     initial_states,
+    reading,
     running,
     stepped,
 )
@@ -264,7 +265,7 @@ def _smallest(recurrence: Recurrence) -> float:
 def inputs_flushed(recurrence: Recurrence) -> Recurrence:
     """Inputs that are subnormal in their dtype are read as zero."""
     flush = partial(_flushed, smallest=_smallest(recurrence))
-    tensors = arrays(("X", "W", "R", "Wb", "Rb", "P"), flush)(recurrence)
+    tensors = reading("X", *PER_DIRECTION)(flush)(recurrence)
     return initial_states(flush)(tensors)
 
 

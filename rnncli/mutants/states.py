@@ -10,6 +10,8 @@ import numpy as np
 
 from rnncli.mutants.changes import (
     LSTM,
+    STARTS,
+    STATES,
     Family,
     directions,
     initial_states,
@@ -22,8 +24,6 @@ from rnncli.mutants.changes import (
 )
 from rnncli.mutants.equivalence import (
     NO_INITIAL,
-    NO_INITIAL_C,
-    NO_INITIAL_H,
     NO_REVERSE,
     NO_STEP,
     NO_Y,
@@ -41,16 +41,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Change, Run
+    from rnncli.mutants.mutant import Change, Reason, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 initial_bug = Family(
     "initial states", "Wrong from the first step on; without initial states everything is right."
 )
-
-
-STARTS = (Variant("h", 0, NO_INITIAL_H), Variant("c", 1, NO_INITIAL_C, of=LSTM))
 
 
 @initial_bug(each=STARTS)
@@ -176,11 +173,7 @@ def last_states_of_first_direction(last: Last) -> Last:
     return tuple(of_first_direction(state).copy() for state in last)
 
 
-@last_bug(
-    changes=results,
-    each=[Variant("h", 0), Variant("c", 1, of=LSTM)],
-    effect="Y is right, Y_{} is not.",
-)
+@last_bug(changes=results, each=STATES, effect="Y is right, Y_{} is not.")
 def last_X_is_initial(which: int, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y_{0} is initial_{0}: the state is not written back."""
     state = _start(recurrence, which, last[which])
@@ -277,16 +270,16 @@ def _given(state: Array | None, r: Recurrence) -> Array:
     return np.zeros(shape, r.dtype.numpy) if state is None else state
 
 
-def _every(steps: int) -> Variant:
-    one_chunk = where(
+def _one_chunk(steps: int) -> Reason:
+    return where(
         lambda r: int(lengths_of(r).max(initial=0)) <= steps,
         f"no sequence has more than {steps} steps",
     )
-    return Variant(str(steps), steps, one_chunk)
 
 
 reset_bug = Family("states", "The first {} steps of a sequence are right.")
-each_chunk = partial(reset_bug, changes=running, each=tuple(map(_every, CHUNKS)))
+EACH_CHUNK = tuple(Variant(str(steps), steps) for steps in CHUNKS)
+each_chunk = partial(reset_bug, changes=running, each=EACH_CHUNK, unless=_one_chunk)
 
 
 @each_chunk()

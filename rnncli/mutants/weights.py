@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, Family, arrays, reading
+from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, Family, reading
 from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
@@ -67,7 +67,7 @@ def _add_orders(cell: str, known: tuple[str, ...]) -> None:
 
     def add(family: Family, name: str, sentence: str, order: str, part: str = "") -> None:
         names, tensors, reasons = PARTS_OF_ORDER[part]
-        change = arrays(names, partial(_in_order, order, right))
+        change = reading(*names)(partial(_in_order, order, right))
         family.row(f"{name}{part}", sentence.format(tensors), change, *reasons, of=(cell,))
 
     swaps = {gates_swapped(right, *pair): pair for pair in gate_pairs(right)}
@@ -101,7 +101,7 @@ def _interleaved(values: Array) -> Array:
 
 for part, (names, spelled, reasons) in PARTS_OF_ORDER.items():
     sentence = f"The rows of {spelled} are read unit by unit instead of gate by gate."
-    layout_bug.row(f"units-before-gates{part}", sentence, arrays(names, _interleaved), *reasons)
+    layout_bug.row(f"units-before-gates{part}", sentence, reading(*names)(_interleaved), *reasons)
 
 
 def _columns_first(values: Array) -> Array:
@@ -177,19 +177,19 @@ one_bias_bug = partial(
 @one_bias_bug()
 def X_bias_dropped(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
     """The {} bias {} is not added."""
-    return arrays(names[:1], np.zeros_like)(recurrence)
+    return reading(names[0])(np.zeros_like)(recurrence)
 
 
 @one_bias_bug()
 def X_bias_doubled(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
     """The {} bias {} is added twice."""
-    return arrays(names[:1], lambda bias: bias + bias)(recurrence)
+    return reading(names[0])(lambda bias: bias + bias)(recurrence)
 
 
 @one_bias_bug()
 def X_bias_is_the_other(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
     """{2} is added where {1} belongs, so that it counts twice."""
-    return arrays(names[:1], lambda _: getattr(recurrence, names[1]))(recurrence)
+    return reading(names[0])(lambda _: getattr(recurrence, names[1]))(recurrence)
 
 
 @bias_bug(NO_BIAS, changes=reading(*BIASES))
@@ -261,7 +261,7 @@ TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
 @term_bug(each=[Variant((name, term), array, *why) for name, array, term, why in TERMS[:2]])
 def X_dropped(array: str, recurrence: Recurrence) -> Recurrence:
     """{1} is not added."""
-    return arrays((array,), np.zeros_like)(recurrence)
+    return reading(array)(np.zeros_like)(recurrence)
 
 
 @term_bug(
@@ -276,4 +276,4 @@ def X_dropped(array: str, recurrence: Recurrence) -> Recurrence:
 def X_of_X_dropped(place: tuple[str, int], recurrence: Recurrence) -> Recurrence:
     """{2} is not added in gate {1}."""
     array, k = place
-    return arrays((array,), partial(gate_zeroed, k))(recurrence)
+    return reading(array)(partial(gate_zeroed, k))(recurrence)

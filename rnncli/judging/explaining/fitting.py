@@ -13,9 +13,9 @@ from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.coarser_arithmetic import is_rounded_to
 from rnncli.judging.explaining.combinations import RIGHT, Hypothesis, engine_of
+from rnncli.judging.explaining.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.numerics import FLOAT64, dtype_named, dtype_of
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS

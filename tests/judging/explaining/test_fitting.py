@@ -10,8 +10,8 @@ from judged import core, outputs_of, vectors_of
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.combinations import RIGHT
 from rnncli.judging.explaining.fitting import WrongOutputs
+from rnncli.judging.explaining.stacks import Runs
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
-from rnncli.mutants.stacks import Runs
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
 

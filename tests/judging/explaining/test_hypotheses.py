@@ -17,10 +17,10 @@ from rnncli.judging.explaining.hypotheses import (
 )
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.screening import Screen
+from rnncli.judging.explaining.stacks import stacked
 from rnncli.judging.explaining.teacher_forcing import ENGINE
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.changes import computing
-from rnncli.mutants.stacks import stacked
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
