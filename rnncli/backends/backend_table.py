@@ -24,7 +24,7 @@ BUILT_IN: Mapping[str, str] = {
 # Prefix of names such as `mutant:ID` -> factory of a backend from the ID, and summary.
 FAMILIES: Mapping[str, tuple[str, str]] = {
     "mutant": (
-        "rnncli.mutants.as_backends:MutantBackend",
+        "rnncli.mutants.catalogue:MutantBackend",
         "a deliberate, plausible kernel bug; `rnncli mutants` lists the IDs",
     ),
 }

@@ -1,23 +1,20 @@
-"""Every mutant by its id: semantic ones, wrong in the equations, and structural ones."""
+"""Every mutant by its id, semantic ones and structural ones, and as a backend."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants import (
-    clipping,
+    batches,
     directions,
     functions,
     gates,
     imprecision,
-    partial_bugs,
     quantised_kernels,
-    ragged,
     reported_bugs,
-    shifted,
     states,
-    vectors,
     weights,
 )
 from rnncli.mutants.structural import (
@@ -27,18 +24,35 @@ from rnncli.mutants.structural import (
     special_paths,
     wrong_addresses,
 )
+from rnncli.mutants.structural.bug import StructuralMutant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rnncli.backends.backend import Compute
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.structural.bug import StructuralMutant
+    from rnncli.recurrence.recurrence import Recurrence, Result
 
 _SCORED = (
-    *(weights, states, ragged, directions, vectors),
-    *(clipping, functions, gates, imprecision, quantised_kernels),
+    *(weights.order_bug, weights.layout_bug, weights.transpose_bug, weights.bias_bug),
+    *(states.initial_bug, states.last_bug, batches.length_bug, batches.padding_bug),
+    *(directions.direction_bug, directions.layout_bug, batches.batch_bug),
+    *(functions.clip_bug, functions.function_bug, gates.reset_bug, gates.update_bug),
+    *(gates.peephole_bug, gates.coupling_bug, gates.forget_bug),
+    *(imprecision.format_bug, imprecision.approximation_bug, imprecision.loss_bug),
+    quantised_kernels.quantisation_bug,
 )
-_UNSCORED = (partial_bugs, shifted, reported_bugs)
+# Finer variants of these: of one tensor, gate, function or direction, or at one place. They name a
+# bug as precisely as possible, but suites are not scored by them: a case that catches
+# `biases-dropped` catches the biases of each gate, and gates in any order would count two dozen
+# times. Nor are suites scored by the other choice of a reading, which is acceptable wherever it is
+# seen, or by what was reported to runtimes.
+_UNSCORED = (
+    *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
+    *(directions.finer_direction_bug, imprecision.finer_approximation_bug),
+    *(batches.finer_length_bug, functions.finer_clip_bug, gates.finer_peephole_bug),
+    *(states.reset_bug, directions.input_bug, *reported_bugs.FAMILIES),
+)
 _STRUCTURAL = (
     special_paths.tail_bug,
     *(products.block_bug, products.alignment_bug, products.sum_bug),
@@ -48,11 +62,11 @@ _STRUCTURAL = (
     *(wrong_addresses.counter_bug, wrong_addresses.stride_bug, wrong_addresses.guess_bug),
     *(buffers.worker_bug, buffers.call_bug),
 )
-_ROWS = tuple(row for leaf in (*_SCORED, *_UNSCORED) for row in leaf.ROWS)
+_ROWS = tuple(row for family in (*_SCORED, *_UNSCORED) for row in family.rows)
 _STRUCTURAL_ROWS = tuple(row for family in _STRUCTURAL for row in family.rows)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 STRUCTURAL: Mapping[str, StructuralMutant] = {row.id: row for row in _STRUCTURAL_ROWS}
-_UNSCORED_IDS = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
+_UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in family.rows)
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
@@ -63,7 +77,7 @@ def scored_of(cell: str, *, quantised: bool = False) -> tuple[Mutant, ...]:
         cell: its name.
         quantised: whether an operator quantises, so that the bugs of that count as well.
     """
-    left_out = () if quantised else quantised_kernels.ROWS
+    left_out = () if quantised else quantised_kernels.quantisation_bug.rows
     return tuple(row for row in mutants_of(cell) if is_scored(row.id) and row not in left_out)
 
 
@@ -98,3 +112,34 @@ def mutant_named(id: str) -> Mutant | StructuralMutant:  # noqa: A002 -- what a 
             f"unknown mutant '{id}'{did_you_mean(id, EVERY)} (`rnncli mutants` lists them)"
         )
     return EVERY[id]
+
+
+class MutantBackend:
+    """A backend with one plausible bug, whose calls form one session.
+
+    A structural mutant keeps its buffers, so calls must not overlap.
+
+    Args:
+        id: the mutant's id.
+
+    Raises:
+        InvalidRequest: the mutant does not exist.
+    """
+
+    def __init__(self, id: str) -> None:  # noqa: A002 -- what a mutant itself calls it
+        self.mutant = mutant_named(id)
+        self._session = self.mutant.session()
+        self.name = f"mutant:{id}"
+        self.summary = f"wrong on purpose: {self.mutant.sentence}"
+
+    def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
+        """Return None for the mutant's own cells, else why it does not apply."""
+        del compute
+        if recurrence.quantiser is not None and isinstance(self.mutant, StructuralMutant):
+            return QUANTISED
+        cell, cells = recurrence.cell.name, self.mutant.cells
+        return None if cell in cells else f"is a bug of {' and '.join(cells)}, not of {cell}"
+
+    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+        """Evaluate like a kernel with this bug."""
+        return self._session(recurrence, compute)

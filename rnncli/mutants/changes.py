@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
-from rnncli.mutants.equivalence import Unreached, first, lengths_of, untouched
-from rnncli.mutants.mutant import BugFamily, Change, Mutant, always_seen
+from rnncli.mutants.equivalence import (
+    NO_INITIAL_C,
+    NO_INITIAL_H,
+    Unreached,
+    first,
+    lengths_of,
+    untouched,
+)
+from rnncli.mutants.mutant import BugFamily, Change, Mutant, Variant, always_seen
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Recurrence, Result
@@ -28,11 +35,16 @@ Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Last: TypeAlias = "tuple[Array, ...]"
 Outputs: TypeAlias = "tuple[Array, Last]"
 Elementwise: TypeAlias = "Callable[[Value], Value]"
-Changed: TypeAlias = "Change | Callable[[Recurrence], Recurrence]"
+RecurrenceChange: TypeAlias = "Callable[[Recurrence], Recurrence]"
+Changed: TypeAlias = "Change | RecurrenceChange"
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
 ALL = tuple(CELLS)
+PER_DIRECTION = ("W", "R", "Wb", "Rb", "P")
+# The states, and those that a recurrence starts from.
+STATES = (Variant("h", 0), Variant("c", 1, of=LSTM))
+STARTS = (Variant("h", 0, NO_INITIAL_H), Variant("c", 1, NO_INITIAL_C, of=LSTM))
 
 
 class Family(BugFamily[Mutant]):
@@ -42,10 +54,13 @@ class Family(BugFamily[Mutant]):
         name: its name.
         effect: the visible effect of most of its bugs.
         of: the names of the cells whose kernels can have most of its bugs.
+        reasons: why all of them cannot be seen in some recurrences.
     """
 
-    def __init__(self, name: str, effect: str = "", of: tuple[str, ...] = ALL) -> None:
-        super().__init__(name)
+    def __init__(
+        self, name: str, effect: str = "", of: tuple[str, ...] = ALL, *reasons: Reason
+    ) -> None:
+        super().__init__(name, *reasons)
         self.effect, self.of = effect, of
 
     def mutants(
@@ -76,7 +91,7 @@ class Family(BugFamily[Mutant]):
             sentence.format(*words),
             (effect or self.effect).format(*words),
             change,
-            first(*reasons),
+            first(*self.reasons, *reasons),
             idle,
         )
 
@@ -86,31 +101,25 @@ def running(function: Callable[[Run, Recurrence], Result]) -> Change:
     return Change(result=function)
 
 
-def reading(
-    *names: str,
-) -> Callable[[Callable[[Array], Array]], Callable[[Recurrence], Recurrence]]:
-    """Return the change that reads some arrays by a function."""
-    return partial(arrays, names)
+def reading(*names: str) -> Callable[[Callable[[Array], Array]], RecurrenceChange]:
+    """Return the change that reads the present ones of some arrays by a function."""
 
+    def changes(function: Callable[[Array], Array]) -> RecurrenceChange:
+        def change(recurrence: Recurrence) -> Recurrence:
+            old = {name: getattr(recurrence, name) for name in names}
+            new: dict[str, Any] = {
+                name: function(values) for name, values in old.items() if values is not None
+            }
+            return replace(recurrence, **new)
 
-def arrays(
-    names: Sequence[str], function: Callable[[Array], Array]
-) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that applies a function to the present ones of some arrays."""
+        return change
 
-    def change(recurrence: Recurrence) -> Recurrence:
-        old = {name: getattr(recurrence, name) for name in names}
-        new: dict[str, Any] = {
-            name: function(values) for name, values in old.items() if values is not None
-        }
-        return replace(recurrence, **new)
-
-    return change
+    return changes
 
 
 def initial_states(
     function: Callable[[Array], Array | None], which: Sequence[int] = (0, 1)
-) -> Callable[[Recurrence], Recurrence]:
+) -> RecurrenceChange:
     """Return the change that applies a function to the present ones of some initial states."""
 
     def change(recurrence: Recurrence) -> Recurrence:
@@ -125,7 +134,7 @@ def initial_states(
 
 def stepped(
     function: Callable[..., States], **settings: Callable[[Recurrence], Any]
-) -> Callable[[Recurrence], Recurrence]:
+) -> RecurrenceChange:
     """Return the change that advances by function(step, p, x, states, **settings).
 
     `step` is the right one; each setting is taken from the recurrence.
@@ -141,7 +150,7 @@ def stepped(
 
 def parameters(
     function: Callable[[Parameters], Parameters],
-) -> Callable[[Recurrence], Recurrence]:
+) -> RecurrenceChange:
     """Return the change that computes each step with other parameters."""
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
@@ -162,7 +171,7 @@ def results(function: Callable[[Recurrence, Array, Last], Outputs]) -> Change:
     return Change(result=result)
 
 
-def each_direction(change: Callable[[Recurrence], Recurrence]) -> Change:
+def each_direction(change: RecurrenceChange) -> Change:
     """Return the change that applies another to each direction by itself."""
 
     def result(run: Run, recurrence: Recurrence) -> Result:
@@ -178,7 +187,7 @@ def directions(recurrence: Recurrence) -> list[Recurrence]:
 
 def _direction(recurrence: Recurrence, d: int) -> Recurrence:
     only = slice(d, d + 1)
-    single = arrays(("W", "R", "Wb", "Rb", "P"), lambda values: values[only])(recurrence)
+    single = reading(*PER_DIRECTION)(lambda values: values[only])(recurrence)
     return replace(
         initial_states(lambda state: state[only])(single),
         directions=recurrence.directions[only],

@@ -1,4 +1,4 @@
-"""Bugs of directions and of layout: order of steps, what is shared, where values lie."""
+"""Bugs of directions and places: the order of steps, what is shared, where values lie."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.mutants.changes import (
-    ALL,
     GATED,
     LSTM,
+    PER_DIRECTION,
     Family,
-    arrays,
     directions,
     initial_states,
     joined,
     of_first_direction,
+    of_second_direction,
     padding_of,
     reading,
     results,
@@ -36,7 +36,7 @@ from rnncli.mutants.equivalence import (
     ONE_SEQUENCE,
     ONE_STEP,
 )
-from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import Change, Variant
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ if TYPE_CHECKING:
 SECOND = "Only the second direction is wrong."
 BOTH = "Both directions are wrong."
 MISPLACED = "Values of Y are right and in the wrong places."
-PER_DIRECTION = ("W", "R", "Wb", "Rb", "P")
 
-bug = Family("directions", SECOND)
+direction_bug = Family("directions", SECOND)
 
 
 def walking(other: Callable[[Direction], Direction]) -> Callable[[Recurrence], Recurrence]:
@@ -60,7 +59,7 @@ def walking(other: Callable[[Direction], Direction]) -> Callable[[Recurrence], R
     return lambda r: replace(r, directions=tuple(map(other, r.directions)))
 
 
-@bug(NO_REVERSE, ONE_STEP, changes=walking)
+@direction_bug(NO_REVERSE, ONE_STEP, changes=walking)
 def reverse_runs_forward(_: Direction) -> Direction:
     """The reverse direction is computed as forward.
 
@@ -69,7 +68,7 @@ def reverse_runs_forward(_: Direction) -> Direction:
     return Direction.FORWARD
 
 
-@bug(NO_FORWARD, ONE_STEP, changes=walking)
+@direction_bug(NO_FORWARD, ONE_STEP, changes=walking)
 def forward_runs_reverse(_: Direction) -> Direction:
     """The forward direction is computed as reverse.
 
@@ -78,7 +77,7 @@ def forward_runs_reverse(_: Direction) -> Direction:
     return Direction.REVERSE
 
 
-@bug(ONE_STEP, changes=walking)
+@direction_bug(ONE_STEP, changes=walking)
 def directions_walked_the_other_way(direction: Direction) -> Direction:
     """Forward walks backwards and reverse forwards.
 
@@ -87,31 +86,29 @@ def directions_walked_the_other_way(direction: Direction) -> Direction:
     return Direction.FORWARD if direction is Direction.REVERSE else Direction.REVERSE
 
 
-for spelled, names, cells, reasons in (
-    ("W", ("W",), ALL, ()),
-    ("R", ("R",), ALL, (NO_RECURRENT_PRODUCT,)),
-    ("biases", ("Wb", "Rb"), ALL, (NO_BIAS,)),
-    ("peepholes", ("P",), LSTM, (NO_PEEPHOLES,)),
-    ("weights and biases", PER_DIRECTION, ALL, ()),
-):
-    bug.row(
-        f"second-direction-reuses-{spelled.lower().replace(' ', '-')}",
-        f"The second direction is computed with the first's {spelled}.",
-        arrays(names, of_first_direction),
-        ONE_DIRECTION,
-        *reasons,
-        of=cells,
-    )
+@direction_bug(
+    ONE_DIRECTION,
+    each=[
+        Variant("W", ("W",)),
+        Variant("R", ("R",), NO_RECURRENT_PRODUCT),
+        Variant("biases", ("Wb", "Rb"), NO_BIAS),
+        Variant("peepholes", ("P",), NO_PEEPHOLES, of=LSTM),
+        Variant("weights and biases", PER_DIRECTION),
+    ],
+)
+def second_direction_reuses_X(names: tuple[str, ...], recurrence: Recurrence) -> Recurrence:
+    """The second direction is computed with the first's {}."""
+    return reading(*names)(of_first_direction)(recurrence)
 
 
-@bug(ONE_DIRECTION)
+@direction_bug(ONE_DIRECTION)
 def second_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
     """The second direction applies the first's activations."""
     first = recurrence.activations[0]
     return replace(recurrence, activations=(first,) * len(recurrence.directions))
 
 
-@bug(ONE_DIRECTION, NO_BIAS)
+@direction_bug(ONE_DIRECTION, NO_BIAS)
 def second_direction_biases_at_half(recurrence: Recurrence) -> Recurrence:
     """The second direction's biases are read at half their offset: the first's Rb is its Wb."""
     Wb, Rb = recurrence.Wb, recurrence.Rb
@@ -120,7 +117,7 @@ def second_direction_biases_at_half(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=np.stack([Wb[0], Rb[0]]), Rb=np.stack([Rb[0], Wb[1]]))
 
 
-@bug(ONE_DIRECTION, changes=running)
+@direction_bug(ONE_DIRECTION, changes=running)
 def second_direction_continues(run: Run, recurrence: Recurrence) -> Result:
     """The second direction starts from the last states of the first."""
     first, *others = directions(recurrence)
@@ -128,7 +125,7 @@ def second_direction_continues(run: Run, recurrence: Recurrence) -> Result:
     return joined([result, *(run(replace(each, initial=result.last)) for each in others)])
 
 
-@bug(ONE_DIRECTION, of=GATED)
+@direction_bug(ONE_DIRECTION, of=GATED)
 def activations_by_letter(recurrence: Recurrence) -> Recurrence:
     """The list of activations is read f, f, g, g instead of f, g, f, g.
 
@@ -139,20 +136,20 @@ def activations_by_letter(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, activations=tuple(tuple(flat[d::D]) for d in range(D)))
 
 
-@bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION), effect=BOTH)
+@direction_bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION), effect=BOTH)
 def weights_of_directions_swapped(values: Array) -> Array:
     """Each direction is computed with the other's W, R, B and P."""
     return np.flipud(values)
 
 
-@bug(ONE_DIRECTION, changes=reading("W", "R"), effect=BOTH)
+@direction_bug(ONE_DIRECTION, changes=reading("W", "R"), effect=BOTH)
 def weights_of_directions_interleaved(values: Array) -> Array:
     """W and R are read row by row of both directions."""
     D, G, H, K = values.shape
     return values.reshape(G * H, D, K).swapaxes(0, 1).reshape(D, G, H, K)
 
 
-@bug(ONE_DIRECTION, changes=results)
+@direction_bug(ONE_DIRECTION, changes=results)
 def outputs_of_directions_swapped(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """The outputs of the directions are written to each other's place.
 
@@ -161,19 +158,19 @@ def outputs_of_directions_swapped(_: Recurrence, Y: Array, last: Last) -> Output
     return Y[:, ::-1], tuple(state[::-1] for state in last)
 
 
-@bug(ONE_DIRECTION, changes=results)
+@direction_bug(ONE_DIRECTION, changes=results)
 def second_direction_missing(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """The second direction is never computed: zeros."""
     return second_zeroed(Y.swapaxes(0, 1)).swapaxes(0, 1), tuple(map(second_zeroed, last))
 
 
-@bug(ONE_DIRECTION, ONE_SEQUENCE, NO_Y, changes=results, effect=MISPLACED)
+@direction_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_Y, changes=results, effect=MISPLACED)
 def y_directions_beside_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y is written as [T, N, D, H] instead of [T, D, N, H]."""
     return Y.swapaxes(1, 2).reshape(Y.shape), last
 
 
-@bug(NO_REVERSE, ONE_STEP, NO_Y, changes=results)
+@direction_bug(NO_REVERSE, ONE_STEP, NO_Y, changes=results)
 def reverse_y_in_order_of_computation(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y of a reverse direction is not put back into the order of X.
 
@@ -219,7 +216,7 @@ def layout_of_last_states_ignored(_: Recurrence, Y: Array, last: Last) -> Output
 
 
 def _inputs_ignored(recurrence: Recurrence) -> Recurrence:
-    X_ignored = arrays(("X",), layout_of_x_ignored)(recurrence)
+    X_ignored = reading("X")(layout_of_x_ignored)(recurrence)
     return initial_states(layout_of_initial_states_ignored)(X_ignored)
 
 
@@ -230,4 +227,79 @@ def layout_ignored(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     return layout_of_last_states_ignored(recurrence, Y, last)
 
 
-ROWS = (*bug.rows, *layout_bug.rows)
+finer_direction_bug = Family("directions", "Only the first direction is wrong.")
+
+
+@finer_direction_bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION))
+def first_direction_reuses_weights_and_biases(values: Array) -> Array:
+    """The first direction is computed with the second's weights and biases."""
+    return of_second_direction(values)
+
+
+@finer_direction_bug(ONE_DIRECTION)
+def first_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
+    """The first direction is computed with the second's activations."""
+    second = recurrence.activations[-1]
+    return replace(recurrence, activations=(second,) * len(recurrence.directions))
+
+
+@finer_direction_bug(ONE_DIRECTION, ONE_STEP)
+def both_directions_run_forward(recurrence: Recurrence) -> Recurrence:
+    """Both directions of a bidirectional node walk forward; a lone reverse one is right.
+
+    Only the second direction is wrong, unless T is 1.
+    """
+    if len(recurrence.directions) == 1:
+        return recurrence
+    return replace(recurrence, directions=(Direction.FORWARD,) * len(recurrence.directions))
+
+
+input_bug = Family("inputs", "Values are right where what is read is the same.")
+
+
+@input_bug(changes=reading("X"))
+def x_one_step_late(X: Array) -> Array:
+    """Each step reads the X of the one before, the first zeros."""
+    return np.concatenate([np.zeros_like(X[:1]), X[:-1]])
+
+
+@input_bug(changes=reading("X"))
+def x_first_step_twice(X: Array) -> Array:
+    """Each step reads the X of the one before, the first its own."""
+    return np.concatenate([X[:1], X[:-1]])
+
+
+@input_bug(changes=reading("X"))
+def x_one_step_early(X: Array) -> Array:
+    """Each step reads the X of the next one, the last zeros."""
+    return np.concatenate([X[1:], np.zeros_like(X[:1])])
+
+
+@input_bug(changes=reading("X"))
+def x_last_step_twice(X: Array) -> Array:
+    """Each step reads the X of the next one, the last its own."""
+    return np.concatenate([X[1:], X[-1:]])
+
+
+@input_bug(changes=reading("X"))
+def x_of_sequence_before(X: Array) -> Array:
+    """Each sequence reads the X of the one before, the first of the last."""
+    return np.roll(X, 1, axis=1)
+
+
+@input_bug(changes=reading("X"))
+def x_of_next_sequence(X: Array) -> Array:
+    """Each sequence reads the X of the next one, the last of the first."""
+    return np.roll(X, -1, axis=1)
+
+
+@input_bug(changes=reading("X"))
+def x_one_input_late(X: Array) -> Array:
+    """Each input is read at the place of the next one, the last at that of the first."""
+    return np.roll(X, 1, axis=2)
+
+
+@input_bug(changes=reading("X"))
+def x_one_input_early(X: Array) -> Array:
+    """Each input is read at the place of the one before, the first at that of the last."""
+    return np.roll(X, -1, axis=2)

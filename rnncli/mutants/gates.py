@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import GRU, LSTM, Family, arrays, parameters, stepped
+from rnncli.mutants.changes import GRU, LSTM, Family, parameters, reading, stepped
 from rnncli.mutants.equivalence import (
     CELL_STARTS_AT_ZERO,
     COUPLED,
@@ -20,6 +19,7 @@ from rnncli.mutants.equivalence import (
     UNCOUPLED,
     where,
 )
+from rnncli.mutants.mutant import Variant
 from rnncli.mutants.weights import gate_zeroed
 from rnncli.recurrence.cells import CELLS
 
@@ -154,46 +154,43 @@ def z_of_new_state_only(z: Value, h: Value, H: Value) -> Value:
     return (1 - z) * h + H
 
 
-peephole_bug = Family("peepholes", "Without P everything is right.", LSTM)
+peephole_bug = Family("peepholes", "Without P everything is right.", LSTM, NO_PEEPHOLES)
 
 
-@peephole_bug(NO_PEEPHOLES)
+@peephole_bug()
 def peepholes_dropped(recurrence: Recurrence) -> Recurrence:
     """P is not read."""
     return replace(recurrence, P=None)
 
 
-for k, gate in enumerate("iof"):
-    peephole_bug.row(
-        f"peepholes-dropped-from-{gate}",
-        f"The peephole of gate {gate} is not added.",
-        arrays(("P",), partial(gate_zeroed, k)),
-        NO_PEEPHOLES,
-        *((COUPLED,) if gate == "f" else ()),
-    )
+@peephole_bug(
+    changes=reading("P"),
+    each=[Variant("i", 0), Variant("o", 1), Variant("f", 2, COUPLED)],
+)
+def peepholes_dropped_from_X(k: int, values: Array) -> Array:
+    """The peephole of gate {} is not added."""
+    return gate_zeroed(k, values)
 
 
-def _peepholes_ordered(order: str, values: Array) -> Array:
+@peephole_bug(
+    changes=reading("P"),
+    each=[Variant(order, order) for order in ("ifo", "ofi", "oif", "fio", "foi")],
+)
+def peepholes_in_order_X(order: str, values: Array) -> Array:
+    """P is read in the order {} instead of iof."""
     return values[:, [order.index(gate) for gate in "iof"]]
 
 
-for order in ("ifo", "ofi", "oif", "fio", "foi"):
-    peephole_bug.row(
-        f"peepholes-in-order-{order}",
-        f"P is read in the order {order} instead of iof.",
-        arrays(("P",), partial(_peepholes_ordered, order)),
-        NO_PEEPHOLES,
-    )
 OLD_CELL = where(lambda r: r.options.peephole_previous, "Ct-1 is right: peephole-o is previous")
 
 
-@peephole_bug(NO_PEEPHOLES, OLD_CELL, NO_STEP)
+@peephole_bug(OLD_CELL, NO_STEP)
 def peepholes_of_old_cell_for_o(recurrence: Recurrence) -> Recurrence:
     """Po is multiplied by Ct-1."""
     return recurrence.opting(peephole_previous=True)
 
 
-@peephole_bug(NO_PEEPHOLES, NO_STEP, changes=stepped)
+@peephole_bug(NO_STEP, changes=stepped)
 def peepholes_of_h(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Pi and Pf are multiplied by Ht-1."""
     if p.P is None:
@@ -249,10 +246,13 @@ def forget_bias_plus_one(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=Wb)
 
 
-ROWS = (
-    *reset_bug.rows,
-    *update_bug.rows,
-    *peephole_bug.rows,
-    *coupling_bug.rows,
-    *forget_bug.rows,
+finer_peephole_bug = Family(
+    "peepholes", "Without P, and where Ct is right, everything is right.", LSTM
 )
+NEW_CELL = where(lambda r: not r.options.peephole_previous, "Ct is right: peephole-o is new")
+
+
+@finer_peephole_bug(NEW_CELL, NO_PEEPHOLES, NO_STEP)
+def peepholes_of_new_cell_for_o(recurrence: Recurrence) -> Recurrence:
+    """Po is multiplied by Ct, although the reading peephole-o says Ct-1."""
+    return recurrence.opting(peephole_previous=False)

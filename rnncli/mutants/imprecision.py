@@ -11,18 +11,20 @@ import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.changes import (
+    ALL,
     GATED,
     LSTM,
+    PER_DIRECTION,
     RIGHT,
     Family,
-    arrays,
     computing,
     initial_states,
+    reading,
     running,
     stepped,
 )
 from rnncli.mutants.equivalence import NO_STEP, uses_none_of
-from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import Change, Variant
 from rnncli.numerics import DTYPES, round_to
 
 if TYPE_CHECKING:
@@ -84,53 +86,67 @@ class Float16Sums(NumPyEngine):
         return total.astype(self.dtype)
 
 
-def _stored(which: int, function: Elementwise) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that rounds a state before the next step reads it."""
-
-    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
-        new = list(right(p, x, states))
-        new[which] = function(new[which])
-        return tuple(new)
-
-    return stepped(step)
+NARROW = ("bfloat16", "float16")
+# In ids, in sentences, and the function that rounds.
+ROUNDINGS = (
+    Variant(("tf32", "TensorFloat-32"), tf32),
+    *(Variant((dtype, dtype), rounded(dtype)) for dtype in NARROW),
+)
 
 
-def _all_stored(function: Elementwise) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that rounds every state before the next step reads it."""
+@format_bug(
+    NO_STEP,
+    changes=stepped,
+    each=[
+        Variant((letter.lower(), dtype, letter), (k, rounded(dtype)), of=cells)
+        for dtype in NARROW
+        for k, (letter, cells) in enumerate((("H", ALL), ("C", LSTM)))
+    ],
+)
+def X_stored_in_X(
+    stored: tuple[int, Elementwise], right: Right, p: Parameters, x: Value, states: States
+) -> States:
+    """{2} is stored in {1} between steps."""
+    which, function = stored
+    new = list(right(p, x, states))
+    new[which] = function(new[which])
+    return tuple(new)
+
+
+def multiplying(function: Elementwise) -> Change:
+    """Return the change that rounds the operands of matrix products."""
+    return Change(engine=partial(RoundedOperands, function))
+
+
+def computing_rounded(function: Elementwise) -> Change:
+    """Return the change that rounds the operands of matrix products and the states of each step."""
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
         return tuple(map(function, right(p, x, states)))
 
-    return stepped(step)
+    return replace(multiplying(function), recurrence=stepped(step))
 
 
-NARROW = ("bfloat16", "float16")
-for name in NARROW:
-    for k, letter, cells in ((0, "h", format_bug.of), (1, "c", LSTM)):
-        format_bug.row(
-            f"{letter}-stored-in-{name}",
-            f"{letter.upper()} is stored in {name} between steps.",
-            _stored(k, rounded(name)),
-            NO_STEP,
-            of=cells,
-        )
-for name, spelled, function in (
-    ("tf32", "TensorFloat-32", tf32),
-    *((dtype, dtype, rounded(dtype)) for dtype in NARROW),
-):
-    format_bug.row(
-        f"operands-in-{name}",
-        f"The operands of matrix products are rounded to {spelled}.",
-        Change(engine=partial(RoundedOperands, function)),
-        unreached="every operand and result is the same rounded",
-    )
-for name in NARROW:
-    format_bug.row(
-        f"computed-in-{name}",
-        f"The operands of matrix products are rounded to {name}, and so are states.",
-        Change(_all_stored(rounded(name)), partial(RoundedOperands, rounded(name))),
-        unreached="every operand, state and result is the same rounded",
-    )
+@format_bug(
+    changes=multiplying,
+    each=ROUNDINGS,
+    unreached="every operand and result is the same rounded",
+)
+def operands_in_X(function: Elementwise, values: Value) -> Value:
+    """The operands of matrix products are rounded to {1}."""
+    return function(values)
+
+
+@format_bug(
+    changes=computing_rounded,
+    each=ROUNDINGS[1:],
+    unreached="every operand, state and result is the same rounded",
+)
+def computed_in_X(function: Elementwise, values: Value) -> Value:
+    """The operands of matrix products are rounded to {}, and so are states."""
+    return function(values)
+
+
 format_bug.row(
     "sums-in-float16",
     "Matrix products are accumulated in float16.",
@@ -157,8 +173,20 @@ def tanh(function: Elementwise) -> Change:
     return computing(tanh=function)
 
 
-def table(function: Elementwise, reach: float, entries: int) -> Elementwise:
-    """Return the nearest of some equidistant values of a function on [-reach, reach]."""
+def interpolated(between: Callable[[Elementwise, float], Elementwise]) -> Change:
+    """Return the change to functions between values on the range where they are not constant."""
+    return computing(sigmoid=between(RIGHT.sigmoid, 8.0), tanh=between(RIGHT.tanh, 4.0))
+
+
+NUMBERS_OF_VALUES = (Variant("64", 64), Variant("1024", 1024))
+interpolation_bug = partial(
+    approximation_bug, NEITHER, NO_STEP, changes=interpolated, each=NUMBERS_OF_VALUES
+)
+
+
+@interpolation_bug()
+def table_X(entries: int, function: Elementwise, reach: float) -> Elementwise:
+    """Sigmoid and Tanh are the nearest of {} values."""
     values = function(np.linspace(-reach, reach, entries))
 
     def look_up(x: Value) -> Value:
@@ -169,27 +197,12 @@ def table(function: Elementwise, reach: float, entries: int) -> Elementwise:
     return look_up
 
 
-def piecewise_linear(function: Elementwise, reach: float, entries: int) -> Elementwise:
-    """Return straight lines between equidistant values of a function on [-reach, reach]."""
+@interpolation_bug()
+def piecewise_linear_X(entries: int, function: Elementwise, reach: float) -> Elementwise:
+    """Sigmoid and Tanh are straight lines between {} values."""
     places = np.linspace(-reach, reach, entries)
     values = function(places)
     return lambda x: np.interp(x, places, values).astype(x.dtype)
-
-
-for entries in (64, 1024):
-    for name, spelled, make in (
-        ("table", "the nearest of", table),
-        ("piecewise-linear", "straight lines between", piecewise_linear),
-    ):
-        approximation_bug.row(
-            f"{name}-{entries}",
-            f"Sigmoid and Tanh are {spelled} {entries} values.",
-            computing(
-                sigmoid=make(RIGHT.sigmoid, 8.0, entries), tanh=make(RIGHT.tanh, 4.0, entries)
-            ),
-            NEITHER,
-            NO_STEP,
-        )
 
 
 @approximation_bug(NO_SIGMOID, NO_STEP, changes=sigmoid)
@@ -252,7 +265,7 @@ def _smallest(recurrence: Recurrence) -> float:
 def inputs_flushed(recurrence: Recurrence) -> Recurrence:
     """Inputs that are subnormal in their dtype are read as zero."""
     flush = partial(_flushed, smallest=_smallest(recurrence))
-    tensors = arrays(("X", "W", "R", "Wb", "Rb", "P"), flush)(recurrence)
+    tensors = reading("X", *PER_DIRECTION)(flush)(recurrence)
     return initial_states(flush)(tensors)
 
 
@@ -342,4 +355,10 @@ loss_bug.row(
     unreached=NO_NAN,
 )
 
-ROWS = (*format_bug.rows, *approximation_bug.rows, *loss_bug.rows)
+finer_approximation_bug = Family("approximations", SMOOTH)
+
+
+@finer_approximation_bug(NO_SIGMOID, NO_STEP, changes=sigmoid)
+def hard_sigmoid_of_a_sixth(x: Value) -> Value:
+    """Sigmoid is min(max(x/6 + 1/2, 0), 1)."""
+    return np.clip(x / 6 + 0.5, 0, 1)  # as PyTorch and ONNX's HardSwish have it

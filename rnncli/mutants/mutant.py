@@ -137,8 +137,8 @@ class BugFamily(Generic[Kind]):
 
     mutants: Callable[..., Iterator[Kind]]
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, *reasons: Reason) -> None:
+        self.name, self.reasons = name, reasons
         self._groups: list[list[list[Kind]]] = []
         self._each: Sequence[Variant] = ()
 
@@ -155,6 +155,7 @@ class BugFamily(Generic[Kind]):
         *reasons: Reason,
         changes: Callable[[Any], Any] = lambda function: function,
         each: Sequence[Variant] = (),
+        unless: Callable[[Any], Reason] | None = None,
         **settings: Any,
     ) -> Callable[[Function], Function]:
         """Return the decorator of a bug: its name is the id, its docstring sentence and effect.
@@ -163,6 +164,7 @@ class BugFamily(Generic[Kind]):
             reasons: why it cannot be seen in some recurrences.
             changes: function -> the change that it makes; without, the function is the change.
             each: the mutants that it is, if it is several.
+            unless: value of a variant -> why it cannot be seen in some recurrences.
             settings: what differs from the family, as in `mutants`.
         """
         variants = each or (Variant(),)
@@ -178,6 +180,7 @@ class BugFamily(Generic[Kind]):
                     _id(function.__name__, variant.words),
                     sentence,
                     changes(variant.of(function)),
+                    *((unless(variant.value),) if unless else ()),
                     *reasons,
                     *variant.reasons,
                     words=variant.words,

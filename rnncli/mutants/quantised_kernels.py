@@ -24,7 +24,9 @@ NOTHING_QUANTISED = where(lambda r: r.quantiser is None, "nothing is quantised")
 SAME_LEVELS = "every product takes the same levels"
 FAR_OFF = "Every value is far off."
 
-bug = Family("quantisation", "Every value is off by some levels.", LSTM)
+quantisation_bug = Family(
+    "quantisation", "Every value is off by some levels.", LSTM, NOTHING_QUANTISED
+)
 
 
 def integers(
@@ -41,19 +43,19 @@ def integers(
     return change
 
 
-@bug(NOTHING_QUANTISED, changes=integers, effect=FAR_OFF)
+@quantisation_bug(changes=integers, effect=FAR_OFF)
 def quantised_columns_share_scale(weights: QuantisedWeights) -> QuantisedWeights:
     """All columns of a weight have the scale of the first, as if it were per tensor."""
     return weights._replace(scale=weights.scale[..., :1, :1, :])
 
 
-@bug(NOTHING_QUANTISED, changes=integers, effect=FAR_OFF)
+@quantisation_bug(changes=integers, effect=FAR_OFF)
 def quantised_zero_points_dropped(weights: QuantisedWeights) -> QuantisedWeights:
     """The zero points of weights are not subtracted."""
     return weights._replace(zero_point=np.zeros_like(weights.zero_point))
 
 
-@bug(NOTHING_QUANTISED, changes=integers, effect=FAR_OFF)
+@quantisation_bug(changes=integers, effect=FAR_OFF)
 def quantised_weights_sign_flipped(weights: QuantisedWeights) -> QuantisedWeights:
     """Signed weights are read as unsigned, or unsigned ones as signed."""
     other = {"i": np.uint8, "u": np.int8}[weights.levels.dtype.kind]
@@ -78,14 +80,14 @@ def quantiser(method: str) -> Callable[[Callable[..., Any]], Change]:
     return changes
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("inputs"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("inputs"), unreached=SAME_LEVELS)
 def quantised_inputs_by_step(right: Quantiser, X: Array, lengths: Array | None) -> Levels:
     """X is quantised at each step instead of once."""
     counted = right.counted(X, lengths)
     return right.levels(X, *right.range_of(counted, (-1,) if right.by_sequence else (-2, -1)))
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("counted"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("counted"), unreached=SAME_LEVELS)
 def quantised_padding_left_out(_: Quantiser, X: Array, lengths: Array | None) -> Array:
     """Padding does not count for the scale of X.
 
@@ -97,25 +99,25 @@ def quantised_padding_left_out(_: Quantiser, X: Array, lengths: Array | None) ->
     return np.where(live[..., None], X, X.dtype.type(0))
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("inputs"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("inputs"), unreached=SAME_LEVELS)
 def quantised_inputs_as_they_are(_: Quantiser, X: Array, __: Array | None) -> Levels:
     """X is multiplied without being quantised."""
     return Levels(X, np.ones((1,) * X.ndim))
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("states"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("states"), unreached=SAME_LEVELS)
 def quantised_states_as_they_are(_: Quantiser, H: Array) -> Levels:
     """Ht-1 is multiplied without being quantised."""
     return Levels(H, np.ones((1,) * H.ndim))
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("states"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("states"), unreached=SAME_LEVELS)
 def quantised_states_of_fixed_range(right: Quantiser, H: Array) -> Levels:
     """Ht-1 is quantised by the fixed range from -1 to 1 instead of its own at each step."""
     return right.levels(H, np.float32(-1), np.float32(1))  # type: ignore[arg-type]
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("range_of"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("range_of"), unreached=SAME_LEVELS)
 def quantised_range_without_zero(
     right: Quantiser, values: Array, axes: tuple[int, ...]
 ) -> tuple[Array, Array]:
@@ -129,7 +131,7 @@ def quantised_range_without_zero(
     return narrow.min(axes, keepdims=True), narrow.max(axes, keepdims=True)
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("levels"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("levels"), unreached=SAME_LEVELS)
 def quantised_ties_away(right: Quantiser, values: Array, low: Array, high: Array) -> Levels:
     """A value between two levels goes to the one away from zero, not to the even one.
 
@@ -142,7 +144,7 @@ def quantised_ties_away(right: Quantiser, values: Array, low: Array, high: Array
     return Levels(np.clip(away + zero, 0, 255) - zero, scale)
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("levels"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("levels"), unreached=SAME_LEVELS)
 def quantised_to_seven_bits(_: Quantiser, values: Array, low: Array, high: Array) -> Levels:
     """X and Ht-1 have 128 levels instead of 256."""
     scale = np.where(high == low, np.float32(1), (high - low) / np.float32(127))
@@ -151,12 +153,9 @@ def quantised_to_seven_bits(_: Quantiser, values: Array, low: Array, high: Array
     return Levels(level - zero, scale)
 
 
-@bug(NOTHING_QUANTISED, changes=quantiser("levels"), unreached=SAME_LEVELS)
+@quantisation_bug(changes=quantiser("levels"), unreached=SAME_LEVELS)
 def quantised_symmetrically(_: Quantiser, values: Array, low: Array, high: Array) -> Levels:
     """X and Ht-1 are quantised to signed levels around zero."""
     largest = np.maximum(-low, high)
     scale = np.where(largest == 0, np.float32(1), largest / np.float32(127))
     return Levels(np.clip(np.rint(values.astype(FLOAT32) / scale), -128, 127), scale)
-
-
-ROWS = bug.rows

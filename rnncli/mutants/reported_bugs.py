@@ -247,4 +247,4 @@ def first_step_lacks_hidden_bias(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, cell=_stepping(recurrence, _LateBias))
 
 
-ROWS = (*state_bug.rows, *direction_bug.rows, *number_bug.rows, *reset_bug.rows)
+FAMILIES = (state_bug, direction_bug, number_bug, reset_bug)

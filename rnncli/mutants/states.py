@@ -1,4 +1,4 @@
-"""Bugs of states: wrong initial states, wrong last states."""
+"""Bugs of states: wrong initial states, wrong last states, states that are reset on the way."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.mutants.changes import (
-    ALL,
     LSTM,
+    STARTS,
+    STATES,
     Family,
+    directions,
     initial_states,
+    joined,
     live,
     of_first_direction,
     results,
+    running,
     second_zeroed,
 )
 from rnncli.mutants.equivalence import (
     NO_INITIAL,
-    NO_INITIAL_C,
-    NO_INITIAL_H,
     NO_REVERSE,
     NO_STEP,
     NO_Y,
@@ -29,14 +31,17 @@ from rnncli.mutants.equivalence import (
     ONE_DIRECTION,
     ONE_SEQUENCE,
     lengths_of,
+    where,
 )
-from rnncli.recurrence.recurrence import Direction
+from rnncli.mutants.mutant import Variant
+from rnncli.recurrence.lanes import clear_unstarted, in_order
+from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Change
+    from rnncli.mutants.mutant import Change, Reason, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -45,36 +50,23 @@ initial_bug = Family(
 )
 
 
-def _of_first_sequence(state: Array) -> Array:
-    return np.broadcast_to(state[:, :1], state.shape)
+@initial_bug(each=STARTS)
+def initial_X_ignored(k: int, recurrence: Recurrence) -> Recurrence:
+    """initial_{} is not read: zero is taken."""
+    return initial_states(lambda _: None, (k,))(recurrence)
 
 
-def _nothing(_: Array) -> None:
-    return None
-
-
-for k, name, cells, reason in ((0, "h", ALL, NO_INITIAL_H), (1, "c", LSTM, NO_INITIAL_C)):
-    initial_bug.row(
-        f"initial-{name}-ignored",
-        f"initial_{name} is not read: zero is taken.",
-        initial_states(_nothing, (k,)),
-        reason,
-        of=cells,
-    )
-    initial_bug.row(
-        f"initial-{name}-of-first-sequence",
-        f"Every sequence starts from the initial_{name} of the first.",
-        initial_states(_of_first_sequence, (k,)),
-        reason,
-        ONE_SEQUENCE,
-        of=cells,
-    )
+@initial_bug(ONE_SEQUENCE, each=STARTS)
+def initial_X_of_first_sequence(k: int, recurrence: Recurrence) -> Recurrence:
+    """Every sequence starts from the initial_{} of the first."""
+    of_first = initial_states(lambda state: np.broadcast_to(state[:, :1], state.shape), (k,))
+    return of_first(recurrence)
 
 
 @initial_bug(NO_INITIAL, of=LSTM)
 def initial_states_ignored(recurrence: Recurrence) -> Recurrence:
     """Neither initial_h nor initial_c is read."""
-    return initial_states(_nothing)(recurrence)
+    return initial_states(lambda _: None)(recurrence)
 
 
 @initial_bug(NO_INITIAL, of=LSTM)
@@ -181,19 +173,13 @@ def last_states_of_first_direction(last: Last) -> Last:
     return tuple(of_first_direction(state).copy() for state in last)
 
 
-def _initial_instead(which: int, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+@last_bug(changes=results, each=STATES, effect="Y is right, Y_{} is not.")
+def last_X_is_initial(which: int, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y_{0} is initial_{0}: the state is not written back."""
     state = _start(recurrence, which, last[which])
     return Y, (*last[:which], state, *last[which + 1 :])
 
 
-for k, name, cells in ((0, "h", ALL), (1, "c", LSTM)):
-    last_bug.row(
-        f"last-{name}-is-initial",
-        f"Y_{name} is initial_{name}: the state is not written back.",
-        results(partial(_initial_instead, k)),
-        of=cells,
-        effect=f"Y is right, Y_{name} is not.",
-    )
 NEITHER = "Y is right, the last states are not."
 
 
@@ -236,4 +222,85 @@ def y_one_step_late(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     return np.where(live(recurrence), late, Y.dtype.type(0)), last
 
 
-ROWS = (*initial_bug.rows, *last_bug.rows)
+# Chunk sizes of kernels, in steps.
+CHUNKS = (4, 8, 16, 32, 64)
+
+
+def _restarting(
+    every: int,
+    run: Run,
+    recurrence: Recurrence,
+    which: Sequence[int],
+    start: Callable[[Array], Array] = np.zeros_like,
+) -> Result:
+    """Run each direction in chunks of steps, each of which resets some states."""
+    if len(recurrence.X) <= every:
+        return run(recurrence)
+    parts = (_one_restarting(every, run, each, which, start) for each in directions(recurrence))
+    return joined(list(parts))
+
+
+def _one_restarting(
+    every: int, run: Run, r: Recurrence, which: Sequence[int], start: Callable[[Array], Array]
+) -> Result:
+    (direction,), lengths = r.directions, lengths_of(r)
+    X = in_order(r.X, lengths, direction)
+    ahead = replace(r, directions=(Direction.FORWARD,), keep_initial=True, wants_Y=True)
+    initial = tuple(_given(state, r) for state in r.initial)
+    found: list[Array] = []
+    last = initial
+    for t in range(0, len(X), every):
+        left = np.clip(lengths - t, 0, len(X[t : t + every]))
+        anew = [start(s) if t and k in which else last[k] for k, s in enumerate(initial)]
+        begun = tuple(np.where((left > 0)[:, None], *pair) for pair in zip(anew, last, strict=True))
+        part = run(replace(ahead, X=X[t : t + every], lengths=left, initial=begun))
+        assert part.Y is not None
+        last = part.last
+        found.append(part.Y)
+    last = tuple(np.array(state) for state in last)
+    clear_unstarted(r, last)
+    Y = np.concatenate(found)
+    Y = in_order(Y[:, 0], lengths, direction)[:, None]
+    return Result(Y if r.wants_Y else None, last)
+
+
+def _given(state: Array | None, r: Recurrence) -> Array:
+    """Return an initial state [1, N, H], zeros if absent."""
+    shape = (1, r.X.shape[1], r.W.shape[2])
+    return np.zeros(shape, r.dtype.numpy) if state is None else state
+
+
+def _one_chunk(steps: int) -> Reason:
+    return where(
+        lambda r: int(lengths_of(r).max(initial=0)) <= steps,
+        f"no sequence has more than {steps} steps",
+    )
+
+
+reset_bug = Family("states", "The first {} steps of a sequence are right.")
+EACH_CHUNK = tuple(Variant(str(steps), steps) for steps in CHUNKS)
+each_chunk = partial(reset_bug, changes=running, each=EACH_CHUNK, unless=_one_chunk)
+
+
+@each_chunk()
+def h_reset_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> Result:
+    """H is zero again after every {} steps."""
+    return _restarting(steps, run, recurrence, (0,))
+
+
+@each_chunk(of=LSTM)
+def c_reset_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> Result:
+    """C is zero again after every {} steps."""
+    return _restarting(steps, run, recurrence, (1,))
+
+
+@each_chunk(of=LSTM)
+def states_reset_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> Result:
+    """H and C are zero again after every {} steps."""
+    return _restarting(steps, run, recurrence, (0, 1))
+
+
+@each_chunk()
+def states_reset_to_initial_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> Result:
+    """States are the initial ones again after every {} steps."""
+    return _restarting(steps, run, recurrence, (0, 1), lambda state: state)

@@ -1,14 +1,15 @@
-"""Bugs in reading weights and biases: order of gates, layout, transposes."""
+"""Bugs in reading weights and biases: order of gates, layout, transposes, terms left out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import permutations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, Family, arrays, reading
+from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, Family, reading
 from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
@@ -18,11 +19,13 @@ from rnncli.mutants.equivalence import (
     RESETS_BEFORE,
     where,
 )
+from rnncli.mutants.mutant import Variant
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rnncli.mutants.mutant import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -37,6 +40,7 @@ PARTS_OF_ORDER = {
 # Orders of gates in use elsewhere: PyTorch, cuDNN and Keras; TensorFlow and OpenVINO.
 ORDERS = {"GRU": ("rzh", "rhz"), "LSTM": ("ifco", "fico")}
 GARBAGE = "Every value is far off."
+LEFT_OUT = "Values are off by what is left out."
 
 
 def gate_pairs(letters: str) -> Iterator[tuple[str, str]]:
@@ -54,32 +58,37 @@ def _in_order(order: str, right: str, values: Array) -> Array:
     return values[:, [order.index(gate) for gate in right]]
 
 
-def add_order(
-    family: Family, cell: str, name: str, sentence: str, *, order: str, part: str = ""
-) -> None:
-    """Add the bug of a cell that reads the gates of some tensors in another order."""
-    names, _, reasons = PARTS_OF_ORDER[part]
-    change = arrays(names, partial(_in_order, order, CELLS[cell].gates))
-    family.row(f"{name}{part}", sentence, change, *reasons, of=(cell,), effect=GARBAGE)
+order_bug, finer_order_bug = Family("gate order", GARBAGE), Family("gate order", GARBAGE)
 
 
-order_bug = Family("gate order")
+def _add_orders(cell: str, known: tuple[str, ...]) -> None:
+    """Add gates in every order, and in orders in use and two gates that are swapped by tensor."""
+    right = CELLS[cell].gates
 
+    def add(family: Family, name: str, sentence: str, order: str, part: str = "") -> None:
+        names, tensors, reasons = PARTS_OF_ORDER[part]
+        change = reading(*names)(partial(_in_order, order, right))
+        family.row(f"{name}{part}", sentence.format(tensors), change, *reasons, of=(cell,))
 
-def _add_orders(cell: str, right: str) -> None:
     swaps = {gates_swapped(right, *pair): pair for pair in gate_pairs(right)}
-    for order, (a, b) in swaps.items():
-        sentence = f"Gates {a} and {b} are each computed with the other's W, R and B."
-        add_order(order_bug, cell, f"gates-{a}-{b}-swapped", sentence, order=order)
-    for order in ORDERS[cell]:
-        for part, (_, name, _reasons) in PARTS_OF_ORDER.items():
-            if part or order not in swaps:  # which is there already
-                sentence = f"The gates of {name} are read in the order {order} instead of {right}."
-                add_order(order_bug, cell, f"gate-order-{order}", sentence, order=order, part=part)
+    for order in map("".join, permutations(right)):
+        if order not in (right, *known, *swaps):
+            sentence = f"The gates of {{}} are read in the order {order}."
+            add(finer_order_bug, f"gate-order-{order}", sentence, order)
+    for (order, (a, b)), part in product(swaps.items(), PARTS_OF_ORDER):
+        sentence = f"Gates {a} and {b} are each computed with the other's {{}}."
+        if not part:
+            add(order_bug, f"gates-{a}-{b}-swapped", sentence, order)
+        elif order not in known:
+            add(finer_order_bug, f"gates-{a}-{b}-swapped", sentence, order, part)
+    for order, part in product(known, PARTS_OF_ORDER):
+        if part or order not in swaps:  # which is there already
+            sentence = f"The gates of {{}} are read in the order {order} instead of {right}."
+            add(order_bug, f"gate-order-{order}", sentence, order, part)
 
 
-for kind in ORDERS:
-    _add_orders(kind, CELLS[kind].gates)
+for kind, orders in ORDERS.items():
+    _add_orders(kind, orders)
 
 layout_bug = Family("weight layout", GARBAGE, GATED)
 
@@ -92,7 +101,7 @@ def _interleaved(values: Array) -> Array:
 
 for part, (names, spelled, reasons) in PARTS_OF_ORDER.items():
     sentence = f"The rows of {spelled} are read unit by unit instead of gate by gate."
-    layout_bug.row(f"units-before-gates{part}", sentence, arrays(names, _interleaved), *reasons)
+    layout_bug.row(f"units-before-gates{part}", sentence, reading(*names)(_interleaved), *reasons)
 
 
 def _columns_first(values: Array) -> Array:
@@ -153,27 +162,34 @@ def gate_zeroed(gate: int, values: Array) -> Array:
     return values
 
 
-def _instead(wrong: str, right: str, recurrence: Recurrence) -> Recurrence:
-    """Read one bias where the other belongs."""
-    return arrays((right,), lambda _: getattr(recurrence, wrong))(recurrence)
+# In ids, and the names of the bias and of the other one.
+ONE_BIAS = (
+    Variant(("input", "Wb", "Rb"), ("Wb", "Rb"), NO_INPUT_BIAS),
+    Variant(("recurrent", "Rb", "Wb"), ("Rb", "Wb"), NO_RECURRENT_BIAS),
+)
+one_bias_bug = partial(
+    bias_bug,
+    each=ONE_BIAS,
+    effect="Values are off by what the {} bias contributes; the error is constant in Xt.",
+)
 
 
-for name, own, other, reason in (
-    ("input", "Wb", "Rb", NO_INPUT_BIAS),
-    ("recurrent", "Rb", "Wb", NO_RECURRENT_BIAS),
-):
-    bias = f"{name} bias"
-    off = f"Values are off by what the {bias} contributes; the error is constant in Xt."
-    for end, wrong, change in (
-        ("dropped", f"The {bias} {own} is not added.", arrays((own,), np.zeros_like)),
-        ("doubled", f"The {bias} {own} is added twice.", arrays((own,), lambda b: b + b)),
-        (
-            "is-the-other",
-            f"{other} is added where {own} belongs, so that it counts twice.",
-            partial(_instead, other, own),
-        ),
-    ):
-        bias_bug.row(f"{name}-bias-{end}", wrong, change, reason, effect=off)
+@one_bias_bug()
+def X_bias_dropped(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
+    """The {} bias {} is not added."""
+    return reading(names[0])(np.zeros_like)(recurrence)
+
+
+@one_bias_bug()
+def X_bias_doubled(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
+    """The {} bias {} is added twice."""
+    return reading(names[0])(lambda bias: bias + bias)(recurrence)
+
+
+@one_bias_bug()
+def X_bias_is_the_other(names: tuple[str, str], recurrence: Recurrence) -> Recurrence:
+    """{2} is added where {1} belongs, so that it counts twice."""
+    return reading(names[0])(lambda _: getattr(recurrence, names[1]))(recurrence)
 
 
 @bias_bug(NO_BIAS, changes=reading(*BIASES))
@@ -206,16 +222,21 @@ def biases_shifted_by_a_gate(values: Array) -> Array:
     return np.roll(values, 1, axis=1)
 
 
-for kind in GATED:
-    for k, gate in enumerate(CELLS[kind].gates):
-        bias_bug.row(
-            f"bias-of-{gate}-dropped",
-            f"The biases of gate {gate} are not added.",
-            arrays(BIASES, partial(gate_zeroed, k)),
-            NO_BIAS,
-            *((COUPLED,) if gate == "f" else ()),
-            of=(kind,),
-        )
+GATES = [
+    (cell, k, gate, (COUPLED,) if gate == "f" else ())
+    for cell in GATED
+    for k, gate in enumerate(CELLS[cell].gates)
+]
+
+
+@bias_bug(
+    NO_BIAS,
+    changes=reading(*BIASES),
+    each=[Variant(gate, k, *coupled, of=(cell,)) for cell, k, gate, coupled in GATES],
+)
+def bias_of_X_dropped(k: int, values: Array) -> Array:
+    """The biases of gate {} are not added."""
+    return gate_zeroed(k, values)
 
 
 @bias_bug(NO_BIAS, RESETS_BEFORE, of=GRU)
@@ -227,4 +248,32 @@ def biases_swapped(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=recurrence.Rb, Rb=recurrence.Wb)
 
 
-ROWS = (*order_bug.rows, *layout_bug.rows, *transpose_bug.rows, *bias_bug.rows)
+term_bug = Family("terms of gates", LEFT_OUT)
+# The terms of a gate's sum: id, array, term, reasons.
+TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
+    ("input-product", "W", "Xt*(W^T)", ()),
+    ("recurrent-product", "R", "Ht-1*(R^T)", (NO_RECURRENT_PRODUCT,)),
+    ("input-bias", "Wb", "Wb", (NO_INPUT_BIAS,)),
+    ("recurrent-bias", "Rb", "Rb", (NO_RECURRENT_BIAS,)),
+)
+
+
+@term_bug(each=[Variant((name, term), array, *why) for name, array, term, why in TERMS[:2]])
+def X_dropped(array: str, recurrence: Recurrence) -> Recurrence:
+    """{1} is not added."""
+    return reading(array)(np.zeros_like)(recurrence)
+
+
+@term_bug(
+    each=[
+        Variant((name, gate, term), (array, k), *why, *coupled, of=(cell,))
+        for kind in GATED
+        for name, array, term, why in TERMS
+        for cell, k, gate, coupled in GATES
+        if cell == kind
+    ]
+)
+def X_of_X_dropped(place: tuple[str, int], recurrence: Recurrence) -> Recurrence:
+    """{2} is not added in gate {1}."""
+    array, k = place
+    return reading(array)(partial(gate_zeroed, k))(recurrence)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from quantised_lstm import LSTM, away_from_ties
 
-from rnncli.mutants.quantised_kernels import ROWS
+from rnncli.mutants.quantised_kernels import quantisation_bug
 from rnncli.operators.node import Node
 
 FULL = ("bidirectional", True, True, True)
+ROWS = quantisation_bug.rows
 BY_ID = {row.id: row for row in ROWS}
 LENGTHS = np.array([1, 2])
 

@@ -7,7 +7,8 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.changes import Family, reading, results, running
-from rnncli.mutants.equivalence import NO_Y, RIGHT, UNTOUCHED
+from rnncli.mutants.equivalence import NO_INITIAL_H, NO_Y, RIGHT, UNTOUCHED
+from rnncli.mutants.mutant import Variant
 
 bug = Family("tests", "Everything is wrong.", ("GRU", "LSTM"))
 
@@ -69,3 +70,33 @@ def test_it_says_why_it_stays_unseen():
     assert clipped.equivalent_when(recurrence_of("GRU", clip=0.5)) == UNTOUCHED
     assert y.equivalent_when(replace(recurrence_of("GRU"), wants_Y=False)) == "Y is not asked for"
     assert last.equivalent_when(recurrence_of("GRU")) == "the last state is at most 1"
+
+
+several_bug = Family("tests", "Only {} is wrong.")
+STATES = (Variant("h", 0, NO_INITIAL_H), Variant(("c", "C"), 1, of=("LSTM",)))
+
+
+@several_bug(each=STATES)
+def initial_X_negated(k, recurrence):
+    """initial_{} has the other sign."""
+    states = (-s if k == which else s for which, s in enumerate(recurrence.initial))
+    return replace(recurrence, initial=tuple(states))
+
+
+@several_bug(changes=results, each=STATES, effect="Y is right.")
+def last_X_negated(k, _, Y, last):
+    """The last {} has the other sign."""
+    return Y, tuple(-s if k == which else s for which, s in enumerate(last))
+
+
+def test_one_function_is_several_bugs():
+    """Their words stand in the id and in the sentence; they are listed variant by variant."""
+    ids = ["initial-h-negated", "last-h-negated", "initial-c-negated", "last-c-negated"]
+    h, _, c, last = several_bug.rows
+
+    assert [row.id for row in several_bug.rows] == ids
+    assert (h.sentence, h.effect) == ("initial_h has the other sign.", "Only h is wrong.")
+    assert (c.cells, last.effect) == (("LSTM",), "Y is right.")
+    assert h.equivalent_when(replace(recurrence_of("RNN"), initial=(None,)))
+    r = recurrence_of("LSTM")
+    np.testing.assert_array_equal(last.run(r).last[1], -RIGHT.run(r, Compute.FLOAT64).last[1])

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import LSTM
+from rnncli.mutants.batches import SORTED
+from rnncli.mutants.changes import STARTS, STATES
 from rnncli.mutants.equivalence import (
     NO_FORWARD,
     NO_INITIAL,
-    NO_INITIAL_C,
-    NO_INITIAL_H,
     NO_REVERSE,
     NO_Y,
     NOT_RAGGED,
     ONE_DIRECTION,
     ONE_STEP,
 )
-from rnncli.mutants.mutant import Variant
-from rnncli.mutants.ragged import SORTED
 from rnncli.mutants.structural.blocked_kernel import BatchTile
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
@@ -30,7 +27,7 @@ from rnncli.mutants.structural.bug import (
     replacing,
     tail,
 )
-from rnncli.mutants.structural.special_paths import LACKS, STARTS
+from rnncli.mutants.structural.special_paths import LACKS, START_LACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,14 +203,14 @@ def rows_that_ended_run_on_in_their_vector(right: Seam, tile: BatchTile, t: int)
     return np.arange(len(tile.rows)) < -(-count // 4) * 4
 
 
-@tile_bug(changes="tile", each=(*LACKS, *STARTS), widths=(4, 8), seen=tail("N"))
+@tile_bug(changes="tile", each=(*LACKS, *START_LACKS), widths=(4, 8), seen=tail("N"))
 def tile_remainder_lacks_X(lacking: LaneChange, right: Seam, tile: BatchTile, *rest: Any) -> None:
     """The path for rows behind whole tiles of {2} {1}."""
     beside = tile.first > 0 and len(tile.rows) < right.blocking.tile
     right(tile._replace(lane=lacking(tile.lane)) if beside else tile, *rest)
 
 
-sorting_bug = StructuralFamily("sorting")
+sorting_bug = StructuralFamily("sorting", SORTED)
 
 
 def _in_place(tile: BatchTile) -> BatchTile:
@@ -226,13 +223,13 @@ def _inverse_missing(tile: BatchTile) -> BatchTile:
     return tile._replace(rows=np.argsort(tile.lane.order)[_in_place(tile).rows])
 
 
-@sorting_bug(SORTED, NO_Y, changes=storing)
+@sorting_bug(NO_Y, changes=storing)
 def sorting_y_left_sorted(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and Y is not put back."""
     return _in_place(tile)
 
 
-@sorting_bug(SORTED, changes="finish", each=(Variant("h", 0), Variant("c", 1, of=LSTM)))
+@sorting_bug(changes="finish", each=STATES)
 def sorting_y_X_left_sorted(
     which: int, right: Seam, tile: BatchTile, states: States, last: States
 ) -> None:
@@ -241,22 +238,19 @@ def sorting_y_X_left_sorted(
         right(_in_place(tile) if k == which else tile, (state,), (place,))
 
 
-@sorting_bug(SORTED, changes=passing("gathered"))
+@sorting_bug(changes=passing("gathered"))
 def sorting_x_not_sorted(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and X is not sorted with their lengths."""
     return _in_place(tile)
 
 
-@sorting_bug(SORTED, ONE_DIRECTION, changes=passing("small"))
+@sorting_bug(ONE_DIRECTION, changes=passing("small"))
 def sorting_x_of_second_direction_not_sorted(lane: BlockedLane) -> BlockedLane:
     """Sequences are computed longest first, and X of the second direction is not."""
     return replace(lane, X=lane.X[:, np.argsort(lane.order)]) if lane.d else lane
 
 
-STARTS_FROM = (Variant("h", 0, NO_INITIAL_H), Variant("c", 1, NO_INITIAL_C, of=LSTM))
-
-
-@sorting_bug(SORTED, changes="start", each=STARTS_FROM)
+@sorting_bug(changes="start", each=STARTS)
 def sorting_initial_X_not_sorted(which: int, right: Seam, tile: BatchTile) -> States:
     """Sequences are computed longest first, and initial_{} is not."""
     states, wrong = list(right(tile)), right(_in_place(tile))
@@ -264,7 +258,7 @@ def sorting_initial_X_not_sorted(which: int, right: Seam, tile: BatchTile) -> St
     return tuple(states)
 
 
-@sorting_bug(SORTED, changes=passing("finish"))
+@sorting_bug(changes=passing("finish"))
 def sorting_last_states_sorted_twice(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and the last states are put back by the order itself,
     not by its inverse.
@@ -272,7 +266,7 @@ def sorting_last_states_sorted_twice(tile: BatchTile) -> BatchTile:
     return _inverse_missing(tile)
 
 
-@sorting_bug(SORTED, NO_Y, changes=storing)
+@sorting_bug(NO_Y, changes=storing)
 def sorting_y_sorted_twice(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and Y is put back by the order itself, not by its
     inverse.

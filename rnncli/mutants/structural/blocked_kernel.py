@@ -211,7 +211,10 @@ class BlockedKernel:
         H = r.W.shape[-2]
         lengths = np.full(N, T, np.int64) if r.lengths is None else r.lengths
         lengths = self.given("lengths", d, lengths)
-        Wb, Rb = (widened(name, None if b is None else b[:, :, None]) for name, b in _biases(r))
+        Wb, Rb = (
+            widened(name, None if b is None else b[:, :, None])
+            for name, b in (("Wb", r.Wb), ("Rb", r.Rb))
+        )
         bias, Rbh = placed(Wb, Rb, r.options)
         initial = [widened(f"initial_{k}", state) for k, state in enumerate(r.initial)]
         letters = zip(r.cell.activations, r.activations[d], strict=True)
@@ -385,15 +388,12 @@ class BlockedKernel:
         if key not in lane.packs:
             lane.packs[key] = self.packed(kind, weights)
         partial_sums = self.operand(kind, values)[None] @ lane.packs[key]
-        return self.unpacked(kind, self.reduced(kind, partial_sums), len(weights), lane.units)
+        return self.unpacked(self.reduced(kind, partial_sums), len(weights), lane.units)
 
     def packed(self, kind: str, weights: Array) -> Array:
         """Pack weights [gates, H, K] as [blocks, reductions, terms, gates * units], 0 beyond."""
         del kind
-        (gates, H, K), (units, terms) = (
-            weights.shape,
-            (self.blocking.block, self.blocking.reduction),
-        )
+        (gates, H, K), units, terms = weights.shape, self.blocking.block, self.blocking.reduction
         blocks, reductions = -(-H // units), -(-K // terms)
         room = np.zeros((gates, blocks * units, reductions * terms), weights.dtype)
         room[:, :H, :K] = weights
@@ -413,13 +413,8 @@ class BlockedKernel:
         del kind
         return np.asarray(partial_sums.sum(axis=1))
 
-    def unpacked(self, kind: str, sums: Array, gates: int, H: int) -> Array:
+    def unpacked(self, sums: Array, gates: int, H: int) -> Array:
         """Bring sums [blocks, n, gates * units] back to [gates, n, H]."""
-        del kind
         blocks, n, _ = sums.shape
         apart = sums.reshape(blocks, n, gates, self.blocking.block).transpose(2, 1, 0, 3)
         return apart.reshape(gates, n, blocks * self.blocking.block)[..., :H]
-
-
-def _biases(r: Recurrence) -> tuple[tuple[str, Array | None], ...]:
-    return ("Wb", r.Wb), ("Rb", r.Rb)

@@ -14,10 +14,11 @@ from rnncli.mutants.structural.blocked_kernel import BlockedKernel, Blocking
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.mutants.mutant import Reason, Session
-    from rnncli.mutants.structural.blocked_kernel import Replacement
+    from rnncli.mutants.structural.blocked_kernel import BlockedLane, Replacement
+    from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Changes: TypeAlias = "Mapping[str, Replacement]"
@@ -164,55 +165,24 @@ class StructuralMutant:
         return BlockedKernel(self.blocking, self.changes).run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """The kernels that have a bug, and the sizes that show it.
-
-    Attributes:
-        of: the names of the cells whose kernels can have it.
-        block: the block size that is a width, by its name in `Blocking`; "" for none.
-        widths: the widths of blocks, with a mutant for each; none for one mutant at any width.
-        seen: the sizes that show it, or width -> sizes; None if small ones do.
-        workers: number of workers that share the tiles.
-        calls: number of calls of one session that show it.
-    """
-
-    of: tuple[str, ...] = tuple(CELLS)
-    block: str = ""
-    widths: tuple[int, ...] = ()
-    seen: SizeClass | Sizing | None = None
-    workers: int = USUAL.workers
-    calls: int = 1
-
-    def size(self, width: int) -> SizeClass | None:
-        """Return the sizes that show the bug at a width."""
-        if self.seen is None or isinstance(self.seen, SizeClass):
-            return self.seen
-        return self.seen(width)
-
-    def blocking(self, width: int) -> Blocking:
-        """Return the block sizes of the kernel at a width."""
-        block = {self.block: width} if self.block and width else {}
-        return replace(USUAL, **{"workers": self.workers} | block)
-
-
 class StructuralFamily(BugFamily[StructuralMutant]):
     """The bugs of one part of the kernel.
 
     Args:
         name: its name.
-        build: what most of its bugs have in common, as `Build` has it.
+        reasons: why all of its bugs cannot be seen in some recurrences.
+        settings: what most of them have in common, as in `mutants`.
     """
 
-    def __init__(self, name: str, **build: Any) -> None:
-        super().__init__(name)
-        self.build = Build(**build)
+    def __init__(self, name: str, *reasons: Reason, **settings: Any) -> None:
+        super().__init__(name, *reasons)
+        self.settings = settings
 
     def __call__(self, *reasons: Reason, **settings: Any) -> Callable[[Function], Function]:
         """Return the decorator of a bug; `changes` may be the one method that it replaces."""
         if isinstance(settings["changes"], str):
             settings["changes"] = replacing(settings["changes"])
-        return super().__call__(*reasons, **settings)
+        return super().__call__(*reasons, **self.settings | settings)
 
     def mutants(
         self,
@@ -221,22 +191,54 @@ class StructuralFamily(BugFamily[StructuralMutant]):
         change: Changes,
         *reasons: Reason,
         words: tuple[str, ...] = (),
-        **build: Any,
+        of: tuple[str, ...] = tuple(CELLS),
+        block: str = "",
+        widths: tuple[int, ...] = (),
+        seen: SizeClass | Sizing | None = None,
+        workers: int = USUAL.workers,
+        calls: int = 1,
     ) -> Iterator[StructuralMutant]:
-        """Yield a mutant at each width, which ends its id and is the last word of its sentence."""
-        built, unseen = replace(self.build, **build), first(*reasons)
-        for width in built.widths or (0,):
+        """Yield a mutant at each width, which ends its id and is the last word of its sentence.
+
+        Args:
+            id: the id without the width.
+            sentence: what goes wrong.
+            change: the kernel's methods that it replaces.
+            reasons: why it cannot be seen in some recurrences of its sizes.
+            words: the words of its sentence.
+            of: the names of the cells whose kernels can have it.
+            block: the block size that is a width, by its name in `Blocking`; "" for none.
+            widths: the widths of blocks; none for one mutant at any width.
+            seen: the sizes that show it, or width -> sizes; None if small ones do.
+            workers: number of workers that share the tiles.
+            calls: number of calls of one session that show it.
+        """
+        for width in widths or (0,):
+            block_sizes = {"workers": workers} | ({block: width} if block and width else {})
             yield StructuralMutant(
                 f"{id}-{width}" if width else id,
-                built.of,
+                of,
                 self.name,
                 sentence.format(*words, width),
                 change,
-                built.size(width),
-                built.blocking(width),
-                built.calls,
-                unseen,
+                seen if seen is None or isinstance(seen, SizeClass) else seen(width),
+                replace(USUAL, **block_sizes),
+                calls,
+                first(*self.reasons, *reasons),
             )
+
+
+def read(
+    lane: BlockedLane, names: Sequence[str], function: Callable[[Array], Array]
+) -> BlockedLane:
+    """Return a direction in which the present ones of some arrays are read by a function."""
+    arrays = {name: getattr(lane, name) for name in names}
+    found: dict[str, Any] = {
+        name: function(values)
+        for name, values in arrays.items()
+        if values is not None and values.size
+    }
+    return replace(lane, **found)
 
 
 def replacing(method: str, **others: Replacement) -> Callable[[Replacement], Changes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from rnncli.mutants.equivalence import (
 )
 from rnncli.mutants.mutant import Variant, always_seen
 from rnncli.mutants.structural.blocked_kernel import INPUTS, RECURRENT
-from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, passing, tail
+from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, passing, read, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,38 +58,22 @@ def first_block_for_all(right: Seam, kind: str, sums: Array) -> Any:
     return np.broadcast_to(found[:1], found.shape)
 
 
-def reading(*names: str) -> Callable[[Callable[[Seam, Array], Array]], Changes]:
-    """Return the change that reads some arrays of a direction by a function."""
-
-    def changes(function: Callable[[Seam, Array], Array]) -> Changes:
-        def small(right: Seam, lane: BlockedLane) -> Any:
-            arrays = {name: getattr(lane, name) for name in names}
-            found: dict[str, Any] = {
-                name: function(right, values)
-                for name, values in arrays.items()
-                if values is not None and values.size
-            }
-            return right(replace(lane, **found))
-
-        return {"small": small}
-
-    return changes
+def _of_first_block(right: Seam, lane: BlockedLane, *names: str) -> BlockedLane:
+    """Return a direction in which every block of some rows is the first."""
+    block = right.blocking.block
+    return read(lane, names, lambda rows: rows[..., np.arange(rows.shape[-1]) % block])
 
 
-def _of_first_block(right: Seam, values: Array) -> Array:
-    return values[..., np.arange(values.shape[-1]) % right.blocking.block]
-
-
-@block_bug(NO_BIAS, changes=reading("bias", "Rbh"))
-def bias_of_first_block(right: Seam, values: Array) -> Array:
+@block_bug(NO_BIAS, changes="small")
+def bias_of_first_block(right: Seam, lane: BlockedLane) -> Any:
     """All blocks of {} units get the biases of the first."""
-    return _of_first_block(right, values)
+    return right(_of_first_block(right, lane, "bias", "Rbh"))
 
 
-@block_bug(NO_PEEPHOLES, changes=reading("P"), of=LSTM)
-def peepholes_of_first_block(right: Seam, values: Array) -> Array:
+@block_bug(NO_PEEPHOLES, changes="small", of=LSTM)
+def peepholes_of_first_block(right: Seam, lane: BlockedLane) -> Any:
     """All blocks of {} units get the peepholes of the first."""
-    return _of_first_block(right, values)
+    return right(_of_first_block(right, lane, "P"))
 
 
 @block_bug(NO_RECURRENT_PRODUCT, changes="step")
@@ -180,11 +163,7 @@ ALIGNED = (
 def X_aligned(rows: tuple[str, int], lane: BlockedLane) -> BlockedLane:
     """The {} of gates are read as if each began at a multiple of {} numbers."""
     name, width = rows
-    values = getattr(lane, name)
-    if values is None or not values.size:
-        return lane
-    found: dict[str, Any] = {name: aligned(values, width)}
-    return replace(lane, **found)
+    return read(lane, (name,), lambda values: aligned(values, width))
 
 
 MANY, FEW = (4, 8, 16, 32, 64, 128, 256), (4, 16, 64)

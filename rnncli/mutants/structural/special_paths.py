@@ -34,6 +34,7 @@ from rnncli.mutants.structural.bug import (
     beyond,
     one,
     passing,
+    read,
     tail,
 )
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -139,7 +140,7 @@ LACKS = (
     ),
 )
 # What only a path for a whole direction can lack.
-STARTS = (
+START_LACKS = (
     Variant(("initial-states", "starts from zero"), _from_zero, NO_INITIAL),
     Variant(("reverse", "walks forward"), lambda lane: replace(lane, reverse=False), NO_REVERSE),
 )
@@ -189,15 +190,13 @@ def stepping_with(change: Callable[[BlockedLane], BlockedLane]) -> Changes:
     return stepping(lambda right, lane, x, states: right(change(lane), x, states))
 
 
-def _zeroed(values: Array | None, part: slice) -> Array | None:
-    return None if values is None else _spliced(values, np.zeros_like(values), part)
+def _zeroed(values: Array, part: slice) -> Array:
+    return _spliced(values, np.zeros_like(values), part)
 
 
 def _tail_zeroed(right: Seam, lane: BlockedLane, *names: str) -> BlockedLane:
     """Return a direction with zeros for the tail of some rows."""
-    part = _tail(right, lane.units)
-    found: dict[str, Any] = {name: _zeroed(getattr(lane, name), part) for name in names}
-    return replace(lane, **found)
+    return read(lane, names, lambda rows: _zeroed(rows, _tail(right, lane.units)))
 
 
 @tail_bug(changes=activating, widths=MANY)
@@ -359,7 +358,7 @@ def prepared(axis: str) -> Callable[[LaneChange], Changes]:
             **lack.settings,
         )
         for axis, path in PATHS
-        for lack in (*LACKS, *(STARTS if axis != "T" else STARTS[:1]))
+        for lack in (*LACKS, *(START_LACKS if axis != "T" else START_LACKS[:1]))
     ],
 )
 def X_lacks_X(lacking: tuple[str, LaneChange], lane: BlockedLane) -> BlockedLane:

@@ -26,6 +26,7 @@ from rnncli.mutants.structural.bug import (
     equal,
     exactly,
     passing,
+    read,
     same_size,
 )
 
@@ -97,10 +98,11 @@ OFFSETS = tuple(
 @counter_bug(changes=passing("small"), each=OFFSETS)
 def offset_of_X_in_uint16(name: str, lane: BlockedLane) -> BlockedLane:
     """{} is read at offsets of 16 bits."""
-    values: Array = getattr(lane, name)
-    flat = values.reshape(-1)
-    found: dict[str, Any] = {name: flat[np.arange(flat.size) % WORD].reshape(values.shape)}
-    return replace(lane, **found)
+
+    def wrapped(values: Array) -> Array:
+        return values.reshape(-1)[np.arange(values.size) % WORD].reshape(values.shape)
+
+    return read(lane, (name,), wrapped)
 
 
 @counter_bug(NO_Y, changes="returned", seen=beyond("T*D*N*H")(WORD))
@@ -128,19 +130,11 @@ def strided(values: Array, strides: Sequence[int]) -> Array:
 
 
 def reading(name: str) -> Callable[[Callable[[BlockedLane], Sequence[int]]], Changes]:
-    """Return the change that reads an array of a direction, or its states, at other strides."""
+    """Return the change that reads an array of a direction at other strides."""
 
     def changes(strides: Callable[[BlockedLane], Sequence[int]]) -> Changes:
         def other(lane: BlockedLane) -> BlockedLane:
-            values = getattr(lane, name)
-            if values is None:
-                return lane
-            found: dict[str, Any] = {
-                name: tuple(strided(each, strides(lane)) for each in values)
-                if isinstance(values, tuple)
-                else strided(values, strides(lane))
-            }
-            return replace(lane, **found)
+            return read(lane, (name,), lambda values: strided(values, strides(lane)))
 
         return passing("small")(other)
 
@@ -193,10 +187,11 @@ def stride_bias_gates_of_i(lane: BlockedLane) -> Sequence[int]:
     return (_I(lane), 1, 1)
 
 
-@stride_bug(same_size("I", "H"), ONE_SEQUENCE, NO_INITIAL, changes=reading("initial"))
-def stride_initial_rows_of_i(lane: BlockedLane) -> Sequence[int]:
+@stride_bug(same_size("I", "H"), ONE_SEQUENCE, NO_INITIAL, changes=passing("small"))
+def stride_initial_rows_of_i(lane: BlockedLane) -> BlockedLane:
     """Rows of the initial states are taken to be I long."""
-    return (_I(lane), 1)
+    states = (strided(state, (_I(lane), 1)) for state in lane.initial)
+    return replace(lane, initial=tuple(states))
 
 
 @stride_bug(ONE_DIRECTION, ONE_STEP, NO_Y, changes="returned")

@@ -1,42 +1,52 @@
-"""Bugs of ragged batches: where sequences end, their order, and the padding past their ends."""
+"""Bugs of batches: where sequences end, their order, padding, and what whole vectors leave over."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.mutants.changes import (
+    ALL,
     LSTM,
+    STARTS,
     Family,
     each_direction,
     initial_states,
     live,
     padding_of,
+    reading,
     results,
     rolled,
     running,
+    stepped,
     without_lengths,
 )
 from rnncli.mutants.equivalence import (
     NO_INITIAL,
+    NO_RECURRENT_PRODUCT,
     NO_REVERSE,
     NO_STEP,
     NO_Y,
     NO_ZERO_LENGTH,
     NOT_RAGGED,
+    ONE_SEQUENCE,
     lengths_of,
     where,
 )
+from rnncli.mutants.mutant import Variant
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Change, Run
+    from rnncli.mutants.changes import Last, Outputs, Right
+    from rnncli.mutants.mutant import Change, Reason, Run
     from rnncli.numerics import Array
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 length_bug = Family("lengths", "Only sequences that are shorter than others are wrong.")
@@ -181,7 +191,7 @@ def last_c_runs_on(run: Run, recurrence: Recurrence) -> Result:
     return replace(right, last=(right.last[0], on.last[1]))
 
 
-padding_bug = Family("padding", "Only steps past a sequence's length are wrong.")
+padding_bug = Family("padding", "Only steps past a sequence's length are wrong.", ALL, NOT_RAGGED)
 REVERSED = "Short sequences of a reverse direction are wrong."
 
 
@@ -190,19 +200,19 @@ def padding(values: Callable[[Last], Array]) -> Change:
     return results(lambda r, Y, last: (np.where(live(r), Y, values(last)).astype(Y.dtype), last))
 
 
-@padding_bug(NOT_RAGGED, NO_Y, changes=padding)
+@padding_bug(NO_Y, changes=padding)
 def padding_repeats_last_state(last: Last) -> Array:
     """Padding of Y holds the last state."""
     return last[0]
 
 
-@padding_bug(NOT_RAGGED, NO_Y, changes=padding)
+@padding_bug(NO_Y, changes=padding)
 def padding_not_written(last: Last) -> Array:
     """Padding of Y is never written: NaN here."""
     return np.full_like(last[0], np.nan)
 
 
-@padding_bug(NOT_RAGGED, NO_Y, changes=running)
+@padding_bug(NO_Y, changes=running)
 def padding_computed(run: Run, recurrence: Recurrence) -> Result:
     """Padding of Y holds the values of running on."""
     right, on = run(recurrence), run(without_lengths(recurrence))
@@ -212,7 +222,6 @@ def padding_computed(run: Run, recurrence: Recurrence) -> Result:
 
 
 @padding_bug(
-    NOT_RAGGED,
     NO_Y,
     changes=running,
     unreached="what running on gives in the padding is finite",
@@ -231,13 +240,13 @@ def reverse_direction(change: Callable[[Recurrence], Recurrence]) -> Change:
     return each_direction(lambda r: change(r) if r.directions[0] is Direction.REVERSE else r)
 
 
-@padding_bug(NOT_RAGGED, NO_REVERSE, changes=reverse_direction, effect=REVERSED)
+@padding_bug(NO_REVERSE, changes=reverse_direction, effect=REVERSED)
 def padding_read_reversed(recurrence: Recurrence) -> Recurrence:
     """Reverse flips all T steps of X, so that padding comes first."""
     return replace(recurrence, X=rolled(recurrence.X, -padding_of(recurrence)))
 
 
-@padding_bug(NOT_RAGGED, NO_REVERSE, NO_Y, changes=results, effect=REVERSED)
+@padding_bug(NO_REVERSE, NO_Y, changes=results, effect=REVERSED)
 def padding_written_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Reverse flips all T steps of Y back, so that padding comes first."""
     Y = Y.copy()
@@ -247,7 +256,7 @@ def padding_written_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Ou
     return Y, last
 
 
-@padding_bug(NOT_RAGGED, NO_REVERSE, changes=running, effect=REVERSED)
+@padding_bug(NO_REVERSE, changes=running, effect=REVERSED)
 def padding_flipped(run: Run, recurrence: Recurrence) -> Result:
     """Reverse flips X and Y over all T steps, not over each sequence's own length."""
     found = reverse_direction(padding_read_reversed).result(run, recurrence)
@@ -256,7 +265,7 @@ def padding_flipped(run: Run, recurrence: Recurrence) -> Result:
     return replace(found, Y=padding_written_reversed(recurrence, found.Y, found.last)[0])
 
 
-@padding_bug(NOT_RAGGED, NO_REVERSE, changes=running, effect=REVERSED)
+@padding_bug(NO_REVERSE, changes=running, effect=REVERSED)
 def padding_walked_in_reverse(run: Run, recurrence: Recurrence) -> Result:
     """Reverse starts at T-1, not at the sequence's own last step."""
     walked = reverse_direction(without_lengths).result(run, recurrence)
@@ -266,4 +275,84 @@ def padding_walked_in_reverse(run: Run, recurrence: Recurrence) -> Result:
     return replace(walked, Y=np.where(live(recurrence), walked.Y, zero))
 
 
-ROWS = (*length_bug.rows, *padding_bug.rows)
+finer_length_bug = Family("lengths", LONGEST_FIRST, ALL, NOT_RAGGED, SORTED)
+
+
+@finer_length_bug(
+    changes=results,
+    each=[Variant("y", -1), Variant("last-h", 0), Variant("last-c", 1, of=LSTM)],
+)
+def X_left_sorted_by_length(which: int, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Sequences are computed longest first, and {} is not put back."""
+    order = longest_first(recurrence)
+    if which < 0:
+        return Y[:, :, order], last
+    return Y, tuple(s[:, order] if k == which else s for k, s in enumerate(last))
+
+
+@finer_length_bug(each=STARTS)
+def initial_X_not_sorted_by_length(which: int, recurrence: Recurrence) -> Recurrence:
+    """Sequences are computed longest first, and initial-{} is not sorted with them."""
+    return starts_unsorted(recurrence, (which,))
+
+
+batch_bug = Family("batches and vectors", "A batch of one sequence is right.")
+
+
+def _without_tail(values: Array, width: int, axis: int) -> Array:
+    """Return values with zeros in the tail of an axis after whole vectors."""
+    values = values.copy()
+    size = values.shape[axis]
+    tail: list[slice] = [slice(None)] * values.ndim
+    tail[axis] = slice(size - size % width, size)
+    values[tuple(tail)] = 0
+    return values
+
+
+def whole_vectors(letter: str, size: Callable[[Recurrence], int]) -> Callable[[int], Reason]:
+    """Return the reason that holds where a size has no tail, by the width of vectors."""
+    return lambda width: where(lambda r: size(r) % width == 0, f"{letter} is a multiple of {width}")
+
+
+tail_bug = partial(
+    batch_bug,
+    each=tuple(Variant(str(width), width) for width in (4, 8, 16)),
+    effect="Sizes that are multiples of {} are right.",
+)
+whole_units = whole_vectors("H", lambda r: r.R.shape[3])
+
+
+@tail_bug(NO_STEP, changes=stepped, unless=whole_units)
+def hidden_tail_X(width: int, right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Units left over after whole vectors of {} are not computed: zeros."""
+    return tuple(_without_tail(state, width, -1) for state in right(p, x, states))
+
+
+@tail_bug(NO_RECURRENT_PRODUCT, changes=reading("R"), unless=whole_units)
+def recurrent_reduction_tail_X(width: int, R: Array) -> Array:
+    """H*(R^T) leaves out the units after whole vectors of {}."""
+    return _without_tail(R, width, 3)
+
+
+@tail_bug(changes=reading("W"), unless=whole_vectors("I", lambda r: r.W.shape[3]))
+def input_tail_X(width: int, W: Array) -> Array:
+    """X*(W^T) leaves out the inputs after whole vectors of {}."""
+    return _without_tail(W, width, 3)
+
+
+@tail_bug(changes=results, unless=whole_vectors("N", lambda r: r.X.shape[1]))
+def batch_tail_X(width: int, _: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Sequences after whole vectors of {} are not computed: zeros."""
+    return _without_tail(Y, width, 2), tuple(_without_tail(state, width, 1) for state in last)
+
+
+@batch_bug(ONE_SEQUENCE, NO_STEP, changes=stepped)
+def batch_rows_mixed(right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Each sequence is advanced from the states of its neighbour."""
+    return right(p, x, tuple(np.roll(state, 1, axis=-2) for state in states))
+
+
+@batch_bug(ONE_SEQUENCE, NO_STEP, changes=reading("X"))
+def batch_first_row_only(X: Array) -> Array:
+    """Every sequence is computed from the X of the first."""
+    return np.broadcast_to(X[:, :1], X.shape) if X.shape[1] else X
