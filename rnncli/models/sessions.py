@@ -16,7 +16,7 @@ from rnncli.models.loading import as_model
 from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.session import ModelSession, refuse_other_than_tensors, within
 from rnncli.operators import OPERATORS, Operator, operator_named
-from rnncli.operators.operator_session import OperatorSession
+from rnncli.operators.prepared_node import OperatorSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.blas import bounded
 from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.stages import SmallStage, is_small, settings_of, weights_of
+from rnncli.backends.threads import bounded
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.recurrence import TENSORS, Constants, Direction, Result, all_but
 

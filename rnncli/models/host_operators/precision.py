@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.blas import bounded
+from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
 
