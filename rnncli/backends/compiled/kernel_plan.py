@@ -143,15 +143,8 @@ def tensors(dtype: str, *dimensions: int) -> list[Any]:
 def attach(plan: Any, packed: int, X: Any, h0: Any, c0: Any, Y: Any, Y_h: Any, Y_c: Any) -> None:
     """Write the addresses that change at each call into a KernelPlan.
 
-    Args:
-        plan: the plan.
-        packed: the address of a record of packed weights.
-        X: inputs [T, N, I].
-        h0: initial H [D, N, H].
-        c0: initial C [D, N, H].
-        Y: H after each step [T, D, N, H].
-        Y_h: last H [D, N, H].
-        Y_c: last C [D, N, H].
+    Tensors are those of all directions: states [D, N, H], Y [T, D, N, H]; `packed` is the address
+    of a record of packed weights.
     """
     weights = pointer("int64", packed)
     plan.bias, plan.packed_W, plan.packed_R = weights[0], weights[1], weights[2]

@@ -153,12 +153,7 @@ def _scaling_of_both(p: StepBuffers) -> Callable[[], object]:
 
 
 def _lstm_gate_by_gate(p: StepBuffers, *, previous: bool = False) -> Walk:
-    """Step an LSTM with peepholes (o depends on the new C) or with a forget gate of 1 - it.
-
-    Args:
-        p: the shared parts.
-        previous: whether o depends on the previous C instead.
-    """
+    """Step an LSTM with peepholes or with a forget gate of 1 - it; o sees the previous or new C."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C

@@ -41,11 +41,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Evaluate a recurrence whose cell has a kernel.
-
-    Args:
-        recurrence: the recurrence; `has_kernel` tells whether its cell has a kernel.
-        dtype: of the arithmetic.
+    """Evaluate a recurrence whose cell has a kernel, see `has_kernel`, in a dtype's arithmetic.
 
     Raises:
         NotFiniteError: a number, such as e^x, overflows, or a last state is NaN or infinite.
