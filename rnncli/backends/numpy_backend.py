@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.backends.backend import working_dtype
-from rnncli.backends.in_place.plan import NotFiniteError
-from rnncli.backends.in_place.small import bound
+from rnncli.backends.in_place.prepared_calls import NotFiniteError, bound
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.in_place.walk import evaluate_in_place
 

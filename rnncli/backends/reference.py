@@ -7,13 +7,13 @@ Goldens, mutants and the certified backend use the same code with other arithmet
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from rnncli.backends.backend import working_dtype
-from rnncli.backends.step_signals import StepSignals
 from rnncli.limits.deadline import check
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
@@ -29,7 +29,7 @@ from rnncli.recurrence.lanes import (
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.backends.backend import Compute
     from rnncli.numerics import Array, DType
@@ -38,6 +38,53 @@ if TYPE_CHECKING:
     from rnncli.recurrence.cells import States
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
+
+
+class StepSignals:
+    """A recording of the signals of every step of some lanes.
+
+    The signals of a step are the argument, before clipping, and the value of each activation, in
+    order of evaluation, and then the new states.
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[Array] = []
+        self._rows: list[Array] = []
+
+    def watching(self, p: Parameters) -> Parameters:
+        """Return parameters whose activations are recorded."""
+        return replace(p, f=self._watched(p.f), g=self._watched(p.g), h=self._watched(p.h))
+
+    def _watched(self, function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+        def watched(x: Value) -> Value:
+            y = function(x)
+            for pair in zip(*map(_per_gate, (x, y)), strict=True):
+                self._rows += pair
+            return y
+
+        return watched
+
+    def keep(self, states: States, live: Array | None, zero: Array) -> None:
+        """End a step.
+
+        Args:
+            states: the new states, each [L, N, H].
+            live: whether it is a step of the sequence and not padding [L, N, 1]; None if all are.
+            zero: the value in padding.
+        """
+        signals = np.stack([*self._rows, *states])
+        self._steps.append(signals if live is None else np.where(live, signals, zero))
+        self._rows = []
+
+    def values(self) -> Array:
+        """Return the signals of all steps, [signals, L, T, N, H]."""
+        return np.stack(self._steps, axis=2)
+
+
+def _per_gate(values: Value) -> list[Value]:
+    """Return the values [L, N, H] of each gate of an activation's argument."""
+    return [*values] if values.ndim > len("LNH") else [values]
+
 
 FLOAT32_STATES = dtype_named("float32")
 # Numbers of Xt*(W^T) to compute at once; more would only use more memory.

@@ -8,8 +8,7 @@ from functools import partial
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from rnncli.backends.blas import LIMITS
-from rnncli.backends.threads import threads
+from rnncli.backends.threads import LIMITS, threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

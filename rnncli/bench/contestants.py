@@ -21,7 +21,7 @@ from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.evaluator import prepare as prepare_model
 from rnncli.models.evaluator import run
 from rnncli.models.loading import model_from
-from rnncli.models.node_times import node_seconds
+from rnncli.models.evaluator import node_seconds
 from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate

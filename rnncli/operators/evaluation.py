@@ -8,7 +8,7 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.backends.blas import bounded
+from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
 from rnncli.operators.node import checked

@@ -145,7 +145,7 @@ class Result:
         bits: precision of the arithmetic that proved every element; 0 if nothing is proved.
         passes: how many times the recurrence was run.
         signals: the signals of every step [signals, T, D, N, H], zero in padding, see
-            `backends.step_signals`; None if not requested.
+            `backends.reference`; None if not requested.
     """
 
     Y: Array | None

@@ -22,7 +22,7 @@ from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.verdict import CaseVerdict
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
-from rnncli.judging.explaining.features import features_of
+from rnncli.judging.explaining.patterns import features_of
 from rnncli.judging.explaining.investigation import Investigation
 from rnncli.judging.report import JudgedCase
 from rnncli.judging.report import JudgedPack
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.judging.explaining.features import Features
+    from rnncli.judging.explaining.patterns import Features
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.packs.pack import Pack
     from rnncli.packs.pack import PackReference

@@ -381,7 +381,7 @@ import sys
 
 from test_numba_backend import VARIANTS, differences, recurrence_of
 from rnncli.backends.backend import Compute
-from rnncli.backends.compiled.processor import registers
+from rnncli.backends.compiled.kernel_shapes import registers
 
 assert registers().bits == int(sys.argv[1])
 for k, (N, H) in zip((0, 2, 3, 6), ast.literal_eval(sys.argv[2]), strict=True):

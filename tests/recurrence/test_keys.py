@@ -12,7 +12,7 @@ from rnncli.backends import numba_backend
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled.routines import kind_of_calls
 from rnncli.backends.in_place import time_steps
-from rnncli.backends.in_place.small import features_of
+from rnncli.backends.in_place.prepared_calls import features_of
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numba import njit, types
 from numba.core.event import Listener, install_listener
 from numba.extending import intrinsic
-from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
 from rnncli.backends.compiled.code_cache import compile_cached
-from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.talk.terminal import tell
 
@@ -107,14 +105,3 @@ def pointer(_: Any, code: Any, address: Any) -> tuple[Any, Any]:
         return builder.inttoptr(args[1], context.get_data_type(kind).as_pointer())
 
     return types.CPointer(kind)(code, address), emit
-
-
-@instruction
-def plan_at(_: Any, address: Any) -> tuple[Any, Any]:
-    """Return the KernelPlan at an address."""
-    kind = from_dtype(RECORD)
-
-    def emit(context: Any, builder: Any, _: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(kind))
-
-    return kind(address), emit

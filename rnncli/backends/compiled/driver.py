@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.backends.compiled.barrier import DISSOLVED
-from rnncli.backends.compiled.routines import ROUTINES
-from rnncli.backends.compiled.workspace import PackedWeights, rows_of
+from rnncli.backends.compiled.kernels import DISSOLVED
+from rnncli.backends.compiled.routines import ROUTINES, PackedWeights, rows_of
 from rnncli.backends.thread_pool import POOL
 from rnncli.backends.threads import threads
 from rnncli.limits.deadline import check
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.backends.backend import Compute
-    from rnncli.backends.compiled.routines import Routine
-    from rnncli.backends.compiled.workspace import Workspace
+    from rnncli.backends.compiled.routines import Routine, Workspace
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
 

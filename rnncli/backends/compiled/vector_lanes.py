@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite import ir
 
-from rnncli.backends.compiled import processor
+from rnncli.backends.compiled import kernel_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -171,8 +171,8 @@ def shuffled(a: VectorLanes, b: VectorLanes, order: Sequence[int]) -> IRValue:
 
 def has_scaling(x: VectorLanes) -> bool:
     """Return whether `by_power` supports such a vector."""
-    widths = (2 * max(processor.WIDTHS), *processor.WIDTHS)
-    return processor.has_scaling() and bits_of(x.value.type) in widths
+    widths = (2 * max(kernel_shapes.WIDTHS), *kernel_shapes.WIDTHS)
+    return kernel_shapes.has_scaling() and bits_of(x.value.type) in widths
 
 
 def bits_of(kind: Any) -> int:
@@ -183,12 +183,12 @@ def bits_of(kind: Any) -> int:
 def by_power(x: VectorLanes, n: VectorLanes) -> VectorLanes:
     """Return x * 2^n, rounded once, for a whole number n: AVX-512's scalef."""
     kind, bits = x.value.type, bits_of(x.value.type)
-    if bits > max(processor.WIDTHS):
+    if bits > max(kernel_shapes.WIDTHS):
         return joined([by_power(*both) for both in zip(parts(x, 2), parts(n, 2), strict=True)])
     mask = ir.IntType(max(8, len(kind)))(-1)
     name = f"llvm.x86.avx512.mask.scalef.{'ps' if element_size(kind) == 4 else 'pd'}.{bits}"
     arguments = [x.value, n.value, ir.Constant(kind, None), mask]
-    if bits == max(processor.WIDTHS):
+    if bits == max(kernel_shapes.WIDTHS):
         arguments.append(ir.IntType(32)(4))  # the current rounding mode
     function = declared(x.builder, name, kind, [value.type for value in arguments])
     return VectorLanes(x.builder, x.builder.call(function, arguments))

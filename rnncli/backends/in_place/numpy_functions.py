@@ -26,24 +26,13 @@ _MATH = NumPyArithmetic()
 
 
 def in_place(activation: Activation, buffer: Array, clip: float = math.inf) -> Function:
-    """Return an in-place activation that clips its argument.
-
-    Args:
-        activation: the activation.
-        buffer: scratch memory, of the shape of the argument.
-        clip: their bound; infinity for none.
-    """
+    """Return an in-place activation that clips its argument, with scratch memory of its shape."""
     function = _IN_PLACE.get(activation.function, _by_formula)(activation, buffer)
     return _of_clipped(function, buffer, clip)
 
 
 def sigmoid_divisor(buffer: Array, clip: float = math.inf) -> Function:
-    """Return the function 1 + e^x of a clipped argument, the divisor of a sigmoid of -x.
-
-    Args:
-        buffer: scratch memory, of the shape and dtype of the argument.
-        clip: their bound; infinity for none.
-    """
+    """Return the function 1 + e^x of a clipped argument, the divisor of a sigmoid of -x."""
     exp, add, one = np.exp, np.add, _number(1, buffer)
 
     def divisor(x: Array, out: Array) -> None:

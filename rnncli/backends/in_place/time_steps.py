@@ -2,8 +2,8 @@
 
 A kernel's `make` takes the buffers and functions that all steps of one direction share and returns
 a function that runs some steps, each given as a tuple: `x`, the projected inputs or the addend of
-the product with R; for a GRU also the projected inputs of its hidden gate; the previous H, laid out
-for products and in the order of the gates; a buffer for the new H in that order. Everything else is
+the product with R; for a GRU also the projected inputs of its hidden gate; the operand of the
+product; the previous H; a buffer for the new H. Gates and states are [H, N]. Everything else is
 looked up once, before the first step.
 
 A sigmoid gate may be stored as its divisor 1 + e^-x instead of as a factor, which saves a call and
@@ -37,19 +37,17 @@ class StepBuffers:
     """The buffers and functions that the steps of one direction share, for a number of sequences.
 
     Attributes:
-        gates: pre-activations, overwritten by gate values [G, *unit]. An LSTM's are followed by C.
+        gates: pre-activations, overwritten by gate values [G, H, N]. C may follow an LSTM's.
         places: the index of each of the cell's gates in them.
-        hidden: the GRU's hidden gate, in `gates` or separate [*unit].
-        spare: scratch memory of one gate [*unit].
+        hidden: the GRU's hidden gate, in `gates` or separate [H, N].
+        spare: scratch memory of one gate [H, N].
         products: functions that write R times a state plus x to their gates, see `Kernel.products`.
         functions: the cell's activations, of f, g, h.
         scale: the application of a gate: `multiply` if f yields factors, `divide` if it yields
             divisors.
-        C: the LSTM's cell state [*unit], overwritten by each step.
-        P: peephole weights [3, *unit], gates i, o, f; or None.
-        Rbh: recurrent bias of the GRU's hidden gate [*unit], or None.
-        operand: a buffer for r (.) H, laid out for products.
-        operand_unit: the same memory in the order of the gates.
+        C: the LSTM's cell state [H, N], overwritten by each step.
+        P: peephole weights [3, H, N], gates i, o, f; or None.
+        Rbh: recurrent bias of the GRU's hidden gate [H, N], or None.
         options: the lines of the cell's equations that hold.
     """
 
@@ -63,8 +61,6 @@ class StepBuffers:
     C: Array
     P: Array | None
     Rbh: Array | None
-    operand: Array
-    operand_unit: Array
     options: CellOptions
 
 
@@ -83,13 +79,13 @@ def _gru(p: StepBuffers) -> Walk:
     (product, product_of_reset), (f, g) = p.products, p.functions
     scale, subtract, add = p.scale, np.subtract, np.add
     (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
-    reset, reset_unit = p.operand, p.operand_unit
+    reset = np.empty_like(spare)
 
     def walk(steps: Iterable[tuple[Array, ...]]) -> None:
         for x, x_hidden, h, H, new in steps:
             product(h, x)
             f(zr, zr)
-            scale(H, r, reset_unit)
+            scale(H, r, reset)
             product_of_reset(reset, x_hidden)
             g(hidden, hidden)
             # (1 - z) (.) h + z (.) H with a single z saves a call.
@@ -157,12 +153,7 @@ def _scaling_of_both(p: StepBuffers) -> Callable[[], object]:
 
 
 def _lstm_gate_by_gate(p: StepBuffers, *, previous: bool = False) -> Walk:
-    """Step an LSTM with peepholes (o depends on the new C) or with a forget gate of 1 - it.
-
-    Args:
-        p: the shared parts.
-        previous: whether o depends on the previous C instead.
-    """
+    """Step an LSTM with peepholes or with a forget gate of 1 - it; o sees the previous or new C."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C
@@ -230,7 +221,7 @@ class Kernel:
         arguments: number of gates that each activation is called with.
         stacked: the order of the gates if one product computes as many as possible.
         divisors: the number of these, the first ones, that f can turn into divisors.
-        depth: the number of inputs per partial sum, see `memory_layouts.multiply`.
+        depth: the number of inputs per partial sum, which limits rounding errors.
         resets_bias: whether it takes Rbh apart from the biases of inputs.
     """
 

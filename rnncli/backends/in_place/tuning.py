@@ -8,7 +8,7 @@ NumPy 2.4 and its OpenBLAS. To retune one, compare two values by
 with the workloads named in its heading. They affect results only through the order of sums.
 """
 
-# --- plans of small recurrences, whose weights are stacked (`small`): tiny, small ----------------
+# --- small recurrences, whose weights are stacked (`stages`): tiny, small ------------------------
 
 # The most multiplications for which stacking pays: in a step's product, and in all steps of a call
 # whose weights are already stacked.
@@ -18,27 +18,19 @@ STACKED_NUMBERS = 1 << 15
 # The number of weights that are copied in the time that stacking saves in a step.
 COPIED_WEIGHTS = 1 << 11
 
-# --- both directions in one step (`small`): tiny and small, bidirectional ------------------------
+# --- both directions in one step (`prepared_calls`): tiny and small, bidirectional ---------------
 
 # The most multiplications by zeros, per step and gate, and the fewest steps, for which it pays.
 FUSED_ZEROS, FUSED_STEPS = 1 << 12, 8
 
-# --- how weights, inputs and states lie in memory (`memory_layouts`): medium, large, long, xl ----
+# --- how inputs are projected (`stages`): medium, large, long, xl --------------------------------
 
-# The most multiplications in a product whose operands OpenBLAS does not copy.
-SMALL_PRODUCT = 1_000_000
-# Blocks of projected inputs: the size, and the least sequences times steps, if one product computes
-# a block; the size, and the least steps, if each step has its own product.
+# Blocks of projected inputs: the size, and the least sequences times steps of many sequences.
 BLOCK_NUMBERS, BLOCK_COLUMNS = 1 << 18, 512
-CACHED_NUMBERS, LEAST_STEPS = 1 << 17, 16
-# Bytes in a row of a slice: four vectors of AVX-512.
-SLICE_BYTES = 256
-# Rows of weights in a slice, in order of preference.
-SLICE_ROWS = (16, 8, 4)
+# The sequences from which on projected inputs lie in the order of the gates.
+MANY_SEQUENCES = 25
 # States are smaller than inputs: this many add as much error as one input.
 STATES_AS_INPUTS = 4
-# Columns are faster than rows from this many sequences on, and up to this many numbers of a gate.
-MANY_SEQUENCES, FEW_NUMBERS = 25, 32
 
 # --- threads that share sequences (`walk`): large, long and xl with --threads 2 ------------------
 
@@ -48,11 +40,9 @@ SHARED_WORK = 1 << 27
 # 64 float64 sequences of 512 units it takes a third longer than for twice 32.
 SHARED_BYTES = 256
 
-# --- memory and calls that are kept (`scratch`, `small`): bounds, not speed ----------------------
+# --- memory and calls that are kept (`stages`, `prepared_calls`): bounds, not speed --------------
 
-# Smaller arrays, in bytes, are not cached: the allocator does not return them to the system.
-LEAST_CACHED = 1 << 17
-# Limits of the cache: bytes of one object, bytes in total, number of objects.
-MOST_OF_ONE, MOST_OF_ALL, MOST_THINGS = 1 << 23, 1 << 24, 256
+# Limits of the cache: bytes of one stage, bytes in total, number of stages.
+MOST_OF_ONE, MOST_OF_ALL, MOST_STAGES = 1 << 23, 1 << 24, 256
 # The maximum number of prepared calls for the same weights.
 MOST_FORMS = 4

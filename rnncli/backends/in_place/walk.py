@@ -16,45 +16,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.general import GeneralStage
-from rnncli.backends.in_place.plan import (
-    KernelWeights,
+from rnncli.backends.in_place.prepared_calls import (
     NotFiniteError,
-    Stage,
-    direction_weights,
-    settings_of,
-)
-from rnncli.backends.in_place.scratch import cached
-from rnncli.backends.in_place.small import (
-    SmallStage,
     fuse_directions,
-    is_small,
-    is_soon_copied,
     pays,
     prepared_call,
     split_directions,
 )
+from rnncli.backends.in_place.stages import stage_for, weights_of
 from rnncli.backends.in_place.time_steps import kernel_of
 from rnncli.backends.thread_pool import at_once
 from rnncli.backends.threads import threads
 from rnncli.limits.deadline import check
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
-from rnncli.recurrence.recurrence import Direction, Recurrence, Result
+from rnncli.recurrence.recurrence import Constants, Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from rnncli.backends.in_place.stages import Stage, StageWeights
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 
 def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Evaluate a recurrence whose cell has a kernel.
-
-    Args:
-        recurrence: the recurrence; `has_kernel` tells whether its cell has a kernel.
-        dtype: of the arithmetic.
+    """Evaluate a recurrence whose cell has a kernel, see `has_kernel`, in a dtype's arithmetic.
 
     Raises:
         NotFiniteError: a number, such as e^x, overflows, or a last state is NaN or infinite.
@@ -157,13 +144,13 @@ class Walk:
         self.batch = LongestFirst.of(recurrence)
         self.is_reverse = recurrence.directions[d] is Direction.REVERSE
         self.states = [self._initial(state) for state in recurrence.initial]
-        self._laid_out: dict[Hashable, KernelWeights] = {}
+        self.constants = recurrence.constants or Constants()  # at least those of this walk
 
     def run(self, Y: Array | None) -> None:
         """Step through time; write each H, rounded, to Y [T, N, H]."""
         all_pieces = [*pieces(self.batch.active)]
         for piece in reversed(all_pieces) if self.is_reverse else all_pieces:
-            stage = self._stage(piece)
+            stage = self._stage(piece.live)
             for start in range(piece.start, piece.stop, stage.steps):
                 check()
                 if start > piece.start:
@@ -192,19 +179,16 @@ class Walk:
             if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
 
-    def _stage(self, piece: TimePiece) -> Stage:
-        """Return the stage of a piece, with this direction's weights."""
-        stage = stage_for(self.recurrence, self.d, self.dtype, piece.live)
-        stage.load(self._weights(stage))
-        return stage
-
-    def _weights(self, stage: Stage) -> KernelWeights:
-        """Return this direction's weights laid out for a stage, cached for all pieces."""
-        weights = self._laid_out.get(stage.form)
+    def _stage(self, live: int) -> Stage:
+        """Return the stage of some sequences, with this direction's weights."""
+        stage = stage_for(self.recurrence, self.d, self.dtype, live)
+        key = stage.form, kernel_of(self.recurrence), self.d, self.dtype
+        weights: StageWeights | None = self.constants.get(key)
         if weights is None:
-            weights = laid_out(stage, self.recurrence, self.d, self.dtype)
-            self._laid_out[stage.form] = weights
-        return weights
+            weights = stage.lay_out(weights_of(self.recurrence, self.d, self.dtype))
+            self.constants.keep(key, weights)
+        stage.load(weights)
+        return stage
 
     def _block(self, stage: Stage, block: slice, live: int, Y: Array | None) -> None:
         """Run a block of steps."""
@@ -227,26 +211,3 @@ class Walk:
             return np.zeros((self.N, self.recurrence.W.shape[2]), self.dtype)
         own: Array = state[self.d]
         return own[self.batch.rows(self.N)].astype(self.dtype, order="C")
-
-
-def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Stage:
-    """Return this thread's cached stage for some sequences, or a new one."""
-    settings = settings_of(recurrence, d, dtype, live)
-    is_stacked = is_small(settings) and (
-        recurrence.constants is not None or is_soon_copied(settings)
-    )
-    make = SmallStage if is_stacked else GeneralStage
-    return cached((make, settings), lambda: make(settings, recurrence.activations[d]))
-
-
-def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> KernelWeights:
-    """Return the laid-out weights of a direction, cached if they are constants."""
-    constants = recurrence.constants
-    if constants is None:
-        return stage.lay_out(direction_weights(recurrence, d, dtype), str)
-    key = stage.form, kernel_of(recurrence), d, dtype
-    weights: KernelWeights | None = constants.get(key)
-    if weights is None:
-        weights = stage.lay_out(direction_weights(recurrence, d, dtype), lambda _: None)
-        constants.keep(key, weights)
-    return weights

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.backends.blas import bounded
+from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.models.host_operators.kernel import Staged, per_shape
 from rnncli.models.host_operators.precision import along_axis, gemm_dtype, requantized, rounded

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.blas import bounded
+from rnncli.backends.threads import bounded
 from rnncli.models.host_operators.normalisation import softmax
 from rnncli.numerics import dtype_of
 

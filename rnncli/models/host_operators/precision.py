@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from rnncli.backends.blas import bounded
+from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_numbered, dtype_of, round_to
 

@@ -13,8 +13,8 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.operators.node import CANONICAL
-from rnncli.packs.attempt import Status
-from rnncli.subjects.subject import keeps_process
+from rnncli.packs.vector import Status
+from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.distances import Closeness, closeness_of
 from rnncli.verifying.relations.node_call import D, H, N, T
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.packs.attempt import Attempt
-    from rnncli.subjects.subject import Subject
+    from rnncli.packs.vector import Attempt
+    from rnncli.subjects.implementation import Subject
     from rnncli.verifying.relations.node_call import NodeCall
 
 

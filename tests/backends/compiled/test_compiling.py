@@ -10,7 +10,7 @@ from inspect import getclosurevars
 import pytest
 
 from rnncli.backends.compiled import compiling
-from rnncli.backends.compiled.addresses import weights_locator
+from rnncli.backends.compiled.kernel_plan import weights_locator
 from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.talk import terminal

@@ -10,8 +10,9 @@ import pytest
 from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import memory_layouts, scratch, tuning, walk
-from rnncli.backends.in_place.plan import NotFiniteError
+from rnncli.backends.in_place import stages as all_stages
+from rnncli.backends.in_place import tuning, walk
+from rnncli.backends.in_place.prepared_calls import NotFiniteError
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces, share_of, shares
 from rnncli.backends.numpy_backend import NumPyBackend
@@ -22,7 +23,7 @@ CELLS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh
 
 DTYPES = {np.float32: 2e-5, np.float64: 1e-13}
 
-# One sequence, few numbers, slices of one and of several widths, odd units, many sequences.
+# One sequence, few numbers, few and many sequences, odd units.
 SIZES = (
     {"N": 1, "H": 7},
     {"N": 2, "H": 4},
@@ -52,12 +53,12 @@ EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]
 @pytest.fixture(params=["stacked", "projected"])
 def stages(request, monkeypatch):
     """Small recurrences on a stage of their own, or on that of all others."""
-    vars(scratch._CACHE).clear()
+    vars(all_stages._CACHE).clear()
     if request.param == "projected":
         monkeypatch.setattr(tuning, "STACKED_PRODUCT", -1)
         monkeypatch.setattr(tuning, "STACKED_CALL", -1)
     yield request.param
-    vars(scratch._CACHE).clear()
+    vars(all_stages._CACHE).clear()
 
 
 BOTH_STAGES = pytest.mark.usefixtures("stages")
@@ -134,10 +135,8 @@ def test_biases_may_be_missing(cell, flags, missing):
 def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
     """Two steps at a time: the states go from block to block, the last one shorter."""
     recurrence = recurrence_of(cell, dtype="float64", T=7, D=2, scale=0.3, **sizes)
-    for name in ("BLOCK_NUMBERS", "CACHED_NUMBERS"):
-        monkeypatch.setattr(tuning, name, 1)
+    monkeypatch.setattr(tuning, "BLOCK_NUMBERS", 2 * sizes["N"] * recurrence.W[0, ..., 0].size)
     monkeypatch.setattr(tuning, "BLOCK_COLUMNS", 2 * sizes["N"])
-    monkeypatch.setattr(tuning, "LEAST_STEPS", 2)
     monkeypatch.setattr(tuning, "STACKED_NUMBERS", 1)
     monkeypatch.setattr(tuning, "MOST_OF_ONE", 0)  # nothing from before
 
@@ -260,22 +259,6 @@ def test_an_early_overflow_is_never_forgotten(cell, flags, sizes):
         found = NumPyBackend().run(large, Compute.NATIVE)
 
         np.testing.assert_allclose(found.Y, by_the_book(large, np.float32).Y, rtol=1e-5)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_slices_grow_wider_as_sequences_end(reverse):
-    """Each width has weights of its own: those of 24 sequences are narrower than those of 9."""
-    lengths = np.repeat([4, 3, 1], 8)
-    direction = {"direction": "reverse"} if reverse else {}
-    recurrence = recurrence_of(
-        "RNN", T=4, N=24, H=1536, I=2, dtype="float64", scale=0.02, lengths=lengths, **direction
-    )
-    widths = {
-        memory_layouts.layout_for(N, 1536, np.dtype(np.float64)).unit[-1] for N in (24, 16, 8)
-    }
-
-    assert len(widths) > 1
-    assert_agrees(recurrence)
 
 
 F64 = np.dtype(np.float64)

@@ -1,4 +1,4 @@
-"""Small recurrences: stacked weights, prepared calls and directions fused change no number."""
+"""Prepared calls, and directions fused into one recurrence, change no number."""
 
 from __future__ import annotations
 
@@ -9,70 +9,35 @@ import pytest
 from recurrences import PREVIOUS, but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
-from rnncli.backends.in_place.plan import NotFiniteError, direction_weights, settings_of
-from rnncli.backends.in_place.small import (
+from rnncli.backends.in_place.prepared_calls import (
     FUSED,
-    SmallStage,
+    NotFiniteError,
     is_finite,
-    is_small,
     pays,
     prepared_call,
 )
-from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_PRODUCT
-from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
+from rnncli.backends.in_place.stages import SmallStage, settings_of, weights_of
+from rnncli.backends.in_place.tuning import MOST_FORMS
+from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.recurrence import Constants
 
-F64 = np.dtype(np.float64)
-
-KINDS = [
-    ("RNN", {}),
-    ("GRU", {}),
-    ("GRU", {"linear_before_reset": 1}),
-    ("LSTM", {}),
-    ("LSTM", {"peepholes": True}),
-]
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def staged(kind, flags, **given):
+def staged_lstm():
     """A recurrence, and a stage loaded with its weights."""
-    recurrence = recurrence_of(kind, dtype="float64", **flags, **given)
+    recurrence = recurrence_of("LSTM", dtype="float64")
     stage = SmallStage(settings_of(recurrence, 0, F64, 3), recurrence.activations[0])
-    stage.load(stage.lay_out(direction_weights(recurrence, 0, F64), lambda _: None))
+    stage.load(stage.lay_out(weights_of(recurrence, 0, F64)))
     return recurrence, stage
-
-
-@pytest.mark.parametrize(("kind", "flags"), KINDS)
-def test_one_product_makes_the_gates(kind, flags):
-    """Each with its part of h, of x and of the biases; those of divisors are negative."""
-    recurrence, stage = staged(kind, flags)
-    r, h = recurrence, np.random.default_rng(0).normal(size=(3, 5))
-    stack = np.concatenate([h.T, np.ones((1, 3)), r.X[0].T])
-
-    gates = (stage.matrix.T @ stack).reshape(-1, 5, 3)
-
-    for k, row in enumerate(stage.kernel.stacked):
-        of_x = (r.W[0] @ r.X[0].T + r.Wb[0][..., None])[row.gate]
-        of_h = (r.R[0] @ h.T + r.Rb[0][..., None])[row.gate]
-        if not row.of_h and not r.options.linear_before_reset:
-            of_x, of_h = of_x + r.Rb[0][row.gate][:, None], of_h * 0
-        wanted = of_x * row.of_x + of_h * row.of_h
-        np.testing.assert_allclose(gates[k], -wanted if k < stage.divisors else wanted, atol=1e-13)
-
-
-def test_gates_are_divisors_where_all_of_them_are_sigmoids():
-    """Another activation makes factors."""
-    assert staged("LSTM", {})[1].divisors == 3
-    assert staged("GRU", {})[1].divisors == 2
-    assert staged("LSTM", {"peepholes": True})[1].divisors == 0
-    assert staged("GRU", {"activations": ["HardSigmoid", "Tanh"]})[1].divisors == 0
 
 
 def test_states_that_are_not_finite_are_seen():
     """H of the last step and C, and nothing else that lies there."""
-    recurrence, stage = staged("LSTM", {})
+    recurrence, stage = staged_lstm()
     T = len(recurrence.X)
     span = stage.span(T)
     with np.errstate(all="ignore"):
@@ -89,7 +54,7 @@ def test_states_that_are_not_finite_are_seen():
 @pytest.mark.parametrize("other", [0.0, 1.0, np.inf])
 def test_one_number_that_is_not_finite_is_enough(number, state, other):
     """Whatever the other state is, zero included."""
-    recurrence, stage = staged("LSTM", {})
+    recurrence, stage = staged_lstm()
     span = stage.span(len(recurrence.X))
     span.numbers[1 - state][...] = other
     span.numbers[state][...] = 0
@@ -97,29 +62,6 @@ def test_one_number_that_is_not_finite_is_enough(number, state, other):
 
     with np.errstate(all="ignore"):
         assert not is_finite(span, 2)
-
-
-def test_large_products_are_not_stacked():
-    """Up to so many multiplications a step."""
-    settings = settings_of(recurrence_of("RNN", H=7, I=8), 0, F64, 1)
-    most = STACKED_PRODUCT // (7 * (8 + 1 + 7))
-
-    assert is_small(settings._replace(N=most))
-    assert not is_small(settings._replace(N=most + 1))
-
-
-@pytest.mark.parametrize("is_constant", [False, True])
-def test_weights_of_one_call_are_stacked_where_steps_repay_it(is_constant):
-    """Those of constants are stacked once for all calls."""
-    few = 40 * (30 + 1 + 40) // COPIED_WEIGHTS
-    for steps, wanted in ((few, is_constant), (2 * few, True)):
-        r = recurrence_of("RNN", T=steps, N=1, H=40, I=30)
-        stage = stage_for(of_constants(r) if is_constant else r, 0, F64, 1)
-
-        assert isinstance(stage, SmallStage) == wanted
-
-
-F32 = np.dtype(np.float32)
 
 
 def prepared(recurrence, dtype=F32):
@@ -243,8 +185,6 @@ def test_it_is_free_again_after_numbers_that_are_too_large(poison):
     assert prepared(recurrence) is call
     assert bits(evaluate_in_place(recurrence, F32)) == wanted
 
-
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 FEATURES = {
     "RNN": {"kind": "RNN"},
