@@ -23,7 +23,7 @@ from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
 from rnncli.subjects.runtime import Prepared, known_settings
-from rnncli.subjects.runtimes import known_subjects
+from rnncli.subjects.runtimes import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,16 +161,8 @@ class Contestant(NamedTuple):
     is_own: bool = False
 
 
-def runtime_names() -> list[str]:
-    """Return the names of all runtimes, installed or not."""
-    return [*known_subjects()]
-
-
 def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
-    """Return runtimes, and the reasons for those that are missing.
-
-    Args:
-        names: the wanted runtimes; None for the installed defaults.
+    """Return the named runtimes, or the installed defaults and the reasons for missing ones.
 
     Raises:
         InvalidRequest: a name is unknown.
@@ -190,13 +182,7 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
 
 def _runtime(name: str) -> tuple[str, str]:
     """Return a runtime's place, and how to install it if it is missing."""
-    rows = known_subjects()
-    if name not in rows:
-        known = runtime_names()
-        raise InvalidRequest(
-            f"unknown runtime '{name}'{did_you_mean(name, known)} ({', '.join(known)})"
-        )
-    row = rows[name]
+    row = row_of(name)
     hint = f"install it with: pip install 'rnncli[{row.extra}]'"
     return row.where, "" if not row.package or find_spec(row.package) else hint
 

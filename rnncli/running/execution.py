@@ -91,11 +91,6 @@ def _run_case(case: Case, request: Request) -> Run:
 def run_model(model: Model, request: Request, observer: Observer | None = None) -> Iterator[Run]:
     """Yield the runs of a model: one for each data set, or one on other inputs.
 
-    Args:
-        model: the model, from `load_model`.
-        request: how to run it, and on which inputs.
-        observer: called for each execution of a recurrent node.
-
     Raises:
         RnncliError: the model or the request is wrong or not supported.
     """

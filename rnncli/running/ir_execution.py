@@ -41,11 +41,6 @@ if TYPE_CHECKING:
 def run_ir(ir: IrModel, request: Request, observer: Observer) -> None:
     """Run a model in OpenVINO, and its recurrent nodes here on the values that reached them there.
 
-    Args:
-        ir: the model.
-        request: on which inputs.
-        observer: called for each execution of a recurrent node, at any depth.
-
     Raises:
         RnncliError: the inputs are wrong, or OpenVINO refuses the model.
     """
@@ -78,14 +73,7 @@ def openvino_core() -> Any:
 
 
 class _GraphRun:
-    """The executions of a graph or a body, and of the bodies in it.
-
-    Args:
-        graph: its recurrent nodes.
-        name: the model's name, for messages.
-        arithmetic: how recurrent nodes are evaluated.
-        observer: called for each execution of a recurrent node.
-    """
+    """The executions of a graph or a body, and of the bodies in it."""
 
     def __init__(
         self, graph: IrGraph, name: str, arithmetic: Mapping[str, Any], observer: Observer
@@ -126,11 +114,7 @@ class _GraphRun:
             raise self._refused(error) from error
 
     def values(self, inputs: Sequence[Array]) -> list[Array]:
-        """Return what recurrent nodes and bodies read, and the results of a body.
-
-        Args:
-            inputs: the values of the parameters.
-        """
+        """Return what recurrent nodes and bodies read, and the results of a body."""
         try:
             for k, value in enumerate(inputs):
                 self._request.set_input_tensor(k, as_tensor(value))
@@ -173,13 +157,7 @@ def _place(output: Any) -> tuple[int, int]:
 
 
 def _execute(op: Any, bodies: Sequence[_GraphRun | None], inputs: Sequence[Array]) -> None:
-    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say.
-
-    Args:
-        op: openvino's node.
-        bodies: its bodies; None for one without recurrent nodes.
-        inputs: of the node.
-    """
+    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
     chosen = 1 if op.get_type_name() == "If" and not inputs[0].item() else 0
     if body := bodies[chosen]:
         feeds = _first_feeds(op, chosen, body, inputs)

@@ -135,13 +135,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
 
 
 class HarnessProcess(ConnectedProcess[JsonObject]):
-    """A running program and its folder of files; see `AnsweringProcess`.
-
-    Args:
-        argv: the program and its arguments.
-        here: the folder it starts in.
-        max_memory: limit on its resident memory, bytes; None for no limit.
-    """
+    """A running program and its folder of files; see `AnsweringProcess`."""
 
     def __init__(self, argv: list[str], here: Path, max_memory: int | None) -> None:
         self.answered = 0
