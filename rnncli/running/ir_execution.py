@@ -21,9 +21,8 @@ from rnncli.limits.deadline import turn
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
-from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.ir_graph import as_array, descriptions
-from rnncli.running.execution import given_inputs
+from rnncli.running.execution import recipe_of
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal
 from rnncli.subjects.runtimes.open_vino import PRECISION, as_tensor, message_of
@@ -47,10 +46,7 @@ def run_ir(ir: IrModel, request: Request, observer: Observer) -> None:
     name = ir.interface.name
     if request.data_set is not None:
         raise InvalidRequest(f"{name}: --data-set {request.data_set}, but it has no test data sets")
-    given = given_inputs(ir.interface, request)
-    recipe = InputRecipe(
-        ir.interface, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
-    )
+    recipe = recipe_of(ir.interface, request)
     whole = _GraphRun(ir.graph, name, request.arithmetic._asdict(), observer)
     names = [value.name for value in ir.interface.proto.graph.input]
 

@@ -186,8 +186,6 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         self.answered = request["seq"]
         try:
             return self._attempt(self._answer(request, deadline))
-        except TimeoutError:
-            return Attempt(Status.TIMEOUT, message="gave no answer in time")
         except RnncliError as error:
             return garbage(error)
         finally:
