@@ -108,12 +108,7 @@ class ContestPlan:
 
 
 def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[WorkloadMeasurements]:
-    """Measure every workload; yield each contest when it has finished.
-
-    Args:
-        plan: the workloads, implementations and conditions.
-        done: called with the number of turns just finished and the current measurement.
-    """
+    """Measure every workload; yield each contest when it has finished, and tell of its turns."""
     terms = plan.terms
     with ExitStack() as stack:
         meter = Meter(terms)
@@ -127,11 +122,7 @@ def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[Wo
 
 
 class Meter:
-    """Measures the machine's limits, in a process like those of the implementations.
-
-    Args:
-        terms: the conditions, for threads and arithmetic.
-    """
+    """Measures the machine's limits, in a process like those of the implementations."""
 
     def __init__(self, terms: ContestTerms) -> None:
         self._terms = terms
@@ -191,11 +182,6 @@ def _contest(
 class Racer:
     """One implementation on one workload, in its own process.
 
-    Args:
-        contestant: the implementation.
-        workload: the workload.
-        terms: the conditions.
-
     Attributes:
         measured: its measurement, or the reason of its failure.
     """
@@ -214,8 +200,8 @@ class Racer:
         order = {"runtime": where, "settings": settings, "threads": self._terms.threads}
         ready = self._answer(Message(0, START, order))
         if ready.kind != READY:
-            was_lost = ready.kind in LOST
-            self._fail(ready.kind if was_lost else "unusable", str(ready.fields.get("message")))
+            status = ready.kind if ready.kind in LOST else "unusable"
+            self._fail(status, ready.fields.get("message"))
             return
         self.measured.description = {k: printable(str(v)) for k, v in ready.fields.items()}
         if answer := self._loaded(self._workload.vector, self._workload.exact):
@@ -228,10 +214,9 @@ class Racer:
         request.fields.update(seconds=self._terms.seconds, clock=self._terms.clock)
         answer = self._answer(request)
         if answer.kind != Status.RAN:
-            self._fail(answer.kind, str(answer.fields.get("message")))
+            self._fail(answer.kind, answer.fields.get("message"))
             return None
-        missing = [name for name in exact if name not in answer.tensors]
-        if missing:
+        if missing := [name for name in exact if name not in answer.tensors]:
             self._fail(Status.REFUSED, f"returns no {', '.join(missing)}")
             return None
         self.measured.errors.append(largest_error(answer.tensors, exact))
@@ -239,13 +224,8 @@ class Racer:
 
     def turn(self) -> None:
         """Time one turn, unless it has failed."""
-        if self.measured.status != RAN:
-            return
-        answer = self._answer(Message(self._next(), stopwatch.TURN))
-        if answer.kind == stopwatch.TURN:
-            self.measured.seconds.append(answer.fields["seconds"])
-        else:
-            self._fail(answer.kind, str(answer.fields.get("message")))
+        if (seconds := self._timed(stopwatch.TURN)) is not None:
+            self.measured.seconds.append(seconds)
 
     def try_others(self) -> None:
         """Compare the outputs on other data as well, unless it has failed."""
@@ -255,13 +235,17 @@ class Racer:
 
     def look_inside(self) -> None:
         """Measure the nodes by operator, unless it has failed."""
+        self.measured.nodes = self._timed(stopwatch.NODES)
+
+    def _timed(self, kind: str) -> Any:
+        """Return the seconds in an answer of a kind; None if it has failed, now or before."""
         if self.measured.status != RAN:
-            return
-        answer = self._answer(Message(self._next(), stopwatch.NODES))
-        if answer.kind == stopwatch.NODES:
-            self.measured.nodes = answer.fields["seconds"]
-        else:
-            self._fail(answer.kind, str(answer.fields.get("message")))
+            return None
+        answer = self._answer(Message(self._next(), kind))
+        if answer.kind == kind:
+            return answer.fields["seconds"]
+        self._fail(answer.kind, answer.fields.get("message"))
+        return None
 
     def end(self) -> None:
         """End its process."""
@@ -277,16 +261,12 @@ class Racer:
         try:
             return self._process.exchange(message, time.monotonic() + timeout)
         except TimeoutError:
-            return _said(message, Status.TIMEOUT, f"gave no answer within {timeout:g} s")
+            kind, said = Status.TIMEOUT, f"gave no answer within {timeout:g} s"
         except LostError as error:
-            return _said(message, Status.CRASHED, str(error))
+            kind, said = Status.CRASHED, str(error)
+        return Message(message.number, kind, {"message": said})
 
-    def _fail(self, status: str, message: str) -> None:
+    def _fail(self, status: str, message: object) -> None:
         """Remove it from the contest and end its process, which may still be busy."""
-        self.measured.status, self.measured.message = str(status), printable(message)
+        self.measured.status, self.measured.message = str(status), printable(str(message))
         self._process.end()
-
-
-def _said(message: Message, kind: str, sentence: str) -> Message:
-    fields: dict[str, Any] = {"message": sentence}
-    return Message(message.number, kind, fields)

@@ -29,7 +29,7 @@ from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
 from rnncli.subjects.runtime import Prepared
 from rnncli.subjects.runtime import known_settings
-from rnncli.subjects.runtimes import known_subjects
+from rnncli.subjects.runtimes import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +63,7 @@ class Own:
         known_settings(settings, (BACKEND, COMPUTE, HOST, CALL))
         self._backend, self._compute = settings[BACKEND], settings[COMPUTE]
         self._call, self._host = settings[CALL], settings.get(HOST, ONNX)
+        self._how: dict[str, Any] = {"backend": self._backend, "compute": self._compute}
         backend_named(self._backend)
 
     def describe(self) -> Mapping[str, str]:
@@ -73,26 +74,14 @@ class Own:
         """Return a call of the node, or of the model where the record tells of no node."""
         is_node = "operator" in vector.record
         if self._call == "model" or (self._call == "session" and not is_node):
-            return self._session(
-                vector,
-                prepare(
-                    vector.model, backend=self._backend, compute=self._compute, host=self._host
-                ),
-            )
+            return _in_session(vector, prepare(vector.model, **self._how, host=self._host))
         if not is_node:
             return self._model(vector)
         node = vector.node
         if self._call == "session":
             held: dict[str, Any] = {name: vector.inputs[name] for name in vector.initializers}
-            session = prepare(
-                node.operator,
-                outputs=node.outputs,
-                backend=self._backend,
-                compute=self._compute,
-                **held,
-                **node.attributes,
-            )
-            return self._session(vector, session)
+            with_weights = {**self._how, **held, **node.attributes}
+            return _in_session(vector, prepare(node.operator, outputs=node.outputs, **with_weights))
         for name in vector.initializers:  # the model that runtimes get holds them
             lock(vector.inputs[name])
         whole = partial(
@@ -102,22 +91,16 @@ class Own:
             attributes=node.attributes,
             outputs=node.outputs,
             readings=node.readings,
-            backend=self._backend,
-            compute=self._compute,
+            **self._how,
         )
         if self._call == "evaluate":
             return Prepared(whole, _as_they_are)
         whole()  # which refuses what the backend cannot do
         return self._bound(vector)
 
-    def _session(self, vector: Vector, session: Session) -> Prepared:
-        return Prepared(partial(session.run, vector.fed), _as_they_are)
-
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
-        evaluator = prepare_model(
-            model, backend=self._backend, compute=self._compute, host=self._host
-        )
+        evaluator = prepare_model(model, **self._how, host=self._host)
         names = evaluator.output_names
         return Prepared(
             partial(run, evaluator, vector.inputs),
@@ -127,17 +110,17 @@ class Own:
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return what the nodes of each operator of a model take in one run."""
         model = model_from(ModelProto.FromString(vector.model))
-        return node_seconds(
-            model,
-            vector.inputs,
-            runs,
-            EvaluationSettings(self._backend, self._compute, {}, self._host),
-        )
+        settings = EvaluationSettings(self._backend, self._compute, {}, self._host)
+        return node_seconds(model, vector.inputs, runs, settings)
 
     def _bound(self, vector: Vector) -> Prepared:
         recurrence = vector.recurrence
         run, mode = backend_named(self._backend).run, compute_named(self._compute)
         return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
+
+
+def _in_session(vector: Vector, session: Session) -> Prepared:
+    return Prepared(partial(session.run, vector.fed), _as_they_are)
 
 
 def _as_they_are(outputs: Tensors) -> Tensors:
@@ -168,16 +151,8 @@ class Contestant(NamedTuple):
     is_own: bool = False
 
 
-def runtime_names() -> list[str]:
-    """Return the names of all runtimes, installed or not."""
-    return [*known_subjects()]
-
-
 def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
-    """Return runtimes, and the reasons for those that are missing.
-
-    Args:
-        names: the wanted runtimes; None for the installed defaults.
+    """Return the named runtimes, or the installed defaults and the reasons for missing ones.
 
     Raises:
         InvalidRequest: a name is unknown.
@@ -197,13 +172,7 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
 
 def _runtime(name: str) -> tuple[str, str]:
     """Return a runtime's place, and how to install it if it is missing."""
-    rows = known_subjects()
-    if name not in rows:
-        known = runtime_names()
-        raise InvalidRequest(
-            f"unknown runtime '{name}'{did_you_mean(name, known)} ({', '.join(known)})"
-        )
-    row = rows[name]
+    row = row_of(name)
     hint = f"install it with: pip install 'rnncli[{row.extra}]'"
     return row.where, "" if not row.package or find_spec(row.package) else hint
 
@@ -211,13 +180,9 @@ def _runtime(name: str) -> tuple[str, str]:
 def backends(
     names: Sequence[str] | None, compute: str, call: str = "evaluate", host: str = ONNX
 ) -> list[Contestant]:
-    """Return backends of this package.
+    """Return backends of this package: the named ones, or the defaults that are available.
 
-    Args:
-        names: the wanted backends; None for the available defaults.
-        compute: "float64" or "native".
-        call: the call that is timed: "evaluate", "bound" or "session".
-        host: what evaluates the other nodes of models; tables add it to the backend's name.
+    Tables add a host that is not ONNX's to a backend's name.
 
     Raises:
         InvalidRequest: a name is unknown.

@@ -105,10 +105,6 @@ TimesT = TypeVar("TimesT", bound=RoundTimes)
 def measure_startup(rounds: int, done: Callable[[int], None]) -> list[StartupTimes]:
     """Time processes, each kind in every round, after one round that writes .pyc files.
 
-    Args:
-        rounds: the number of rounds.
-        done: called with 1 after each process.
-
     Raises:
         InvalidRequest: a process failed.
     """

@@ -54,12 +54,7 @@ def serve(descriptor: int) -> None:
 
 
 def measure(dtype: str, threads: int) -> MachineLimits:
-    """Measure both limits, the best of several attempts each.
-
-    Args:
-        dtype: the arithmetic, float32 or float64.
-        threads: the number of copying threads; the environment sets those of BLAS.
-    """
+    """Measure both limits, the best of several attempts; the environment sets BLAS's threads."""
     a = np.full((ORDER, ORDER), 0.5, dtype)
     b, c = a.copy(), a.copy()
     product = _fastest(lambda: np.matmul(a, b, out=c))
@@ -96,11 +91,7 @@ def surroundings() -> Mapping[str, str]:
 
 
 def notes(also_dropped: Sequence[str] = ()) -> list[str]:
-    """Return remarks on such variables in the measured processes.
-
-    Args:
-        also_dropped: variables that are also dropped, besides `DROPPED`.
-    """
+    """Return remarks on such variables in the measured processes, where some more are dropped."""
     effects = dict.fromkeys((*DROPPED, *also_dropped), "dropped for the measured processes")
     effects |= dict.fromkeys(THREADS, "replaced by --threads")
 

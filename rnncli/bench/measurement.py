@@ -211,11 +211,7 @@ def document(
 
 
 def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]:
-    """Return the ratios in a file, keyed by the fields in `COMPARED`.
-
-    Args:
-        path: the file written by an earlier run.
-        terms: the conditions of this run.
+    """Return the ratios in an earlier run's file, keyed by the fields in `COMPARED`.
 
     Raises:
         UnreadableFile: it is missing, or not written by a benchmark.

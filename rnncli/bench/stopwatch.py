@@ -47,11 +47,7 @@ def serve(descriptor: int) -> None:
 
 
 class Stopwatch:
-    """Times the calls of one prepared workload.
-
-    Args:
-        runtime: the runtime that prepares it.
-    """
+    """Times the calls of one prepared workload."""
 
     def __init__(self, runtime: Preparing) -> None:
         self._runtime = runtime

@@ -34,9 +34,9 @@ def _workloads() -> Iterable[str]:
 
 
 def _runtimes() -> Iterable[str]:
-    from rnncli.bench.contestants import runtime_names
+    from rnncli.subjects.runtimes import known_subjects
 
-    return runtime_names()
+    return known_subjects()
 
 
 def _types() -> Iterable[str]:

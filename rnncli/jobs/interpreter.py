@@ -31,12 +31,7 @@ def python(*arguments: str) -> list[str]:
 
 
 def python_like_this(program: str, *arguments: str) -> list[str]:
-    """Return the command line of a process that imports from where this one does.
-
-    Args:
-        program: its text.
-        arguments: its `sys.argv`, from the second on.
-    """
+    """Return the command line that runs the text of a program, importing from where we do."""
     return python("-c", TAKES_PATH + program, json.dumps(sys.path), *arguments)
 
 

@@ -64,11 +64,7 @@ def has_server() -> bool:
 
 
 def prepare(*modules: str) -> None:
-    """Start to import modules for future workers in the background.
-
-    Args:
-        modules: the modules to import; only the first call in a process has an effect.
-    """
+    """Start to import modules for future workers in the background; only the first call counts."""
     from multiprocessing import forkserver
 
     if has_server():

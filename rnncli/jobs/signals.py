@@ -15,12 +15,7 @@ SECONDS_TO_LOAD = 0.01
 
 
 def postponed(number: int, frame: FrameType | None) -> bool:
-    """Defer a signal if a C module is being loaded; return whether it was deferred.
-
-    Args:
-        number: the signal.
-        frame: the interrupted frame.
-    """
+    """Defer a signal if a C module is being loaded; return whether it was deferred."""
     while frame is not None:
         if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
             send_again(number)

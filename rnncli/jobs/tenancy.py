@@ -61,12 +61,7 @@ def at_end(close: Callable[[], None]) -> None:
 
 
 class KeptOpen(Generic[Source, Resource]):
-    """The resources of one kind that this process keeps open from task to task of a run.
-
-    Args:
-        opening: opens a resource, given what it is opened from.
-        closing: closes one.
-    """
+    """The resources of one kind that this process keeps open from task to task of a run."""
 
     def __init__(
         self,

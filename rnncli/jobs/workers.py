@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rnncli.errors import Unsupported
 from rnncli.options import OptionKind, check, option
@@ -106,7 +106,17 @@ class Workers:
             InvalidRequest: a worker was killed, or no scheduler answers.
             Unsupported: the executor's package cannot be imported.
         """
-        return self._started()(function, tasks, jobs=self.jobs, scheduler=self.scheduler)
+        if self.are_here:
+            return enumerate(map(function, tasks))
+        row = EXECUTORS[self.executor]
+        try:
+            executor: Executor = pkgutil.resolve_name(row.where)
+        except ImportError as error:
+            hint = f"; install it with: pip install 'rnncli[{row.extra}]'" if row.extra else ""
+            raise Unsupported(
+                f"executor '{self.executor}' does not import: {error}{hint}"
+            ) from error
+        return executor(function, tasks, jobs=self.jobs, scheduler=self.scheduler)
 
     def in_batches(
         self,
@@ -128,17 +138,6 @@ class Workers:
         batches = [ids[k : k + size] for k in range(0, len(ids), size)]
         for _, outcome in self.run(function, batches) if ids else ():
             yield outcome
-
-    def _started(self) -> Executor:
-        row = EXECUTORS[self.executor]
-        try:
-            found: Any = pkgutil.resolve_name(row.where)
-        except ImportError as error:
-            hint = f"; install it with: pip install 'rnncli[{row.extra}]'" if row.extra else ""
-            raise Unsupported(
-                f"executor '{self.executor}' does not import: {error}{hint}"
-            ) from error
-        return found  # type: ignore[no-any-return]
 
 
 # This process alone.

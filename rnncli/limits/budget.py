@@ -42,11 +42,7 @@ class OutOfMemory(Exhausted):
 
 
 class Budget:
-    """The memory of one run.
-
-    Args:
-        limit: bytes that may be allocated from now on.
-    """
+    """The memory of one run: bytes that may be allocated from now on."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -134,10 +134,6 @@ def timed(seconds: float | None) -> Iterator[Activity]:
 def watched(seconds: float | None, name: str) -> Iterator[None]:
     """Run a command's work with a time limit, with a notice at a terminal if it takes long.
 
-    Args:
-        seconds: the limit, or None.
-        name: the name of the target in messages.
-
     Raises:
         OutOfTime: the limit was exceeded.
     """

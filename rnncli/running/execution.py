@@ -91,11 +91,6 @@ def _run_case(case: Case, request: Request) -> Run:
 def run_model(model: Model, request: Request, observer: Observer | None = None) -> Iterator[Run]:
     """Yield the runs of a model: one for each data set, or one on other inputs.
 
-    Args:
-        model: the model, from `load_model`.
-        request: how to run it, and on which inputs.
-        observer: called for each execution of a recurrent node.
-
     Raises:
         RnncliError: the model or the request is wrong or not supported.
     """
@@ -113,10 +108,7 @@ def _run_on_inputs(
     model: Model, evaluator: Evaluator, request: Request, *, is_watched: bool
 ) -> Run:
     """Run on the given inputs; generate the missing ones in sizes the model accepts."""
-    given = given_inputs(model, request)
-    recipe = InputRecipe(
-        model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
-    )
+    recipe = recipe_of(model, request)
     tried = evaluator
     if is_watched and recipe.sizes.free:  # an observer must not see runs that fail
         tried = prepare(model, **request.arithmetic._asdict())
@@ -124,8 +116,8 @@ def _run_on_inputs(
     return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 
 
-def given_inputs(model: Model, request: Request) -> dict[str, Array]:
-    """Return the inputs that a request gives.
+def recipe_of(model: Model, request: Request) -> InputRecipe:
+    """Return the inputs that a request gives, and how the others are generated.
 
     Raises:
         InvalidRequest: the model has no input of a name.
@@ -134,7 +126,9 @@ def given_inputs(model: Model, request: Request) -> dict[str, Array]:
     check_names(model, request.input_files)
     given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
     check_names(model, given)
-    return given
+    return InputRecipe(
+        model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
+    )
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:

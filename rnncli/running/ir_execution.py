@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import openvino
@@ -21,18 +22,24 @@ from rnncli.limits.deadline import turn
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
-from rnncli.models.generated_inputs import InputRecipe
-from rnncli.models.ir_model import as_array, descriptions
-from rnncli.running.execution import given_inputs
+from rnncli.models.ir_model import as_array
+from rnncli.models.ir_model import descriptions
+from rnncli.running.execution import recipe_of
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal
-from rnncli.subjects.runtimes.open_vino import PRECISION, as_tensor, message_of
+from rnncli.subjects.runtimes.open_vino import PRECISION
+from rnncli.subjects.runtimes.open_vino import as_tensor
+from rnncli.subjects.runtimes.open_vino import message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
+    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from rnncli.models.ir_model import IrGraph, IrModel
-    from rnncli.models.observation import Observer, Occurrence
+    from rnncli.models.ir_model import IrGraph
+    from rnncli.models.ir_model import IrModel
+    from rnncli.models.observation import Observer
+    from rnncli.models.observation import Occurrence
     from rnncli.numerics import Array
     from rnncli.running.request import Request
 
@@ -40,21 +47,13 @@ if TYPE_CHECKING:
 def run_ir(ir: IrModel, request: Request, observer: Observer) -> None:
     """Run a model in OpenVINO, and its recurrent nodes here on the values that reached them there.
 
-    Args:
-        ir: the model.
-        request: on which inputs.
-        observer: called for each execution of a recurrent node, at any depth.
-
     Raises:
         RnncliError: the inputs are wrong, or OpenVINO refuses the model.
     """
     name = ir.interface.name
     if request.data_set is not None:
         raise InvalidRequest(f"{name}: --data-set {request.data_set}, but it has no test data sets")
-    given = given_inputs(ir.interface, request)
-    recipe = InputRecipe(
-        ir.interface, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
-    )
+    recipe = recipe_of(ir.interface, request)
     whole = _GraphRun(ir.graph, name, request.arithmetic._asdict(), observer)
     names = [value.name for value in ir.interface.proto.graph.input]
 
@@ -77,14 +76,7 @@ def openvino_core() -> Any:
 
 
 class _GraphRun:
-    """The executions of a graph or a body, and of the bodies in it.
-
-    Args:
-        graph: its recurrent nodes.
-        name: the model's name, for messages.
-        arithmetic: how recurrent nodes are evaluated.
-        observer: called for each execution of a recurrent node.
-    """
+    """The executions of a graph or a body, and of the bodies in it."""
 
     def __init__(
         self, graph: IrGraph, name: str, arithmetic: Mapping[str, Any], observer: Observer
@@ -125,11 +117,7 @@ class _GraphRun:
             raise self._refused(error) from error
 
     def values(self, inputs: Sequence[Array]) -> list[Array]:
-        """Return what recurrent nodes and bodies read, and the results of a body.
-
-        Args:
-            inputs: the values of the parameters.
-        """
+        """Return what recurrent nodes and bodies read, and the results of a body."""
         try:
             for k, value in enumerate(inputs):
                 self._request.set_input_tensor(k, as_tensor(value))
@@ -172,13 +160,7 @@ def _place(output: Any) -> tuple[int, int]:
 
 
 def _execute(op: Any, bodies: Sequence[_GraphRun | None], inputs: Sequence[Array]) -> None:
-    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say.
-
-    Args:
-        op: openvino's node.
-        bodies: its bodies; None for one without recurrent nodes.
-        inputs: of the node.
-    """
+    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
     chosen = 1 if op.get_type_name() == "If" and not inputs[0].item() else 0
     if body := bodies[chosen]:
         feeds = _first_feeds(op, chosen, body, inputs)

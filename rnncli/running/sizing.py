@@ -66,12 +66,7 @@ class SizeChoice(NamedTuple):
 
 
 class Sizing(Generic[T]):
-    """The sizes of free dimensions at which a model runs.
-
-    Args:
-        recipe: describes the inputs.
-        attempt: runs the whole model on inputs.
-    """
+    """The sizes of free dimensions at which a model runs, by an attempt at each."""
 
     def __init__(self, recipe: InputRecipe, attempt: Callable[[dict[str, Array]], T]) -> None:
         self.recipe, self._attempt = recipe, attempt
@@ -150,13 +145,7 @@ class Sizing(Generic[T]):
 
 
 class NodeTrials:
-    """Trial runs of the part of a model that computes the outputs of one node.
-
-    Args:
-        recipe: describes the model's inputs.
-        failure: names the node.
-        sizes: sizes of free dimensions at which it fails.
-    """
+    """Trial runs of the part of a model that computes the outputs of one failing node."""
 
     def __init__(self, recipe: InputRecipe, failure: NodeFailure, sizes: Sizes) -> None:
         self._recipe, self._failing = recipe, sizes

@@ -135,13 +135,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
 
 
 class HarnessProcess(ConnectedProcess[JsonObject]):
-    """A running program and its folder of files; see `AnsweringProcess`.
-
-    Args:
-        argv: the program and its arguments.
-        here: the folder it starts in.
-        max_memory: limit on its resident memory, bytes; None for no limit.
-    """
+    """A running program and its folder of files; see `AnsweringProcess`."""
 
     def __init__(self, argv: list[str], here: Path, max_memory: int | None) -> None:
         self.answered = 0
@@ -192,8 +186,6 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         self.answered = request["seq"]
         try:
             return self._attempt(self._answer(request, deadline))
-        except TimeoutError:
-            return Attempt(Status.TIMEOUT, message="gave no answer in time")
         except RnncliError as error:
             return garbage(error)
         finally:

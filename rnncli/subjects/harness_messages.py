@@ -36,12 +36,7 @@ _SHOWN = 80
 
 
 class LineChannel:
-    """Our ends of a program's standard input and output.
-
-    Args:
-        to_program: descriptor to write to, owned by the channel.
-        from_program: descriptor to read from, likewise.
-    """
+    """Our ends of a program's standard input and output, owned by the channel."""
 
     def __init__(self, to_program: int, from_program: int) -> None:
         self._out, self._in = to_program, from_program
@@ -51,10 +46,6 @@ class LineChannel:
 
     def send(self, message: Mapping[str, Any], deadline: float = FOREVER) -> None:
         """Send an object as one line.
-
-        Args:
-            message: the object.
-            deadline: on the clock of `time.monotonic`.
 
         Raises:
             EOFError: the program has closed its standard input.
@@ -299,12 +290,7 @@ def _check(answer: Mapping[str, Any], kind: str, where: str) -> None:
 
 
 def described_inputs(begin: str, inputs: Tensors) -> dict[str, JsonObject]:
-    """Return the descriptor of each input, whose file has a number: a name is not trusted.
-
-    Args:
-        begin: what the paths of the files begin with.
-        inputs: the inputs by name.
-    """
+    """Return the descriptor of each input, whose file is numbered: a name is not trusted."""
     rows = enumerate(inputs.items())
     return {name: descriptor(f"{begin}-{k}.bin", values) for k, (name, values) in rows}
 
@@ -312,15 +298,7 @@ def described_inputs(begin: str, inputs: Tensors) -> dict[str, JsonObject]:
 def run_message(
     seq: int, vector: Vector, model: str, described: Mapping[str, JsonObject], folder: str
 ) -> JsonObject:
-    """Return the request to run a vector.
-
-    Args:
-        seq: the number of the request.
-        vector: the vector.
-        model: the path of its model.
-        described: the descriptors of its inputs.
-        folder: the folder for its outputs.
-    """
+    """Return the request to run a vector, with the folder for its outputs."""
     return {
         "cmd": "run",
         "seq": seq,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -216,10 +217,7 @@ class Implementation:
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
     def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse a file of results that is too large for a pack, before it is read.
-
-        Args:
-            records: the records of all cases of the pack.
+        """Refuse a file of results that is too large for a pack's cases, before it is read.
 
         Raises:
             UnreadableFile: it is missing or too large.
@@ -237,44 +235,9 @@ class Implementation:
                 is wrong.
             Unsupported: its package is not installed.
         """
-        return KINDS[self.kind](self)
-
-
-def _runtime(asked: Implementation) -> Subject:
-    from rnncli.subjects.runtimes import subject_named
-
-    return subject_named(asked.runtime, settings=asked.settings, limits=asked.limits)
-
-
-def _backend(asked: Implementation) -> Subject:
-    from rnncli.subjects.own_backend import backend_subject
-
-    return backend_subject(asked.backend, asked.compute, limits=asked.limits)
-
-
-def _results(asked: Implementation) -> Subject:
-    from rnncli.subjects.results import results_subject
-
-    return results_subject(asked.name)
-
-
-def _command(asked: Implementation) -> Subject:
-    from rnncli.subjects.command import CommandSubject
-
-    return CommandSubject(asked.command, limits=asked.limits)
-
-
-def _harness(asked: Implementation) -> Subject:
-    from rnncli.subjects.harness import HarnessSubject
-
-    return HarnessSubject(asked.harness, limits=asked.limits)
-
-
-def _function(asked: Implementation) -> Subject:
-    from rnncli.subjects.function import FunctionSubject
-
-    assert asked.function
-    return FunctionSubject(asked.function, asked.name)
+        where, others = KINDS[self.kind]
+        opener: Callable[..., Subject] = pkgutil.resolve_name(where)
+        return opener(getattr(self, self.kind), **{each: getattr(self, each) for each in others})
 
 
 RESULTS, FUNCTION = "results", "function"
@@ -288,11 +251,13 @@ AFFECTED: Mapping[str, tuple[str, ...]] = {
     "--weights": ("runtime", "command", "harness"),
 }
 SINGLE = AFFECTED.keys() - {"--runtime-option"}
-KINDS: Mapping[str, Callable[[Implementation], Subject]] = {
-    "runtime": _runtime,
-    "backend": _backend,
-    RESULTS: _results,
-    "command": _command,
-    "harness": _harness,
-    FUNCTION: _function,
+# Kind -> "module:attribute" of what opens it by its value, imported then, and the other attributes
+# that go into it.
+KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "runtime": ("rnncli.subjects.runtimes:subject_named", ("settings", "limits")),
+    "backend": ("rnncli.subjects.own_backend:backend_subject", ("compute", "limits")),
+    RESULTS: ("rnncli.subjects.results:results_subject", ()),
+    "command": ("rnncli.subjects.command:CommandSubject", ("limits",)),
+    "harness": ("rnncli.subjects.harness:HarnessSubject", ("limits",)),
+    FUNCTION: ("rnncli.subjects.function:FunctionSubject", ("name",)),
 }

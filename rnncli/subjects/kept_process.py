@@ -58,7 +58,7 @@ class AnsweringProcess(Protocol[RequestT]):
         """Send a request; after a crash or a timeout, only `end` may be called.
 
         Raises:
-            LostError: no answer will come.
+            LostError, TimeoutError: no answer will come, or none came in time.
         """
 
     def stop(self) -> None:
@@ -118,19 +118,11 @@ class KeptSubject(ABC, Generic[ProcessT]):
         return self._description
 
     def attempt(self, vector: Vector) -> Attempt:
-        """Run one vector.
-
-        Raises:
-            InvalidRequest, Unsupported: as `describe`.
-        """
+        """Run one vector; see `Subject`."""
         return self.session([vector])[0]
 
     def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
-        """Run data sets of one model in one session; see `KeepingSubject`.
-
-        Raises:
-            InvalidRequest, Unsupported: as `describe`.
-        """
+        """Run data sets of one model in one session; see `SessionSubject`."""
         try:
             process = self._started()
         except RnncliError as error:
@@ -143,11 +135,7 @@ class KeptSubject(ABC, Generic[ProcessT]):
         return attempts if is_new or not has_crashed else self.session(vectors)
 
     def alone(self, vector: Vector) -> Attempt:
-        """Run a vector in a new process.
-
-        Raises:
-            InvalidRequest, Unsupported: as `describe`.
-        """
+        """Run a vector in a new process; see `KeepingSubject`."""
         self.renew()
         return self.attempt(vector)
 
@@ -161,11 +149,7 @@ class KeptSubject(ABC, Generic[ProcessT]):
             self.let_go().stop()
 
     def let_go(self) -> ProcessT:
-        """Return the process, which from now on is not this subject's; start it if necessary.
-
-        Raises:
-            InvalidRequest, Unsupported: it does not start.
-        """
+        """Return the process, which from now on is not this subject's; start it if necessary."""
         process, self._process = self._started(), None
         return process
 
@@ -211,6 +195,8 @@ class KeptSubject(ABC, Generic[ProcessT]):
             attempt = process.ask(request, began + self.timeout)
         except LostError as error:
             attempt = Attempt(Status.CRASHED, message=str(error))
+        except TimeoutError:
+            attempt = Attempt(Status.TIMEOUT, message="gave no answer in time")
         except BaseException:  # the user's interrupt, between a request and its answer
             self._kill()
             raise
@@ -260,18 +246,7 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
             InvalidRequest: a setting is unknown or wrong.
             Unsupported: the runtime is not installed.
         """
-        return self._described(process.exchange(Message(0, START, self._order), deadline))
-
-    def not_started(self, why: str) -> RnncliError:
-        """Return the error about a process that gives no description of itself."""
-        return Unsupported(f"'{self.name}' {why}")
-
-    def _described(self, answer: Message) -> Mapping[str, str]:
-        """Return the runtime's own description.
-
-        Raises:
-            InvalidRequest, Unsupported: it cannot be made.
-        """
+        answer = process.exchange(Message(0, START, self._order), deadline)
         if answer.kind == READY:
             description = {name: str(value) for name, value in answer.fields.items()}
             return {**description, "threads": str(self.limits.threads)}
@@ -280,6 +255,10 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
             hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""
             raise Unsupported(f"'{self.name}' does not import: {reason}{hint}")
         raise Unsupported(reason) if answer.kind == UNSUPPORTED else InvalidRequest(reason)
+
+    def not_started(self, why: str) -> RnncliError:
+        """Return the error about a process that gives no description of itself."""
+        return Unsupported(f"'{self.name}' {why}")
 
 
 class RuntimeProcess(IsolatedProcess):
@@ -297,10 +276,7 @@ class RuntimeProcess(IsolatedProcess):
     def ask(self, request: Message, deadline: float) -> Attempt:
         """Run a vector; see `AnsweringProcess`."""
         self.answered = request.number
-        try:
-            answer = self.exchange(request, deadline)
-        except TimeoutError:
-            return Attempt(Status.TIMEOUT, message="gave no answer in time")
+        answer = self.exchange(request, deadline)
         status, message = _ANSWERS.get(answer.kind), answer.fields.get("message", "")
         if status is None or not isinstance(message, str):
             return Attempt(Status.CRASHED, message=f"gave garbage: answered {answer.kind!r:.80}")

@@ -65,12 +65,6 @@ def backend_subject(
     *,
     limits: Limits = UNLIMITED,
 ) -> IsolatedSubject:
-    """Return a backend as a subject in its own process.
-
-    Args:
-        name: the backend's name.
-        compute: "float64" or "native".
-        limits: of each vector.
-    """
+    """Return a backend as a subject in its own process."""
     settings = {BACKEND: name, COMPUTE: compute}
     return IsolatedSubject(name, WHERE, settings=settings, limits=limits)

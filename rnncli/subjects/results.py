@@ -101,9 +101,6 @@ def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
 class ResultsFolder:
     """Results in a folder with one subfolder per case.
 
-    Args:
-        folder: the folder of all cases.
-
     Raises:
         InvalidRequest: no subfolder belongs to a case.
     """
@@ -123,17 +120,18 @@ class ResultsFolder:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Read the case's outputs."""
+        call, wanted, signals = vector.call, vector.answers.outputs, vector.steps.outputs
         try:
             folder = below(self._folder, folder_of(vector.id))
+
+            def read(place: str, raw: str, names: Sequence[str], wanted: Tensors) -> Tensors:
+                found = read_folder(below(folder, RelativePath(place)), names, wanted)
+                raw_place = below(folder, RelativePath(f"{group_of(call)}{raw}"))
+                return found | read_raw_folder(raw_place, wanted)
+
             reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
-            place = below(folder, RelativePath(data_set(vector.call)))
-            outputs = read_folder(place, vector.record["outputs"], vector.answers.outputs)
-            raw = below(folder, RelativePath(f"{group_of(vector.call)}{OUTPUTS}"))
-            outputs |= read_raw_folder(raw, vector.answers.outputs)
-            place = below(folder, RelativePath(steps_of(vector.call)))
-            recorded = read_folder(place, [*vector.steps.outputs], vector.steps.outputs)
-            raw = below(folder, RelativePath(f"{group_of(vector.call)}{STEPS}/{OUTPUTS}"))
-            recorded |= read_raw_folder(raw, vector.steps.outputs)
+            outputs = read(data_set(call), OUTPUTS, vector.record["outputs"], wanted)
+            recorded = read(steps_of(call), f"{STEPS}/{OUTPUTS}", [*signals], signals)
         except RnncliError as error:
             return garbage(error)
         return replace(_attempt(outputs, reason), signals=recorded)
@@ -143,10 +141,7 @@ class ResultsFolder:
 
 
 class ResultsFile:
-    """The results of all cases in one file, read at once.
-
-    Args:
-        path: the file; its extension selects the format.
+    """The results of all cases in one file, read at once; its extension selects the format.
 
     Raises:
         UnreadableFile: it is missing or damaged.
@@ -198,20 +193,12 @@ def _reason(path: Path) -> str | None:
 
 
 def room_for(expected: int) -> int:
-    """Return the most bytes that results may have, which are refused by their size otherwise.
-
-    Args:
-        expected: the bytes of the expected outputs.
-    """
+    """Return the most bytes that results may have, for the bytes of the expected outputs."""
     return max(LEAST_ROOM, BYTES_PER_BYTE * expected)
 
 
 def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse a file that is too large for the results of a pack, before it is read.
-
-    Args:
-        path: the file.
-        records: the records of all cases of the pack.
+    """Refuse a file that is too large for the results of a pack's cases, before it is read.
 
     Raises:
         UnreadableFile: it is missing or too large.
@@ -250,13 +237,9 @@ def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
         UnreadableFile: one is damaged or too large, or two have the same name.
         Unsupported: one is not a tensor.
     """
-    try:
-        entries = os.listdir(folder)  # noqa: PTH208 -- ten thousand times, and names suffice
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
     tensors: Tensors = {}
     room = _room_of(wanted)
-    matches = filter(None, map(_OUTPUT.fullmatch, entries))
+    matches = filter(None, map(_OUTPUT.fullmatch, _names_in(folder)))
     for position in sorted(int(match[1]) for match in matches):
         own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")), room)
         room = max(0, room - values.nbytes)
@@ -280,15 +263,17 @@ def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
     Raises:
         UnreadableFile: a file cannot be read, or is too large.
     """
+    files = [name for name in sorted(_names_in(folder)) if name.endswith(RAW)]
+    outputs = {name.removesuffix(RAW): below(folder, RelativePath(name)) for name in files}
+    return {name: _read_raw(path, wanted.get(name)) for name, path in outputs.items()}
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder; none if it does not exist."""
     try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208 -- as above
+        return os.listdir(folder)  # noqa: PTH208 -- ten thousand times, and names suffice
     except (FileNotFoundError, NotADirectoryError):
-        return {}
-    outputs = [name.removesuffix(RAW) for name in names if name.endswith(RAW)]
-    return {
-        name: _read_raw(below(folder, RelativePath(f"{name}{RAW}")), wanted.get(name))
-        for name in outputs
-    }
+        return []
 
 
 def _read_raw(path: Path, wanted: Array | None) -> Array:

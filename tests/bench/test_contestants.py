@@ -3,14 +3,14 @@
 import pytest
 
 from rnncli.bench import contestants
-from rnncli.bench.contestants import USUAL, backends, runtime_names, runtimes
+from rnncli.bench.contestants import USUAL, backends, runtimes
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.subjects.runtimes import SUBJECTS
+from rnncli.subjects.runtimes import SUBJECTS, known_subjects
 
 
 def test_all_runtimes_and_torch_can_be_named():
     """Whatever can be judged, and one that has layers but runs no models."""
-    assert {*SUBJECTS, "torch"} <= {*runtime_names()}
+    assert {*SUBJECTS, "torch"} <= {*known_subjects()}
 
 
 def test_the_usual_ones_are_left_out_where_they_are_not_installed(monkeypatch):

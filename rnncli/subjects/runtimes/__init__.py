@@ -108,18 +108,23 @@ def known_subjects() -> Mapping[str, RuntimeRow]:
     return {**plugged, **SUBJECTS}
 
 
+def row_of(name: str) -> RuntimeRow:
+    """Return a runtime's row, by the name of the row or of the entry point.
+
+    Raises:
+        InvalidRequest: the name is unknown.
+    """
+    rows = known_subjects()
+    if name not in rows:
+        listed = ", ".join(rows)
+        raise InvalidRequest(f"unknown runtime '{name}'{did_you_mean(name, rows)} ({listed})")
+    return rows[name]
+
+
 def subject_named(
-    name: str,
-    *,
-    settings: Mapping[str, str] | None = None,
-    limits: Limits = UNLIMITED,
+    name: str, *, settings: Mapping[str, str] | None = None, limits: Limits = UNLIMITED
 ) -> IsolatedSubject:
     """Return a runtime in its own process, which starts with the first call.
-
-    Args:
-        name: the name of its row or entry point.
-        settings: the runtime's settings, NAME -> VALUE; each runtime's class documents them.
-        limits: of each vector.
 
     Raises:
         InvalidRequest: the name is unknown.
@@ -127,20 +132,10 @@ def subject_named(
     """
     from rnncli.subjects.kept_process import IsolatedSubject
 
-    rows = known_subjects()
-    if name not in rows:
-        listed = ", ".join(rows)
-        raise InvalidRequest(f"unknown runtime '{name}'{did_you_mean(name, rows)} ({listed})")
-    row = rows[name]
+    row = row_of(name)
     if reason := _missing(row):
         raise Unsupported(f"runtime '{name}' is not installed: {reason}")
-    return IsolatedSubject(
-        name,
-        row.where,
-        settings=settings,
-        limits=limits,
-        extra=row.extra,
-    )
+    return IsolatedSubject(name, row.where, settings=settings, limits=limits, extra=row.extra)
 
 
 def takes_threads(name: str) -> bool:

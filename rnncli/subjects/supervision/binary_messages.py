@@ -59,21 +59,13 @@ class Message:
 
 
 class Channel:
-    """One end of a connection.
-
-    Args:
-        connection: a stream socket, which the channel owns.
-    """
+    """One end of a connection, which owns its socket; deadlines are of `time.monotonic`."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
 
     def send(self, message: Message, deadline: float = FOREVER) -> None:
         """Send a message.
-
-        Args:
-            message: the message.
-            deadline: on the clock of `time.monotonic`.
 
         Raises:
             EOFError: the other end is closed.

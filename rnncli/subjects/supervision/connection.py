@@ -55,22 +55,13 @@ def garbled(reason: object) -> LostError:
 
 
 class ConnectedProcess(Generic[MessageT]):
-    """A supervised process and our end of its connection.
-
-    Args:
-        program: the process.
-        channel: our end, which is closed with the process.
-    """
+    """A supervised process, and our end of its connection, which is closed with it."""
 
     def __init__(self, program: Supervised, channel: Duplex[MessageT]) -> None:
         self.program, self._channel = program, channel
 
     def exchange(self, message: MessageT, deadline: float = FOREVER) -> MessageT:
         """Send a message and wait for the next one.
-
-        Args:
-            message: the request.
-            deadline: on the clock of `time.monotonic`.
 
         Raises:
             TimeoutError: no answer came in time.

@@ -211,11 +211,7 @@ def described_limits(limits: Limits) -> dict[str, str]:
 
 
 def words_of(option: str, command: str) -> list[str]:
-    """Split a command line as a shell would.
-
-    Args:
-        option: the option it was given to, with its dashes.
-        command: the command line.
+    """Split the command line of an option, such as --harness, as a shell would.
 
     Raises:
         InvalidRequest: it is empty, or a quotation has no end.
@@ -230,12 +226,7 @@ def words_of(option: str, command: str) -> list[str]:
 
 
 def found_program(said: str, path: str, here: Path) -> Path:
-    """Find a program as it would be called from a folder.
-
-    Args:
-        said: the option and the command line, for messages.
-        path: the program; one with a slash is relative to `here`, any other is looked up in PATH.
-        here: the folder.
+    """Find a program as it would be called from a folder; one without a slash is looked up in PATH.
 
     Raises:
         InvalidRequest: there is no such program, or it is not executable.
