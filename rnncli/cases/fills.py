@@ -145,14 +145,7 @@ def _holds(dtype: DType, value: float) -> bool:
 
 
 def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:
-    """Return the filled tensors, [cases, *shape]; each is independent of the others.
-
-    Args:
-        row: a row of `FILLS`.
-        values: every parameter by name.
-        blank: shape, dtype and seed.
-        cases: the ids of the cases; "" for a config.
-    """
+    """Return the filled tensors, [cases, *shape]; each is independent of the others."""
     made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
         made = round_to(made, blank.dtype)

@@ -36,14 +36,7 @@ class EntryResults(NamedTuple):
 def record_of(
     entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`.
-
-    Args:
-        entry: an entry of a stack.
-        shared: the entries that all records of the stack share, see `shared_record`.
-        own: the results of this entry.
-        signals: the names of the signals of every step that are stored.
-    """
+    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`."""
     bits, passes = own.proof
     names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
     tags = [f"reading:{name}" for name in names]
@@ -67,12 +60,7 @@ def record_of(
 def with_later_calls(
     first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the record of a case with several calls; it has the tags of all of them.
-
-    Args:
-        first: the record of the first call.
-        later: the record of each later call.
-    """
+    """Return the record of a case with several calls; it has the tags of all of them."""
     tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
     own = [{name: record[name] for name in OF_A_CALL} for record in later]
     horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
@@ -85,13 +73,7 @@ def _measured(horizon: Mapping[str, int]) -> int:
 
 
 def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> dict[str, Any]:
-    """Return what the records of a stack's entries have in common.
-
-    Args:
-        entry: one of the entries.
-        case: its content.
-        inputs: the names of the inputs that are present.
-    """
+    """Return what the records of a stack's entries have in common."""
     needs = requirements_of(entry.weights, case, inputs)
     node = case.node.attributes, inputs
     return _whole(entry, case, *node, requirements=needs, expect="result", reason="", golden={})
@@ -106,12 +88,8 @@ def record_of_rejection(
 ) -> dict[str, Any]:
     """Return the record of a case that must be refused, with the reason.
 
-    Args:
-        entry: an entry of a suite.
-        case: the valid case.
-        broken: the attributes and the names of inputs of the invalid case.
-        inputs: the names of the inputs of the valid case.
-        problems: the rules that the invalid case breaks.
+    `broken` has the attributes and the names of inputs of the invalid case, `inputs` those of the
+    valid one.
     """
     return _whole(
         entry,
@@ -156,13 +134,7 @@ def _whole(
 
 
 def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:
-    """Return what an implementation must support, for the valid case.
-
-    Args:
-        weights: where the model has them: "inputs" or "initializers".
-        case: the case.
-        inputs: the names of the inputs that are present.
-    """
+    """Return what an implementation must support, for the valid case."""
     node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}

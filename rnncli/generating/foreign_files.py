@@ -87,13 +87,7 @@ def _cases_of(folder: Path, suite: str) -> set[str]:
 
 
 def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
-    """Remove files of our cases that are no longer wanted; return the paths of foreign files.
-
-    Args:
-        folder: the pack's folder.
-        keep: the paths of its files.
-        owned: ids of the cases that this or an earlier run wrote.
-    """
+    """Remove files of our cases that are not to be kept; return the paths of foreign files."""
     found = [path for path in files_in(folder) if path not in keep]
     foreign = set(strangers(found, owned))
     for path in found:

@@ -95,12 +95,6 @@ def work(
 ) -> list[GeneratedCase]:
     """Make some vectors of a suite; a failure does not stop the others.
 
-    Args:
-        suite: the suite.
-        delivery: what to do with the files.
-        place: the folders for the files.
-        ids: the ids of the cases.
-
     Raises:
         InvalidRequest: writing fails.
     """
@@ -299,11 +293,7 @@ def _finish(
 ) -> tuple[Manifest, list[str]]:
     """Write the remaining files, the manifest last; return it, and warnings about foreign files.
 
-    Args:
-        plan: the settings.
-        folder: the pack's folder.
-        records: the records of all cases, in order.
-        owned: ids of cases that may have left files, which go; none if the folder was new.
+    Files that the owned cases may have left are removed; none are owned if the folder was new.
     """
     spool = below(folder, SPOOL)
     with errors_named(folder, within=True):
@@ -330,11 +320,7 @@ def pack_manifest(
 ) -> Manifest:
     """Return the manifest; in a layout other than ONNX's, write its files first.
 
-    Args:
-        plan: the settings.
-        records: the records of all cases, in order.
-        folder: the pack's folder.
-        spool: the folder of the cases as ONNX test cases, in another layout.
+    In such a layout, the cases are in the spool as ONNX test cases.
     """
     entries = plan.entries()
     header = {

@@ -171,9 +171,7 @@ class CompletedStack(NamedTuple):
 def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector]:
     """Check and complete a draft; its vectors are built during iteration.
 
-    Args:
-        draft: the draft of a stack.
-        tolerances: the tolerances of its solutions, by their identity.
+    The tolerances are those of its solutions, by their identity.
 
     Raises:
         InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid

@@ -276,11 +276,7 @@ OPEN_PACKS: KeptOpen[PackReference, Pack] = KeptOpen(
 
 
 def _tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
-    """Return the tensors of each case, by id.
-
-    Args:
-        content: the content of the pack's file of tensors.
-        layout: a row of `LAYOUTS` of one file.
+    """Return the tensors of each case by id, in the content of the file of a layout of one file.
 
     Raises:
         UnreadableFile: it is damaged.

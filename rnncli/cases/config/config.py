@@ -72,13 +72,8 @@ def read_case(
 ) -> Case:
     """Return the case of parsed YAML.
 
-    Args:
-        root: the mapping that describes it.
-        name: the name of the case.
-        folder: the folder of the files that it names.
-        seed: replaces the mapping's.
-        key: distinguishes its random inputs from those of other cases with the same seed; "" for a
-            config, whose inputs depend only on its content.
+    The key distinguishes its random inputs from those of other cases with the same seed; it is ""
+    for a config, whose inputs depend only on its content. A seed replaces the mapping's.
 
     Raises:
         ConfigError: it is wrong; every finding has a place.

@@ -215,12 +215,7 @@ class CasePlan:
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
-    """Merge two cases: sections by name, other keys as a whole; a null section is empty.
-
-    Args:
-        below: the defaults.
-        above: the entries that override them.
-    """
+    """Merge a case into defaults: sections by name, other keys whole; a null section is empty."""
     entries = dict(below)
     for key, node in above.items():
         under = entries.pop(key, None)  # the place of the overriding key counts
@@ -240,15 +235,7 @@ def read_plan(
     suite: tuple[str, str],
     findings: Findings,
 ) -> CasePlan:
-    """Read one case.
-
-    Args:
-        name: its name.
-        node: its YAML.
-        defaults: the defaults to merge.
-        suite: golden and profile, if the case has none.
-        findings: receives the findings.
-    """
+    """Read one case; the suite's golden and profile are those of a case without its own."""
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
     keys = Keys(node, merged(defaults, own), findings)
     golden, profile = suite

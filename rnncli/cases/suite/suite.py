@@ -214,11 +214,6 @@ def is_suite(root: YamlNode) -> bool:
 def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[Place, str]]:
     """Return all findings about a suite and its cases.
 
-    Args:
-        source: the text, or its UTF-8 bytes.
-        name: what messages call it.
-        folder: where the files it names lie.
-
     Raises:
         UnreadableFile: it is larger than 1 MiB.
     """
