@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rnncli.packs.record import node_entries
 from rnncli.packs.record_classes import OF_A_CALL, CaseRecord
@@ -15,44 +15,43 @@ if TYPE_CHECKING:
     from rnncli.generating.stack import CaseContent, CaseSource, OperatorUse
 
 
-class EntryResults(NamedTuple):
-    """The results of one entry of a stack.
+def record_of(
+    entry: CaseSource,
+    shared: Mapping[str, Any],
+    *,
+    proof: tuple[int, int],
+    alternatives: Collection[str],
+    is_portable: bool,
+    lines: Mapping[str, tuple[float, float]],
+    horizon: Horizon | None,
+    signals: Collection[str],
+) -> dict[str, Any]:
+    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`.
 
-    Attributes:
+    Args:
+        entry: an entry of a stack.
+        shared: what all records of the stack have, see `shared_record`.
         proof: bits and passes of its golden's proof; 0 bits if it was not proved.
         alternatives: `READING=CHOICE` of each alternative answer.
         is_portable: whether no NaN is read.
         lines: (rtol, atol) of each output, by name.
         horizon: the steps for which an input must be, and is, visible; None if none is claimed.
+        signals: the names of the signals of every step that are stored.
     """
-
-    proof: tuple[int, int]
-    alternatives: Sequence[str]
-    is_portable: bool
-    lines: Mapping[str, tuple[float, float]]
-    horizon: Horizon | None
-
-
-def record_of(
-    entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
-) -> dict[str, Any]:
-    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`."""
-    bits, passes = own.proof
-    names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
+    bits, passes = proof
+    names = dict.fromkeys(each.partition("=")[0] for each in alternatives)
     tags = [f"reading:{name}" for name in names]
     return {
         **shared,
         "id": entry.id,
         "flags": list(entry.flags),
-        "tags": tags if own.is_portable else [*tags, "non-portable"],
-        "alternatives": list(own.alternatives),
+        "tags": tags if is_portable else [*tags, "non-portable"],
+        "alternatives": list(alternatives),
         "golden": {"kind": "certified", "bits": bits, "passes": passes}
         if bits
         else {"kind": "float64"},
-        "tolerance": {
-            name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
-        },
-        **({"horizon": own.horizon._asdict()} if own.horizon else {}),
+        "tolerance": {name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in lines.items()},
+        **({"horizon": horizon._asdict()} if horizon else {}),
         **({"steps": list(signals)} if signals else {}),
     }
 

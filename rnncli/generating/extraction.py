@@ -27,6 +27,7 @@ from rnncli.generating import goldens
 from rnncli.generating.foreign_files import owned_cases, strangers
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.production import make_vectors
+from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
 from rnncli.numerics import dtype_of
@@ -276,43 +277,6 @@ class ExtractionPlan(NamedTuple):
         return f"extracted-{_printable(self.model)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapturedCase:
-    """A case made from a capture; an `CaseSource` that is its own `CaseContent`."""
-
-    id: str
-    golden: str
-    profile: str
-    summary: str
-    weights: str
-    node: Node
-    sizes: Mapping[str, int]
-    dtype: DType
-    inputs: dict[str, Array]
-    steps: bool
-    flags: tuple[str, ...] = (FLAG,)
-    breakage: None = None
-    calls: int = 1
-    horizon: None = None
-    empty_names: bool = False
-    seed: int = 0
-
-    @property
-    def structure(self) -> str:
-        """A structure of its own: no other case shares it."""
-        return self.id
-
-    def case(self) -> CapturedCase:
-        """Return the case itself."""
-        return self
-
-    def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return its inputs, as a stack of one."""
-        assert len(names) == 1
-        assert call == 0
-        return {name: values[None] for name, values in self.inputs.items()}
-
-
 @dataclass(slots=True)
 class Extraction:
     """The result of an extraction.
@@ -433,6 +397,7 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
             sizes=sizes,
             dtype=_dtype(node, inputs),
             inputs=inputs,
+            flags=(FLAG,),
             steps=plan.steps,
         )
 
