@@ -87,7 +87,7 @@ def read_case(
     dtypes = config.dtypes(operator)
     attributes = config.attributes(operator, sizes)
     outputs, readings = config.outputs(operator, attributes), config.readings()
-    summary, written_seed = config.summary(), config.seed()
+    summary, written_seed = config.text("summary"), config.seed()
     seed = written_seed if seed is None else seed
     frame = frame_of(operator, sizes, attributes, config.choice("scales", operator))
     if frame is not None and not config.fits(operator, frame, outputs):
