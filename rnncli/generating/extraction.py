@@ -24,8 +24,8 @@ from rnncli.errors import (
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.files.paths import files_in
 from rnncli.generating import goldens
-from rnncli.generating.foreign_files import owned_cases, strangers
 from rnncli.generating.generation import in_layout, profiles_of
+from rnncli.generating.leftovers import owned_cases, strangers
 from rnncli.generating.production import make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted

@@ -22,8 +22,7 @@ from rnncli.files.atomic import (
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
-from rnncli.generating.foreign_files import is_empty, owned_cases, remove_stale
-from rnncli.generating.journal import Journal, premises
+from rnncli.generating.leftovers import Journal, is_empty, owned_cases, premises, remove_stale
 from rnncli.generating.production import outcomes
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE

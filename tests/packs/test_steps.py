@@ -14,7 +14,7 @@ from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
 from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.journal import premises
+from rnncli.generating.leftovers import premises
 from rnncli.generating.production import make_vectors
 from rnncli.generating.remade import check
 from rnncli.judging.tolerances.step_signals import signals_of
