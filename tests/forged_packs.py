@@ -39,7 +39,7 @@ READ = tuple(name for name, row in LAYOUTS.items() if row.reader and name not in
 def made(folder, layout="onnx", text=TEXT):
     """Make a pack in a layout; return its folder."""
     report = generate(GenerationPlan(suite=small_suite(text)), folder / "made", lambda _: None)
-    assert report.failed == []
+    assert report.failed == ()
     convert_pack(open_pack(folder / "made"), folder / "pack", layout)
     shutil.rmtree(folder / "made")
     return folder / "pack"

@@ -34,9 +34,8 @@ def write(folder, text=TEXT, **options):
 
 def findings(folder, text=TEXT, **options):
     """Check the folder against the small suite."""
-    return check(
-        GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None
-    ).findings
+    report = check(GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None)
+    return [*report.findings]
 
 
 def contents(folder):
@@ -50,7 +49,7 @@ def packs(tmp_path_factory):
     """The small suite in every layout, as one process writes it."""
     root = tmp_path_factory.mktemp("packs")
     for layout in LAYOUTS:
-        assert write(root / layout, layout=layout).failed == []
+        assert write(root / layout, layout=layout).failed == ()
     return root
 
 

@@ -41,16 +41,15 @@ def write(folder, text=TEXT, **options):
 
 def findings(folder, **options):
     """Check the folder against the suite."""
-    return check(
-        GenerationPlan(suite=small_suite(TEXT), **options), folder, lambda _: None
-    ).findings
+    report = check(GenerationPlan(suite=small_suite(TEXT), **options), folder, lambda _: None)
+    return [*report.findings]
 
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
     """The pack, as one process writes it."""
     folder = tmp_path_factory.mktemp("packs") / "scored"
-    assert write(folder).failed == []
+    assert write(folder).failed == ()
     return folder
 
 

@@ -26,8 +26,8 @@ def test_it_is_what_its_suite_gives():
         GenerationPlan(suite=load_suite(ROOT / "specs/suites/core.yaml")), CORE, lambda _: None
     )
 
-    assert report.failed == []
-    assert report.findings == []
+    assert report.failed == ()
+    assert report.findings == ()
 
 
 def test_it_comes_back_from_raw_files(tmp_path):

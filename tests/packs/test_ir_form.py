@@ -124,7 +124,7 @@ def one_cell():
 
 def test_a_pack_of_models_is_a_raw_pack(tmp_path):
     """Its tensors are read as of the layout raw; every file has its checksum."""
-    assert generate(one_cell(), tmp_path / "pack", lambda _: None).failed == []
+    assert generate(one_cell(), tmp_path / "pack", lambda _: None).failed == ()
     pack = open_pack(tmp_path / "pack")
     (vector,) = pack.vectors()
 
@@ -138,7 +138,7 @@ def test_another_layout_replaces_the_models(tmp_path):
     generate(one_cell(), tmp_path / "pack", lambda _: None)
     plan = replace(one_cell(), layout="raw")
 
-    assert generate(plan, tmp_path / "pack", lambda _: None).warnings == []
+    assert generate(plan, tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("model.*")]
 
 

@@ -27,7 +27,7 @@ def made(tmp_path_factory):
     """The small suite as folders."""
     root = tmp_path_factory.mktemp("made")
     plan = GenerationPlan(suite=small_suite(), selection="clip or shape")
-    assert generate(plan, root, lambda _: None).failed == []
+    assert generate(plan, root, lambda _: None).failed == ()
     return root
 
 

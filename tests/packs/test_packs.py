@@ -26,7 +26,7 @@ def packs(tmp_path_factory):
     root = tmp_path_factory.mktemp("packs")
     for layout in ("onnx", "raw", "npz"):
         plan = GenerationPlan(suite=small_suite(), layout=layout)
-        assert generate(plan, root / layout, lambda _: None).failed == []
+        assert generate(plan, root / layout, lambda _: None).failed == ()
     return root
 
 

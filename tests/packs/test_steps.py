@@ -176,7 +176,7 @@ def pack(tmp_path_factory):
     """A pack with signals, of second calls and other readings."""
     folder = tmp_path_factory.mktemp("steps") / "pack"
     plan = GenerationPlan(suite=small_suite(TEXT).with_steps())
-    assert generate(plan, folder, lambda _: None).failed == []
+    assert generate(plan, folder, lambda _: None).failed == ()
     return open_pack(folder)
 
 
@@ -213,7 +213,7 @@ def test_a_pack_checks_against_its_suite_only_with_the_same_option(pack):
     """Without it the files are extra."""
     suite = small_suite(TEXT)
 
-    assert check(GenerationPlan(suite=suite.with_steps()), pack.folder, print).findings == []
+    assert check(GenerationPlan(suite=suite.with_steps()), pack.folder, print).findings == ()
     words = {word for _, word in check(GenerationPlan(suite=suite), pack.folder, print).findings}
     assert words == {"extra", "stale or altered"}
 

@@ -36,7 +36,7 @@ def graph_of(case_id):
 def pack(tmp_path_factory):
     """A folder with a pack in this form, named as the test file expects it."""
     folder = tmp_path_factory.mktemp("wpt") / "pack"
-    assert generate(PLAN, folder, lambda _: None).failed == []
+    assert generate(PLAN, folder, lambda _: None).failed == ()
     return open_pack(folder)
 
 
@@ -160,7 +160,7 @@ def test_another_layout_replaces_the_files_of_the_one_before(tmp_path):
     generate(PLAN, tmp_path / "pack", lambda _: None)
     assert [*tmp_path.rglob("calls/1/wpt.json")]
 
-    assert generate(replace(PLAN, layout="raw"), tmp_path / "pack", lambda _: None).warnings == []
+    assert generate(replace(PLAN, layout="raw"), tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("wpt.json")]
 
 

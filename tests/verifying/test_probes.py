@@ -45,7 +45,7 @@ def rejections(tmp_path_factory):
     """A pack in which every case must be refused."""
     folder = tmp_path_factory.mktemp("packs") / "rejections"
     suite = small_suite(REJECTIONS)
-    assert generate(GenerationPlan(suite=suite), folder, lambda _: None).failed == []
+    assert generate(GenerationPlan(suite=suite), folder, lambda _: None).failed == ()
     return folder
 
 
@@ -158,7 +158,7 @@ def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
 def test_valid_cases_of_the_pack_are_probes(tmp_path):
     """A pack that has both needs no other; none of them answered, no refusal is an answer."""
     pack = tmp_path / "small"
-    assert generate(GenerationPlan(suite=small_suite()), pack, lambda _: None).failed == []
+    assert generate(GenerationPlan(suite=small_suite()), pack, lambda _: None).failed == ()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         right = verify(pack, Implementation(backend="numpy"))
