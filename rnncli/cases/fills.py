@@ -64,14 +64,7 @@ class Blank:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a fill: a number or word.
-
-    Attributes:
-        name: its key in YAML.
-        kind: a key of `KINDS`.
-        default: its default value.
-        summary: a description.
-    """
+    """A parameter of a fill, a number or word; its kind is a key of `KINDS`."""
 
     name: str
     kind: str

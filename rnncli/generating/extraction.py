@@ -279,12 +279,7 @@ class ExtractionPlan(NamedTuple):
 
 @dataclass(slots=True)
 class Extraction:
-    """The result of an extraction.
-
-    Attributes:
-        manifest: the pack's manifest.
-        left_out: why some captures could not become cases.
-    """
+    """A pack that was extracted, and why some captures could not become cases."""
 
     manifest: Manifest
     left_out: list[str] = field(default_factory=list)

@@ -47,12 +47,7 @@ if TYPE_CHECKING:
 
 
 class Destination(NamedTuple):
-    """The folders for the files of cases.
-
-    Attributes:
-        root: the folder to write below; absolute.
-        finished: the folder of a finished pack, whose files are not written again.
-    """
+    """The folder to write cases to, and a finished pack's, whose files are not written again."""
 
     root: Path
     finished: Path | None = None

@@ -105,12 +105,7 @@ def _proof(recurrence: Recurrence, wants_signals: bool) -> Result:
 
 
 class GoldenKind(NamedTuple):
-    """A way to compute goldens.
-
-    Attributes:
-        backend: the backend that must be installed.
-        make: computes the results of a stack, with their signals or without, and their proofs.
-    """
+    """A way to compute a stack's results, with signals or without, and their proofs."""
 
     backend: str
     make: Callable[[Recurrence, bool], tuple[Result, list[tuple[int, int]]]]

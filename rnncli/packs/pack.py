@@ -256,13 +256,7 @@ def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pac
 
 
 class PackReference(NamedTuple):
-    """A pack as another process opens it: the same one, or none.
-
-    Attributes:
-        folder: its absolute folder.
-        digest: its digest.
-        is_trusted: whether its files may differ from their checksums.
-    """
+    """A pack as another process opens it, by its absolute folder: the same one, or none."""
 
     folder: str
     digest: str

@@ -63,13 +63,7 @@ class BreakageKind:
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """The change that makes a must-reject case invalid.
-
-    Attributes:
-        operator: the operator of the case.
-        kind: a key of `KINDS`.
-        values: values by the name of an attribute or input.
-    """
+    """The change that makes a must-reject case invalid: a kind of `KINDS`, and values by name."""
 
     operator: Operator
     kind: str

@@ -152,18 +152,9 @@ def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CasePlan:
-    """A case of a suite with the combinations that become cases.
+    """A case of a suite with the rows of levels that become cases, all else as in their `Entry`.
 
-    Attributes:
-        template: the case.
-        rows: levels of its factors.
-        flags: flags of all rows.
-        axis_flags: label -> additional flags of the rows with that label.
-        golden: a key of `GOLDENS`.
-        profile: the name of a profile.
-        calls: the number of data sets per case.
-        horizon: the number of steps for which an input must be visible, or None.
-        empty_names: whether nodes write "" for omitted inputs at the end.
+    Rows with a label have the flags of its axis as well.
     """
 
     template: Template

@@ -51,12 +51,7 @@ class Constraint:
 
 
 class Table:
-    """Factors, and the conditions on their levels.
-
-    Attributes:
-        counts: the number of levels of each factor.
-        conditions: all of them must hold.
-    """
+    """Factors with their numbers of levels, and the conditions, all of which must hold."""
 
     def __init__(self, counts: Sequence[int], conditions: Iterable[Condition] = ()) -> None:
         self.counts = tuple(counts)
