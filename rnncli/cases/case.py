@@ -100,9 +100,7 @@ class Case:
     def stacked(self, keys: Sequence[str], call: int = 0) -> dict[str, Array]:
         """Return the inputs of cases that differ from this one only in their keys.
 
-        Args:
-            keys: the keys of the cases.
-            call: the index of the data set. Tensors equal to the first data set's are reversed.
+        At a later call, a tensor that equals the first call's is turned around.
 
         Returns:
             Arrays [keys, *shape] by name of the input, one row per key.
@@ -180,16 +178,7 @@ def key_of(key: str, call: int) -> str:
 
 
 def turned_around(first: Array, made: Array, blank: Blank) -> Array:
-    """Return the inputs of a later call, changed if they equal the first call's.
-
-    A tensor equal to the first call's is reversed or, if that changes nothing, rotated by one. The
-    length of a batch of one is halved if it is the whole sequence.
-
-    Args:
-        first: the tensors of the first call, [n, *shape].
-        made: the tensors of a later call.
-        blank: their blank.
-    """
+    """Return the inputs of a later call [n, *shape], changed if they equal the first call's."""
     return np.stack([_other(*pair, blank) for pair in zip(first, made, strict=True)])
 
 

@@ -64,14 +64,7 @@ class Blank:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a fill: a number or word.
-
-    Attributes:
-        name: its key in YAML.
-        kind: a key of `KINDS`.
-        default: its default value.
-        summary: a description.
-    """
+    """A parameter of a fill, a number or word; its kind is a key of `KINDS`."""
 
     name: str
     kind: str
@@ -145,14 +138,7 @@ def _holds(dtype: DType, value: float) -> bool:
 
 
 def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:
-    """Return the filled tensors, [cases, *shape]; each is independent of the others.
-
-    Args:
-        row: a row of `FILLS`.
-        values: every parameter by name.
-        blank: shape, dtype and seed.
-        cases: the ids of the cases; "" for a config.
-    """
+    """Return the filled tensors, [cases, *shape]; each is independent of the others."""
     made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
         made = round_to(made, blank.dtype)

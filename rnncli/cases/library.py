@@ -49,10 +49,7 @@ def suite_names() -> list[str]:
 
 
 def find_suite(name: str | Path) -> Path:
-    """Return the file of a suite, given a path or the name of a shipped one.
-
-    Args:
-        name: a path, ``core`` or ``specs/suites/core.yaml``.
+    """Return the file of a suite, given a path, ``core`` or ``specs/suites/core.yaml``.
 
     Raises:
         InvalidRequest: there is neither.
@@ -68,11 +65,7 @@ def find_suite(name: str | Path) -> Path:
 
 
 def find_spec(name: str) -> Path | None:
-    """Return the file of a spec, or None.
-
-    Args:
-        name: ``lstm_14_peepholes``, ``ops/lstm_14_peepholes`` or either with ``.yaml``.
-    """
+    """Return the file of a spec, or None; its name may lack the folder and ``.yaml``."""
     wanted = name.removesuffix(SUFFIX).removeprefix("specs/")
     found = [known for known in spec_names() if wanted in (known, known.rpartition("/")[2])]
     return specs_folder() / f"{found[0]}{SUFFIX}" if found else None

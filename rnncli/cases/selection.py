@@ -39,12 +39,7 @@ class Selection:
     def chosen(
         self, cases: Sequence[Case], is_called: Callable[[Case, str], bool], subject: str
     ) -> list[Case]:
-        """Return the cases that are selected.
-
-        Args:
-            cases: to choose from.
-            is_called: whether a word, in lower case, is true of a case.
-            subject: what holds the cases, for the message.
+        """Return the cases that are selected, given whether a lower-case word is true of a case.
 
         Raises:
             NothingSelected: none is; the sentence names words that are true of no case.
@@ -58,11 +53,7 @@ class Selection:
         raise NothingSelected(f"{subject}: {why} no case of {len(cases)}{_hint(unknown)}")
 
     def __call__(self, test: Test) -> bool:
-        """Whether a case is selected.
-
-        Args:
-            test: whether a word, in lower case, is true of the case.
-        """
+        """Whether a case is selected, given whether a lower-case word is true of it."""
         stack: list[bool] = []
         for kind, word in self._steps:
             if kind == "word":

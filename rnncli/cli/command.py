@@ -121,7 +121,7 @@ def refuse_lost_inputs(ctx: click.Context) -> None:
 
 def _loss(path: str, read: Iterable[str]) -> str:
     """Return why an existing file must not be replaced, or ""."""
-    from rnncli.generating.foreign_files import pack_around
+    from rnncli.generating.leftovers import pack_around
 
     if any(_is_same(text, path) for text in read):
         return "it is an input of this command"

@@ -77,10 +77,6 @@ def put_folder(path: str, files: Mapping[str, bytes]) -> None:
 
     It takes one rename, where `put_file` takes one per file; otherwise see there.
 
-    Args:
-        path: the path of the folder, which must not exist.
-        files: contents by path below it.
-
     Raises:
         OSError: the disk refuses.
     """
@@ -170,9 +166,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """Yield a new temporary folder, which replaces `path` after the body has filled it.
 
-    Args:
-        path: a folder to create or replace as a whole.
-        is_ours: whether an existing non-empty folder may be replaced.
+    An existing folder that is not empty is replaced only if it is ours.
 
     Raises:
         InvalidRequest: as for `atomic_file`, or the existing folder is not ours.
@@ -208,9 +202,7 @@ def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
 def errors_named(path: Path, *, within: bool = False) -> Iterator[None]:
     """Convert errors of the operating system into one sentence that names the path.
 
-    Args:
-        path: a file or folder that is written.
-        within: whether to name the file within it that an error is about.
+    With `within`, it names the file in a folder that an error is about.
     """
     try:
         yield
@@ -367,10 +359,7 @@ def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str,
 def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = None) -> None:
     """Write the files of one case, each atomically; up-to-date files are left alone.
 
-    Args:
-        root: the folder to write to. A link in place of a file is replaced.
-        files: contents by path.
-        finished: another folder; files that it already has are not written.
+    A link in place of a file is replaced. Files that the finished folder has are not written.
 
     Raises:
         UnreadableFile: a folder on the way is a link.

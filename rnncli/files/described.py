@@ -82,11 +82,7 @@ def _distinct(items: list[str]) -> Any:
 
 
 def path_named(text: str, what: str = "") -> RelativePath:
-    """Return a path.
-
-    Args:
-        text: the path.
-        what: what the sentence of the ValueError begins with.
+    """Return a path; the sentence of the ValueError begins with `what`.
 
     Raises:
         ValueError: it is not one, as msgspec expects.
@@ -144,13 +140,7 @@ class _StandIn(type):
 
 
 def own_type(name: str, base: Any, made: type) -> Any:
-    """Return a type for annotations whose values in Python are of one type, in JSON of another.
-
-    Args:
-        name: its name.
-        base: the type in JSON.
-        made: the type in Python, which takes a value of `base`.
-    """
+    """Return a type for annotations whose values in Python are of one type, in JSON of another."""
     kind = _StandIn(name, (), {"made": made})
     OWN_TYPES[kind] = OwnType(base, made, {})
     return kind
@@ -175,12 +165,7 @@ _NAMES: Mapping[Any, str] = {
 
 
 def check(value: Any, kind: Any, where: str) -> None:
-    """Refuse a value that is not of a kind.
-
-    Args:
-        value: the JSON data.
-        kind: a class of records, or another type of their fields.
-        where: the value's name in messages.
+    """Refuse JSON data that is not of a class of records, or of another type of their fields.
 
     Raises:
         InvalidRequest: the first violation, with its place.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rnncli.packs.record import node_entries
 from rnncli.packs.record_classes import OF_A_CALL, CaseRecord
@@ -15,51 +15,43 @@ if TYPE_CHECKING:
     from rnncli.generating.stack import CaseContent, CaseSource, OperatorUse
 
 
-class EntryResults(NamedTuple):
-    """The results of one entry of a stack.
-
-    Attributes:
-        proof: bits and passes of its golden's proof; 0 bits if it was not proved.
-        alternatives: `READING=CHOICE` of each alternative answer.
-        is_portable: whether no NaN is read.
-        lines: (rtol, atol) of each output, by name.
-        horizon: the steps for which an input must be, and is, visible; None if none is claimed.
-    """
-
-    proof: tuple[int, int]
-    alternatives: Sequence[str]
-    is_portable: bool
-    lines: Mapping[str, tuple[float, float]]
-    horizon: Horizon | None
-
-
 def record_of(
-    entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
+    entry: CaseSource,
+    shared: Mapping[str, Any],
+    *,
+    proof: tuple[int, int],
+    alternatives: Collection[str],
+    is_portable: bool,
+    lines: Mapping[str, tuple[float, float]],
+    horizon: Horizon | None,
+    signals: Collection[str],
 ) -> dict[str, Any]:
     """Return the record of a case that must run; see `packs.record_classes.CaseRecord`.
 
     Args:
         entry: an entry of a stack.
-        shared: the entries that all records of the stack share, see `shared_record`.
-        own: the results of this entry.
+        shared: what all records of the stack have, see `shared_record`.
+        proof: bits and passes of its golden's proof; 0 bits if it was not proved.
+        alternatives: `READING=CHOICE` of each alternative answer.
+        is_portable: whether no NaN is read.
+        lines: (rtol, atol) of each output, by name.
+        horizon: the steps for which an input must be, and is, visible; None if none is claimed.
         signals: the names of the signals of every step that are stored.
     """
-    bits, passes = own.proof
-    names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
+    bits, passes = proof
+    names = dict.fromkeys(each.partition("=")[0] for each in alternatives)
     tags = [f"reading:{name}" for name in names]
     return {
         **shared,
         "id": entry.id,
         "flags": list(entry.flags),
-        "tags": tags if own.is_portable else [*tags, "non-portable"],
-        "alternatives": list(own.alternatives),
+        "tags": tags if is_portable else [*tags, "non-portable"],
+        "alternatives": list(alternatives),
         "golden": {"kind": "certified", "bits": bits, "passes": passes}
         if bits
         else {"kind": "float64"},
-        "tolerance": {
-            name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
-        },
-        **({"horizon": own.horizon._asdict()} if own.horizon else {}),
+        "tolerance": {name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in lines.items()},
+        **({"horizon": horizon._asdict()} if horizon else {}),
         **({"steps": list(signals)} if signals else {}),
     }
 
@@ -67,12 +59,7 @@ def record_of(
 def with_later_calls(
     first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the record of a case with several calls; it has the tags of all of them.
-
-    Args:
-        first: the record of the first call.
-        later: the record of each later call.
-    """
+    """Return the record of a case with several calls; it has the tags of all of them."""
     tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
     own = [{name: record[name] for name in OF_A_CALL} for record in later]
     horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
@@ -85,13 +72,7 @@ def _measured(horizon: Mapping[str, int]) -> int:
 
 
 def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> dict[str, Any]:
-    """Return what the records of a stack's entries have in common.
-
-    Args:
-        entry: one of the entries.
-        case: its content.
-        inputs: the names of the inputs that are present.
-    """
+    """Return what the records of a stack's entries have in common."""
     needs = requirements_of(entry.weights, case, inputs)
     node = case.node.attributes, inputs
     return _whole(entry, case, *node, requirements=needs, expect="result", reason="", golden={})
@@ -106,12 +87,8 @@ def record_of_rejection(
 ) -> dict[str, Any]:
     """Return the record of a case that must be refused, with the reason.
 
-    Args:
-        entry: an entry of a suite.
-        case: the valid case.
-        broken: the attributes and the names of inputs of the invalid case.
-        inputs: the names of the inputs of the valid case.
-        problems: the rules that the invalid case breaks.
+    `broken` has the attributes and the names of inputs of the invalid case, `inputs` those of the
+    valid one.
     """
     return _whole(
         entry,
@@ -156,13 +133,7 @@ def _whole(
 
 
 def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:
-    """Return what an implementation must support, for the valid case.
-
-    Args:
-        weights: where the model has them: "inputs" or "initializers".
-        case: the case.
-        inputs: the names of the inputs that are present.
-    """
+    """Return what an implementation must support, for the valid case."""
     node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}

@@ -24,9 +24,10 @@ from rnncli.errors import (
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.files.paths import files_in
 from rnncli.generating import goldens
-from rnncli.generating.foreign_files import owned_cases, strangers
 from rnncli.generating.generation import in_layout, profiles_of
+from rnncli.generating.leftovers import owned_cases, strangers
 from rnncli.generating.production import make_vectors
+from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
 from rnncli.numerics import dtype_of
@@ -276,51 +277,9 @@ class ExtractionPlan(NamedTuple):
         return f"extracted-{_printable(self.model)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapturedCase:
-    """A case made from a capture; an `CaseSource` that is its own `CaseContent`."""
-
-    id: str
-    golden: str
-    profile: str
-    summary: str
-    weights: str
-    node: Node
-    sizes: Mapping[str, int]
-    dtype: DType
-    inputs: dict[str, Array]
-    steps: bool
-    flags: tuple[str, ...] = (FLAG,)
-    breakage: None = None
-    calls: int = 1
-    horizon: None = None
-    empty_names: bool = False
-    seed: int = 0
-
-    @property
-    def structure(self) -> str:
-        """A structure of its own: no other case shares it."""
-        return self.id
-
-    def case(self) -> CapturedCase:
-        """Return the case itself."""
-        return self
-
-    def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return its inputs, as a stack of one."""
-        assert len(names) == 1
-        assert call == 0
-        return {name: values[None] for name, values in self.inputs.items()}
-
-
 @dataclass(slots=True)
 class Extraction:
-    """The result of an extraction.
-
-    Attributes:
-        manifest: the pack's manifest.
-        left_out: why some captures could not become cases.
-    """
+    """A pack that was extracted, and why some captures could not become cases."""
 
     manifest: Manifest
     left_out: list[str] = field(default_factory=list)
@@ -433,6 +392,7 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
             sizes=sizes,
             dtype=_dtype(node, inputs),
             inputs=inputs,
+            flags=(FLAG,),
             steps=plan.steps,
         )
 

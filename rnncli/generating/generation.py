@@ -22,8 +22,7 @@ from rnncli.files.atomic import (
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
-from rnncli.generating.foreign_files import is_empty, owned_cases, remove_stale
-from rnncli.generating.journal import Journal, premises
+from rnncli.generating.leftovers import Journal, is_empty, owned_cases, premises, remove_stale
 from rnncli.generating.production import outcomes
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -48,12 +47,7 @@ if TYPE_CHECKING:
 
 
 class Destination(NamedTuple):
-    """The folders for the files of cases.
-
-    Attributes:
-        root: the folder to write below; absolute.
-        finished: the folder of a finished pack, whose files are not written again.
-    """
+    """The folder to write cases to, and a finished pack's, whose files are not written again."""
 
     root: Path
     finished: Path | None = None
@@ -94,12 +88,6 @@ def work(
     suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str]
 ) -> list[GeneratedCase]:
     """Make some vectors of a suite; a failure does not stop the others.
-
-    Args:
-        suite: the suite.
-        delivery: what to do with the files.
-        place: the folders for the files.
-        ids: the ids of the cases.
 
     Raises:
         InvalidRequest: writing fails.
@@ -299,11 +287,7 @@ def _finish(
 ) -> tuple[Manifest, list[str]]:
     """Write the remaining files, the manifest last; return it, and warnings about foreign files.
 
-    Args:
-        plan: the settings.
-        folder: the pack's folder.
-        records: the records of all cases, in order.
-        owned: ids of cases that may have left files, which go; none if the folder was new.
+    Files that the owned cases may have left are removed; none are owned if the folder was new.
     """
     spool = below(folder, SPOOL)
     with errors_named(folder, within=True):
@@ -330,11 +314,7 @@ def pack_manifest(
 ) -> Manifest:
     """Return the manifest; in a layout other than ONNX's, write its files first.
 
-    Args:
-        plan: the settings.
-        records: the records of all cases, in order.
-        folder: the pack's folder.
-        spool: the folder of the cases as ONNX test cases, in another layout.
+    In such a layout, the cases are in the spool as ONNX test cases.
     """
     entries = plan.entries()
     header = {

@@ -50,12 +50,9 @@ class Solution(NamedTuple):
 
 
 def solve(recurrence: Recurrence, kind: str, *, wants_signals: bool = False) -> Solution:
-    """Return the goldens of a stack; equal values have equal bits.
+    """Return the goldens of a stack by a row of `KINDS`; equal values have equal bits.
 
-    Args:
-        recurrence: the stack.
-        kind: a row of `KINDS`.
-        wants_signals: whether the signals of every step are requested, [signals, n, T, D, N, H].
+    The signals of every step, if wanted, are [signals, n, T, D, N, H].
 
     Raises:
         Unsupported: an element cannot be proved.
@@ -108,12 +105,7 @@ def _proof(recurrence: Recurrence, wants_signals: bool) -> Result:
 
 
 class GoldenKind(NamedTuple):
-    """A way to compute goldens.
-
-    Attributes:
-        backend: the backend that must be installed.
-        make: computes the results of a stack, with their signals or without, and their proofs.
-    """
+    """A way to compute a stack's results, with signals or without, and their proofs."""
 
     backend: str
     make: Callable[[Recurrence, bool], tuple[Result, list[tuple[int, int]]]]
@@ -227,9 +219,7 @@ MAY_MATTER: Mapping[str, Test] = {
 def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
 
-    Args:
-        node: the node of a case, with its own readings.
-        recurrence: its recurrence under those readings, or a stack of such.
+    The recurrence is the node's under its own readings, or a stack of such.
     """
     for name, chosen in node.readings.items():
         test = MAY_MATTER.get(name)

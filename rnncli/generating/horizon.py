@@ -39,11 +39,6 @@ def horizons_of(
 ) -> Sequence[Horizon | None]:
     """Return the horizon of each entry of a stack; None for entries without a claim.
 
-    Args:
-        stack: a stack of n entries.
-        recurrence: the stack of their recurrences.
-        tolerance: the tolerances of their results.
-
     Raises:
         InvalidRequest: an input is visible for fewer steps than claimed.
     """
@@ -62,10 +57,7 @@ def horizons_of(
 def visible_steps(recurrence: Recurrence, tolerance: Result, asked: Sequence[bool]) -> Array:
     """Return the number of steps for which each sequence's first input is visible, [n, D, N].
 
-    Args:
-        recurrence: a stack of n recurrences, with Y.
-        tolerance: the tolerances of its results.
-        asked: which last states are outputs as well.
+    The stack of n recurrences has Y; `asked` says which last states are outputs as well.
     """
     whole = _evaluated(recurrence, recurrence.X)
     lengths = _lengths(recurrence)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import onnx
 
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.case_record import (
-    EntryResults,
     record_of,
     record_of_rejection,
     shared_record,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.generating.goldens import Solution
-    from rnncli.generating.horizon import Horizon
     from rnncli.generating.stack import CaseSource, Stack
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
@@ -120,60 +118,10 @@ def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iter
     return chain.from_iterable([completed(draft, tolerances) for draft in drafts])
 
 
-class CompletedStack(NamedTuple):
-    """A stack with all parts of its vectors.
-
-    Attributes:
-        draft: its draft.
-        answers: the answers under its own readings, "", and under others.
-        models: the model of each entry.
-        held: the inputs that the models hold.
-        shared: what the records have in common.
-        is_portable: for each entry, whether no NaN is read.
-        lines: output -> (rtol, atol) of each entry.
-        horizons: the horizon of each entry, as claimed and measured.
-    """
-
-    draft: Draft
-    answers: Mapping[str, Answers]
-    models: Sequence[bytes]
-    held: tuple[str, ...]
-    shared: Mapping[str, Any]
-    is_portable: Sequence[bool]
-    lines: Mapping[str, Sequence[tuple[float, float]]]
-    horizons: Sequence[Horizon | None]
-
-    def vector(self, k: int) -> Vector:
-        """Return the vector of one entry."""
-        stack, solutions, rows, _ = self.draft
-        own, *others = self.answers
-        alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
-        verdicts = EntryResults(
-            proof=solutions[own].proofs[k],
-            alternatives=[*alternatives],
-            is_portable=self.is_portable[k],
-            lines={name: line[k] for name, line in self.lines.items()},
-            horizon=self.horizons[k],
-        )
-        steps = answers_of(*solutions[own].alone(k), PROFILES[stack.entries[k].profile])
-        return Vector(
-            id=stack.entries[k].id,
-            model=self.models[k],
-            inputs=stack.inputs_at(k),
-            initializers=self.held,
-            answers=_at(self.answers[own], k),
-            alternatives=alternatives,
-            record=record_of(stack.entries[k], self.shared, verdicts, [*steps.outputs]),
-            steps=steps,
-        )
-
-
 def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector]:
     """Check and complete a draft; its vectors are built during iteration.
 
-    Args:
-        draft: the draft of a stack.
-        tolerances: the tolerances of its solutions, by their identity.
+    The tolerances are those of its solutions, by their identity.
 
     Raises:
         InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid
@@ -205,17 +153,40 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
     }
     own = answers[""]
     held = held_inputs(case.node.operator, first.weights, stack.inputs)
-    completed = CompletedStack(
-        draft,
-        answers,
-        models=_models(stack, own.outputs, held),
-        held=held,
-        shared=shared_record(first, case, stack.inputs),
-        is_portable=_is_portable(solutions[""].recurrence).tolist(),
-        lines={n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()},
-        horizons=horizons_of(stack, solutions[""].recurrence, tolerances[id(solutions[""])]),
-    )
-    return map(completed.vector, range(len(stack.entries)))
+    models = _models(stack, own.outputs, held)
+    shared = shared_record(first, case, stack.inputs)
+    is_portable = _is_portable(solutions[""].recurrence).tolist()
+    lines = {n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()}
+    horizons = horizons_of(stack, solutions[""].recurrence, tolerances[id(solutions[""])])
+
+    def vector(k: int) -> Vector:
+        entry = stack.entries[k]
+        alternatives = {
+            name: _at(each, k) for name, each in answers.items() if name and rows[name][k]
+        }
+        steps = answers_of(*solutions[""].alone(k), PROFILES[entry.profile])
+        record = record_of(
+            entry,
+            shared,
+            proof=solutions[""].proofs[k],
+            alternatives=alternatives,
+            is_portable=is_portable[k],
+            lines={name: line[k] for name, line in lines.items()},
+            horizon=horizons[k],
+            signals=steps.outputs,
+        )
+        return Vector(
+            id=entry.id,
+            model=models[k],
+            inputs=stack.inputs_at(k),
+            initializers=held,
+            answers=_at(own, k),
+            alternatives=alternatives,
+            record=record,
+            steps=steps,
+        )
+
+    return map(vector, range(len(stack.entries)))
 
 
 def _at(answers: Answers, k: int) -> Answers:

@@ -1,17 +1,19 @@
-"""Stacks of cases that differ only in their random inputs, and what a case to be made must say."""
+"""Stacks of cases that differ only in their random inputs, entries of a suite or captures."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rnncli.errors import InvalidRequest
 from rnncli.packs.conversion import held_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from rnncli.cases.suite.breakage import Breakage
+    from rnncli.cases.case import Case
+    from rnncli.cases.suite.entry import Entry
     from rnncli.numerics import Array, DType
     from rnncli.operators import Node
 
@@ -32,75 +34,47 @@ class OperatorUse(Protocol):
         """The dtype of every floating-point tensor."""
 
 
-class CaseContent(OperatorUse, Protocol):
-    """One use of an operator with its inputs; `rnncli.cases.case.Case` is one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedCase:
+    """A case made from a capture, with its inputs."""
+
+    id: str
+    golden: str
+    profile: str
+    summary: str
+    weights: str
+    node: Node
+    sizes: Mapping[str, int]
+    dtype: DType
+    inputs: dict[str, Array]
+    steps: bool
+    flags: tuple[str, ...]
+    breakage: None = None
+    calls: int = 1
+    horizon: None = None
+    empty_names: bool = False
+    seed: int = 0
 
     @property
-    def summary(self) -> str:
-        """One sentence, or ""."""
+    def structure(self) -> str:
+        """A structure of its own: no other case shares it."""
+        return self.id
 
-    @property
-    def seed(self) -> int:
-        """The seed of random inputs; 0 if there are none."""
+    def case(self) -> CapturedCase:
+        """Return the case itself."""
+        return self
 
     def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return the present inputs by name, [names, ...], for cases that differ only in name."""
+        """Return its inputs, as a stack of one."""
+        assert len(names) == 1
+        assert call == 0
+        return {name: values[None] for name, values in self.inputs.items()}
 
 
-class CaseSource(Protocol):
-    """A case to be made; `rnncli.cases.suite.suite.Entry` is one."""
-
-    @property
-    def id(self) -> str:
-        """The case's id, unique in the pack."""
-
-    @property
-    def weights(self) -> str:
-        """Where the model has W, R, B and P: inputs or initializers."""
-
-    @property
-    def golden(self) -> str:
-        """How expected values are computed: a row of `goldens.KINDS`."""
-
-    @property
-    def profile(self) -> str:
-        """The name of the profile of its tolerances."""
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Why the case exists: keys of the pack's notes."""
-
-    @property
-    def breakage(self) -> Breakage | None:
-        """The change that makes it invalid, if it must be refused."""
-
-    @property
-    def calls(self) -> int:
-        """The number of its data sets, which are calls of one session."""
-
-    @property
-    def horizon(self) -> int | str | None:
-        """The steps for which an input must be visible, or "all"; None if none are claimed."""
-
-    @property
-    def empty_names(self) -> bool:
-        """Whether the node writes "" for absent inputs at the end as well."""
-
-    @property
-    def steps(self) -> bool:
-        """Whether the signals of every step are stored."""
-
-    @property
-    def structure(self) -> Hashable:
-        """The key that cases share if they differ only in ids, labels and flags."""
-
-    def case(self) -> CaseContent:
-        """Return the operator and its inputs.
-
-        Raises:
-            InvalidRequest: the case is invalid.
-        """
-
+CaseSource: TypeAlias = "Entry | CapturedCase"
+"""A case to be made."""
+CaseContent: TypeAlias = "Case | CapturedCase"
+"""One use of an operator with its inputs, which its source gives."""
 
 # Limit on steps times the square of the units in a stack, so that it fits the cache.
 TOGETHER = 1 << 15

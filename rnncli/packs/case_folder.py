@@ -69,12 +69,7 @@ def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
 
 
 def with_files(vector: Vector, own: Mapping[str, bytes]) -> tuple[Record, dict[str, bytes]]:
-    """Return the manifest entry of a vector, and its files by their path within the pack.
-
-    Args:
-        vector: the vector.
-        own: its files by their path within its folder, in any layout of folders.
-    """
+    """Return a vector's manifest entry, and its files in any layout of folders by their path."""
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in own.items()}
     sums = {path: sha256(content) for path, content in files.items()}

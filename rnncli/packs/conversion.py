@@ -57,12 +57,6 @@ def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manif
 def write_cases(header: Mapping[str, Any], pack: Pack, folder: Path, **options: Any) -> Manifest:
     """Write the cases of a pack in the layout that a header names; return the manifest.
 
-    Args:
-        header: the header of the manifest.
-        pack: the pack to read.
-        folder: the folder to write to.
-        options: settings of the layout.
-
     Raises:
         InvalidRequest: the layout cannot hold a case, or the disk refuses.
         UnreadableFile: a case is damaged.
@@ -110,10 +104,7 @@ def with_model(vector: Vector) -> Vector:
 def with_weights(vector: Vector, weights: str) -> Vector:
     """Return a vector whose model has the weights in a place; its values stay.
 
-    Args:
-        vector: the vector.
-        weights: "inputs" or "initializers". As initializers, a later call with other weights has
-            a model of its own.
+    As initializers, a later call with other weights has a model of its own.
     """
     if vector.record["weights"] == weights:
         return vector
@@ -145,13 +136,7 @@ def record_with_weights(record: Mapping[str, Any], weights: str) -> Mapping[str,
 
 
 def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the inputs that the model holds as initializers.
-
-    Args:
-        operator: the operator's row.
-        weights: "inputs" or "initializers".
-        present: the inputs that are present, by name.
-    """
+    """Return the names of the inputs that the model holds as initializers."""
     if weights == "inputs":
         return ()
     return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)

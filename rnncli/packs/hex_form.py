@@ -26,11 +26,7 @@ HEADER, HEX = "case.svh", ".hex"
 
 
 def files_of(vector: Vector, elements: int = 1) -> dict[str, bytes]:
-    """Return the files of a vector by their path within its folder.
-
-    Args:
-        vector: the vector.
-        elements: the number of elements in a word.
+    """Return the files of a vector by their path within its folder, with some elements in a word.
 
     Raises:
         Unsupported: the raw form cannot hold the case.

@@ -138,10 +138,6 @@ def read_manifest(folder: Path) -> Manifest:
 def check_case(case: Any, where: str) -> None:
     """Refuse a record that does not follow `CaseRecord`, its operator, or contradicts itself.
 
-    Args:
-        case: the record, as JSON data.
-        where: its name in messages.
-
     Raises:
         InvalidRequest: the first violation.
     """

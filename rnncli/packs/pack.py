@@ -256,13 +256,7 @@ def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pac
 
 
 class PackReference(NamedTuple):
-    """A pack as another process opens it: the same one, or none.
-
-    Attributes:
-        folder: its absolute folder.
-        digest: its digest.
-        is_trusted: whether its files may differ from their checksums.
-    """
+    """A pack as another process opens it, by its absolute folder: the same one, or none."""
 
     folder: str
     digest: str
@@ -276,11 +270,7 @@ OPEN_PACKS: KeptOpen[PackReference, Pack] = KeptOpen(
 
 
 def _tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
-    """Return the tensors of each case, by id.
-
-    Args:
-        content: the content of the pack's file of tensors.
-        layout: a row of `LAYOUTS` of one file.
+    """Return the tensors of each case by id, in the content of the file of a layout of one file.
 
     Raises:
         UnreadableFile: it is damaged.

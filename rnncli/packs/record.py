@@ -97,17 +97,7 @@ def node_entries(
 ) -> dict[str, Any]:
     """Return the entries of a case that describe its node, see `record_classes.CaseRecord`.
 
-    Args:
-        case_id: the case's id.
-        operator: its operator.
-        attributes: the node's attributes; None for one that is not written.
-        sizes: the sizes by name.
-        dtype: the element type of every floating-point tensor.
-        inputs: the names of the inputs that are present, in any order.
-        outputs: the names of the requested outputs, in any order.
-        weights: where W, R, B and P are.
-        readings: how contested points are read.
-        more: other entries of the case.
+    An attribute that is None is not written; inputs and outputs may be in any order.
     """
     held = held_values(operator, attributes)
     return {
@@ -137,10 +127,8 @@ def _sayable(value: Any) -> Any:
 def check_record(record: Mapping[str, Any]) -> None:
     """Refuse a record that cannot be a case of its operator, whatever its tensors are.
 
-    A case that must be refused may break any rule but that of readings, which are ours.
-
-    Args:
-        record: follows `CaseRecord`; its operator and dtype exist.
+    It follows `CaseRecord`, and its operator and dtype exist. A case that must be refused may break
+    any rule but that of readings, which are ours.
 
     Raises:
         InvalidRequest: a rule is broken, or a size is missing; all are named.

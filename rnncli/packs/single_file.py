@@ -34,14 +34,7 @@ if TYPE_CHECKING:
 
 
 def write_single_file(path: Path, pack: Pack) -> str:
-    """Write the cases of a pack to one file, with one case in memory at a time.
-
-    Args:
-        path: the file; its extension determines the format.
-        pack: the pack to read.
-
-    Returns:
-        The file's SHA-256.
+    """Write the cases of a pack to one file, one case in memory at a time; return its SHA-256.
 
     Raises:
         InvalidRequest: the disk refuses.
@@ -53,11 +46,6 @@ def write_single_file(path: Path, pack: Pack) -> str:
 
 def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
     """Write the cases of a pack to one file, and return its manifest.
-
-    Args:
-        header: the header of the manifest.
-        pack: the pack to read.
-        path: the file.
 
     Raises:
         InvalidRequest: the disk refuses.

@@ -92,11 +92,7 @@ def stored_answers(
 ) -> Answers:
     """Return the answers of a case in a pack, under its own or another reading, or its signals.
 
-    Args:
-        record: the case's record.
-        outputs: the outputs or signals by name.
-        tolerances: their tolerances.
-        names: the names that are wanted; by default those of the expected outputs.
+    The names wanted are by default those of the expected outputs.
 
     Raises:
         UnreadableFile: the tensors are not those wanted, or a tolerance does not fit its output.
@@ -116,12 +112,7 @@ def stored_answers(
 def stored_alternatives(
     record: Mapping[str, Any], own: Answers, answers: Callable[[str], Answers]
 ) -> dict[str, Answers]:
-    """Return the answers of a case in a pack under other readings.
-
-    Args:
-        record: the case's record.
-        own: the answers under the case's own readings.
-        answers: maps `READING=CHOICE` to the answers under it.
+    """Return the answers of a case in a pack under other readings, given those under its own.
 
     Raises:
         UnreadableFile: answers are damaged, or the same as under the case's own readings.

@@ -318,7 +318,7 @@ def _canaries(folder: Path) -> None:
 def _journal(folder: Path) -> None:
     """The journal of a run that was killed after its last case."""
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.generating.journal import premises
+    from rnncli.generating.leftovers import premises
 
     manifest = json.loads((folder / "pack_onnx" / "manifest.json").read_text())
     header = {

@@ -34,9 +34,8 @@ def write(folder, text=TEXT, **options):
 
 def findings(folder, text=TEXT, **options):
     """Check the folder against the small suite."""
-    return check(
-        GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None
-    ).findings
+    report = check(GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None)
+    return [*report.findings]
 
 
 def contents(folder):

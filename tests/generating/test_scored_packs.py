@@ -8,7 +8,7 @@ from small_suite import small_suite
 
 from rnncli.errors import NothingSelected, UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.journal import Journal, premises
+from rnncli.generating.leftovers import Journal, premises
 from rnncli.generating.remade import check
 from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.mutants.catalogue import scored_of
@@ -41,9 +41,8 @@ def write(folder, text=TEXT, **options):
 
 def findings(folder, **options):
     """Check the folder against the suite."""
-    return check(
-        GenerationPlan(suite=small_suite(TEXT), **options), folder, lambda _: None
-    ).findings
+    report = check(GenerationPlan(suite=small_suite(TEXT), **options), folder, lambda _: None)
+    return [*report.findings]
 
 
 @pytest.fixture(scope="module")

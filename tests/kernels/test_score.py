@@ -3,11 +3,15 @@
 import pytest
 from judged import CORE
 from kernels import score
-from kernels.bug import HELD_OUT, TUNING
-from kernels.switch_table import BUGS, KERNELS, kernel_with
+from kernels.bug import HELD_OUT
+from kernels.bug import TUNING
+from kernels.switch_table import BUGS
+from kernels.switch_table import KERNELS
+from kernels.switch_table import kernel_with
 from small_suite import small_suite
 
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan
+from rnncli.generating.generation import generate
 
 SESSION = """\
 suite: session
@@ -80,7 +84,7 @@ def test_every_call_of_a_case_is_put_to_the_same_session(tmp_path):
         text = SESSION.format(calls=calls)
         packs[calls] = tmp_path / f"calls_{calls}"
         plan = GenerationPlan(suite=small_suite(text))
-        assert not generate(plan, packs[calls], lambda _: None).failed
+        assert generate(plan, packs[calls], lambda _: None).failed == ()
     kept = BUGS["tiles:lengths-kept-by-shape"]
 
     assert not score.catches(packs[1], kernel_with(kept))

@@ -27,7 +27,7 @@ def test_it_is_what_its_suite_gives():
     )
 
     assert report.failed == ()
-    assert report.findings == []
+    assert report.findings == ()
 
 
 def test_it_comes_back_from_raw_files(tmp_path):

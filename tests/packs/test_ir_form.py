@@ -138,7 +138,7 @@ def test_another_layout_replaces_the_models(tmp_path):
     generate(one_cell(), tmp_path / "pack", lambda _: None)
     plan = replace(one_cell(), layout="raw")
 
-    assert generate(plan, tmp_path / "pack", lambda _: None).warnings == []
+    assert generate(plan, tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("model.*")]
 
 

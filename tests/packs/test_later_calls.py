@@ -117,8 +117,8 @@ def test_check_and_resumption_know_second_calls(pack):
     lost.unlink()
 
     found = [(str(lost.relative_to(pack)), "missing")]
-    assert check(plan, pack, lambda _: None).findings == found
-    assert generate(plan, pack, lambda _: None).warnings == []
+    assert [*check(plan, pack, lambda _: None).findings] == found
+    assert generate(plan, pack, lambda _: None).warnings == ()
     assert lost.read_bytes() == content
 
 
@@ -126,7 +126,7 @@ def test_files_of_a_second_call_that_is_gone_are_removed(pack):
     """They were ours."""
     once = GenerationPlan(suite=small_suite(TEXT.replace("calls: 2", "calls: 1")))
 
-    assert generate(once, pack, lambda _: None).warnings == []
+    assert generate(once, pack, lambda _: None).warnings == ()
     assert not [path for path in files(pack) if "_1/" in path]
 
 

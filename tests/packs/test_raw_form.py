@@ -150,13 +150,13 @@ def test_check_finds_what_was_altered_or_lost(pack):
         (f"test_{ID}/calls/1/outputs/Y.bin", "missing"),
         (f"test_{ID}/inputs/X.bin", "altered"),
     ]
-    assert generate(PLAN, pack, lambda _: None).warnings == []
-    assert check(PLAN, pack, lambda _: None).findings == []
+    assert generate(PLAN, pack, lambda _: None).warnings == ()
+    assert check(PLAN, pack, lambda _: None).findings == ()
 
 
 def test_another_layout_replaces_the_files_of_the_one_before(pack):
     """Nothing of it is left, and nothing is foreign."""
-    assert generate(replace(PLAN, layout="onnx"), pack, lambda _: None).warnings == []
+    assert generate(replace(PLAN, layout="onnx"), pack, lambda _: None).warnings == ()
     assert not [*pack.rglob("*.bin"), *pack.rglob("case.json")]
 
 

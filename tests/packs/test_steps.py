@@ -14,7 +14,7 @@ from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
 from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.journal import premises
+from rnncli.generating.leftovers import premises
 from rnncli.generating.production import make_vectors
 from rnncli.generating.remade import check
 from rnncli.judging.tolerances.step_signals import signals_of
@@ -213,7 +213,7 @@ def test_a_pack_checks_against_its_suite_only_with_the_same_option(pack):
     """Without it the files are extra."""
     suite = small_suite(TEXT)
 
-    assert check(GenerationPlan(suite=suite.with_steps()), pack.folder, print).findings == []
+    assert check(GenerationPlan(suite=suite.with_steps()), pack.folder, print).findings == ()
     words = {word for _, word in check(GenerationPlan(suite=suite), pack.folder, print).findings}
     assert words == {"extra", "stale or altered"}
 

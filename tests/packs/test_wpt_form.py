@@ -160,7 +160,7 @@ def test_another_layout_replaces_the_files_of_the_one_before(tmp_path):
     generate(PLAN, tmp_path / "pack", lambda _: None)
     assert [*tmp_path.rglob("calls/1/wpt.json")]
 
-    assert generate(replace(PLAN, layout="raw"), tmp_path / "pack", lambda _: None).warnings == []
+    assert generate(replace(PLAN, layout="raw"), tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("wpt.json")]
 
 

@@ -97,14 +97,7 @@ def frame_of(
     attributes: Mapping[str, Any],
     scales: str = SCALES[0],
 ) -> Frame | None:
-    """Return the frame of a case, or None if a size or attribute that they need is unknown.
-
-    Args:
-        operator: the row.
-        sizes: the sizes by name.
-        attributes: the attributes.
-        scales: what one scale of quantised weights is for, one of `SCALES`.
-    """
+    """Return the frame of a case, or None if a size or attribute that they need is unknown."""
     needed = ("direction", operator.shapes_by)
     given = {name: attributes[name] for name in needed if name in attributes}
     known = len(sizes) == len(size_names(operator)) and all(

@@ -72,13 +72,8 @@ def read_case(
 ) -> Case:
     """Return the case of parsed YAML.
 
-    Args:
-        root: the mapping that describes it.
-        name: the name of the case.
-        folder: the folder of the files that it names.
-        seed: replaces the mapping's.
-        key: distinguishes its random inputs from those of other cases with the same seed; "" for a
-            config, whose inputs depend only on its content.
+    The key distinguishes its random inputs from those of other cases with the same seed; it is ""
+    for a config, whose inputs depend only on its content. A seed replaces the mapping's.
 
     Raises:
         ConfigError: it is wrong; every finding has a place.
@@ -92,7 +87,7 @@ def read_case(
     dtypes = config.dtypes(operator)
     attributes = config.attributes(operator, sizes)
     outputs, readings = config.outputs(operator, attributes), config.readings()
-    summary, written_seed = config.summary(), config.seed()
+    summary, written_seed = config.text("summary"), config.seed()
     seed = written_seed if seed is None else seed
     frame = frame_of(operator, sizes, attributes, config.choice("scales", operator))
     if frame is not None and not config.fits(operator, frame, outputs):

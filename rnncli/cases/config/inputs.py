@@ -33,12 +33,7 @@ def read_input(
 ) -> Filling | GivenValues | None:
     """Return the source of an input's values, or None if something is wrong.
 
-    Args:
-        node: the YAML of the input.
-        tensor: the operator's row of the input.
-        blank: its shape and dtype; None if other findings leave them unknown.
-        folder: the folder of the YAML.
-        findings: receives the findings.
+    The blank is None if other findings leave its shape or dtype unknown.
     """
     before = len(findings)
     source: Filling | GivenValues | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.case_shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
-from rnncli.cases.yaml_reader import Findings, YamlNode, read_mapping, shown
+from rnncli.cases.yaml_reader import Findings, Key, YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
@@ -92,39 +92,88 @@ CHOICES: Mapping[str, OperatorChoice] = {
 
 
 @dataclass(slots=True)
-class ConfigKeys:
-    """The keys of one config. Wrong values become findings and are replaced by defaults."""
+class Keys:
+    """Entries of a mapping in YAML. Wrong values become findings and are replaced by defaults.
 
-    root: YamlNode
-    findings: Findings = field(default_factory=Findings)
-    entries: Mapping[str, YamlNode] = field(init=False)
+    Attributes:
+        node: the YAML of the entries, for the place of missing ones.
+        entries: the entries by key.
+        findings: receives the findings.
+    """
 
-    def __post_init__(self) -> None:
-        self.entries = self._mapping(self.root, "key", KEYS)
+    node: YamlNode
+    entries: Mapping[Key, YamlNode]
+    findings: Findings
+
+    def entry(self, name: str) -> YamlNode:
+        """Return the value of a key, a null if absent."""
+        return next(
+            (n for k, n in self.entries.items() if k == name), YamlNode(None, self.node.place)
+        )
+
+    def text(self, name: str, *, required: bool = False) -> str:
+        """Return a text, or ""."""
+        node = self.entry(name)
+        missing = required and not node.value
+        if missing or not isinstance(node.value, None | str):
+            self.find(node, f"'{name}' must be text, got {shown(node)}")
+        return str(node.value or "")
+
+    def seed(self) -> int:
+        """Return the seed, 0 if absent."""
+        node = self.entry("seed")
+        if node.value is None:
+            return 0
+        if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
+            return int(node.value)  # type: ignore[arg-type]
+        sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
+        self.find(node, sentence)
+        return 0
+
+    def mapping(
+        self, name: str, what: str, known: Iterable[str] | None = None
+    ) -> dict[Key, YamlNode]:
+        """Return the entries of a mapping, none for a null; unknown keys are findings."""
+        node = self.entry(name)
+        if node.value is None:
+            return {}
+        return read_mapping(node, f"'{name}'", what, known, self.findings)
+
+    def find(self, node: YamlNode, sentence: str) -> None:
+        """Add a finding."""
+        self.findings.add(node.place, sentence)
+
+
+class ConfigKeys(Keys):
+    """The keys of one config."""
+
+    def __init__(self, root: YamlNode) -> None:
+        findings = Findings()
+        super().__init__(root, read_mapping(root, "a config", "key", KEYS, findings), findings)
 
     def operator(self) -> Operator | None:
         """Return the operator named by `op`, or None after a finding."""
-        node = self._entry("op")
-        if not isinstance(self.root.value, dict):
+        node = self.entry("op")
+        if not isinstance(self.node.value, dict):
             return None  # already a finding
         if not isinstance(node.value, str):
             got = f", got {shown(node)}" if "op" in self.entries else ""
-            self._find(node, f"'op' must name an operator, such as LSTM-14{got}")
+            self.find(node, f"'op' must name an operator, such as LSTM-14{got}")
             return None
         try:
             return operator_named(node.value)
         except InvalidRequest as error:
-            self._find(node, str(error))
+            self.find(node, str(error))
             return None
 
     def sizes(self, operator: Operator) -> dict[str, int]:
         """Return the valid sizes; a null takes away a suite's default that the operator lacks."""
         names = size_names(operator)
-        written = self._entry("sizes").plain
+        written = self.entry("sizes").plain
         nulls = [n for n in SIZES if isinstance(written, dict) and written.get(n, 0) is None]
         entries = self._section("sizes", "size", dict.fromkeys([*names, *nulls]))
         if missing := [name for name in names if name not in entries]:
-            self._find(self._entry("sizes"), f"'sizes' must give {', '.join(missing)}")
+            self.find(self.entry("sizes"), f"'sizes' must give {', '.join(missing)}")
         found = {
             name: self._size(name, entries[name], least_size(operator, name))
             for name in names
@@ -135,16 +184,16 @@ class ConfigKeys:
     def _size(self, name: str, node: YamlNode, least: int) -> int | None:
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int):
-            self._find(node, f"'{name}' must be an integer, got {shown(node)}")
+            self.find(node, f"'{name}' must be an integer, got {shown(node)}")
         elif not least <= value <= LARGEST_SIZE:
-            self._find(node, f"'{name}' must be {least} to {LARGEST_SIZE}, got {shown(node)}")
+            self.find(node, f"'{name}' must be {least} to {LARGEST_SIZE}, got {shown(node)}")
         else:
             return value
         return None
 
     def dtype(self, operator: Operator) -> DType:
         """Return the dtype of every floating-point tensor."""
-        node = self._entry("dtype")
+        node = self.entry("dtype")
         if node.value is None:
             return dtype_named(DEFAULT_DTYPE)
         if node.value in operator.dtypes:
@@ -154,18 +203,18 @@ class ConfigKeys:
         hint = did_you_mean(str(node.value), operator.dtypes)
         hint = f" (it exists from {later[0]} on)" if later else hint
         listed = ", ".join(operator.dtypes)
-        self._find(
+        self.find(
             node, f"dtype of {operator.name} must be one of {listed}, got {shown(node)}{hint}"
         )
         return dtype_named(DEFAULT_DTYPE)
 
     def choice(self, key: str, operator: Operator) -> str:
         """Return the value of a key of `CHOICES`; its default if the operator has none."""
-        node, row = self._entry(key), CHOICES[key]
+        node, row = self.entry(key), CHOICES[key]
         if node.value in row.allowed(operator):
             return str(node.value)
         if node.value is not None:
-            self._find(node, row.obstacle(key, operator, shown(node).strip("'")))
+            self.find(node, row.obstacle(key, operator, shown(node).strip("'")))
         return row.default
 
     def dtypes(self, operator: Operator) -> dict[str, DType]:
@@ -203,7 +252,7 @@ class ConfigKeys:
         given = written.setdefault(name, size)
         if type(given) is int and given != size:
             sentence = f"attribute '{name}' is {given}, but sizes say {size}"
-            self._find(entries[name], sentence)
+            self.find(entries[name], sentence)
             written[name] = size
 
     def _too_large(self, node: YamlNode) -> bool:
@@ -211,39 +260,28 @@ class ConfigKeys:
         leaves = node.value if isinstance(node.value, tuple) else (node,)
         large = [leaf for leaf in leaves if _is_integer(leaf) and not _fits_64_bits(leaf)]
         for leaf in large:
-            self._find(leaf, f"{shown(leaf)} does not fit 64 bits")
+            self.find(leaf, f"{shown(leaf)} does not fit 64 bits")
         return bool(large)
 
     def outputs(self, operator: Operator, attributes: Mapping[str, Any]) -> list[str]:
         """Return the requested names; if none are given, all that a node has."""
-        node = self._entry("outputs")
+        node = self.entry("outputs")
         if node.value is None:
             conditions = {row.condition for row in operator.outputs} & attributes.keys()
             truths = {name: attributes[name] in (True, 1) for name in conditions}
             return [*operator.present_outputs(complete(operator, truths))]
         if not isinstance(node.value, tuple):
-            self._find(node, f"'outputs' must be a list of names, got {shown(node)}")
+            self.find(node, f"'outputs' must be a list of names, got {shown(node)}")
             return []
         for child in node.value:
             if not isinstance(child.value, str):
-                self._find(child, f"an output is a name, got {shown(child)}")
+                self.find(child, f"an output is a name, got {shown(child)}")
         return [child.value for child in node.value if isinstance(child.value, str)]
 
     def readings(self) -> dict[str, Any]:
         """Return the choices, which the operator checks."""
         entries = self._section("readings", "reading")
         return {name: node.plain for name, node in entries.items()}
-
-    def summary(self) -> str:
-        """Return the sentence, or ""."""
-        node = self._entry("summary")
-        if not isinstance(node.value, None | str):
-            self._find(node, f"'summary' must be text, got {shown(node)}")
-        return str(node.value or "")
-
-    def seed(self) -> int:
-        """Return the seed, 0 if absent."""
-        return read_seed(self._entry("seed"), self.findings)
 
     def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
         """Find sizes that exceed the run's memory, before anything is allocated."""
@@ -253,7 +291,7 @@ class ConfigKeys:
         try:
             budget.ask(needed, "what they make", otherwise=memory())
         except budget.OutOfMemory as error:
-            self._find(self._entry("sizes"), f"these sizes are too large: {error}")
+            self.find(self.entry("sizes"), f"these sizes are too large: {error}")
             return False
         return True
 
@@ -274,7 +312,7 @@ class ConfigKeys:
                 self._check_written_dtype(row, node, source)
             elif not row.optional:
                 hint = "leave it out for its default fill"
-                self._find(node, f"{operator.name} requires '{row.name}'; {hint}")
+                self.find(node, f"{operator.name} requires '{row.name}'; {hint}")
         return {name: source for name, source in found.items() if source is not None}
 
     def _default(self, row: Input, blank: Blank | None) -> Filling:
@@ -282,7 +320,7 @@ class ConfigKeys:
         name = default_fill(row)
         values = {p.name: p.default for p in FILLS[name].parameters}
         for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
-            self._find(self._entry("sizes"), f"{row.name}: {sentence}")
+            self.find(self.entry("sizes"), f"{row.name}: {sentence}")
         return Filling(name, values)
 
     def _check_written_dtype(
@@ -290,11 +328,11 @@ class ConfigKeys:
     ) -> None:
         """Find tensors of a file whose dtype is not the one that the config gives."""
         key = next((name for name, choice in CHOICES.items() if choice.kind == row.kind), "")
-        wanted = self._entry(key).value
+        wanted = self.entry(key).value
         if wanted is None or not isinstance(source, GivenValues):
             return
         if (given := dtype_of(source.values).name) != wanted:
-            self._find(node, f"{row.name} must be {wanted} by {key}, got {given}")
+            self.find(node, f"{row.name} must be {wanted} by {key}, got {given}")
 
     def check(
         self,
@@ -318,50 +356,22 @@ class ConfigKeys:
         """Return the place of a problem's subject; for an unknown name, its key."""
         section, name = subject[0], subject[-1]
         if section == "outputs":
-            written = self._entry(section).value
+            written = self.entry(section).value
             nodes = written if isinstance(written, tuple) else ()
             places = [node.place for node in nodes if node.value == name]
-            return places[-1] if places else self._entry(section).place
+            return places[-1] if places else self.entry(section).place
         known: Mapping[str, Iterable[str]] = {
             "attributes": operator.attributes,
             "inputs": [row.name for row in operator.inputs],
             "readings": operator.readings,
         }
         at_value = len(subject) == 1 or name in known[section]
-        return self.root.place_of(subject) if at_value else self.root.key_place(section, name)
-
-    def _entry(self, name: str) -> YamlNode:
-        """Return the value of a key, a null if absent."""
-        return self.entries.get(name) or YamlNode(None, self.root.place)
+        return self.node.place_of(subject) if at_value else self.node.key_place(section, name)
 
     def _section(
         self, name: str, what: str, known: Iterable[str] | None = None
     ) -> Mapping[str, YamlNode]:
-        return self._mapping(self._entry(name), what, known)
-
-    def _mapping(
-        self, node: YamlNode, what: str, known: Iterable[str] | None
-    ) -> Mapping[str, YamlNode]:
-        """Return a mapping's entries; unknown keys are findings, a null is an empty mapping."""
-        if node.value is None and node is not self.root:
-            return {}
-        whole = "a config" if node is self.root else f"'{what}s'"
-        entries = read_mapping(node, whole, what, known, self.findings)
-        return {str(key): value for key, value in entries.items()}
-
-    def _find(self, node: YamlNode, sentence: str) -> None:
-        self.findings.add(node.place, sentence)
-
-
-def read_seed(node: YamlNode, findings: Findings) -> int:
-    """Return the seed, 0 for a null."""
-    if node.value is None:
-        return 0
-    if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
-        return int(node.value)  # type: ignore[arg-type]
-    sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
-    findings.add(node.place, sentence)
-    return 0
+        return {str(key): node for key, node in self.mapping(name, what, known).items()}
 
 
 def _is_integer(node: YamlNode) -> bool:

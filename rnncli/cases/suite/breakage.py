@@ -63,13 +63,7 @@ class BreakageKind:
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """The change that makes a must-reject case invalid.
-
-    Attributes:
-        operator: the operator of the case.
-        kind: a key of `KINDS`.
-        values: values by the name of an attribute or input.
-    """
+    """The change that makes a must-reject case invalid: a kind of `KINDS`, and values by name."""
 
     operator: Operator
     kind: str
@@ -83,12 +77,7 @@ class Breakage:
     def apply(
         self, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
     ) -> tuple[Attributes, Inputs]:
-        """Return the attributes and inputs of the broken case.
-
-        Args:
-            attributes: attributes of the valid case.
-            inputs: inputs of the valid case, by name.
-        """
+        """Return the attributes and inputs of the broken case, given those of the valid one."""
         if self.kind == "attributes":
             changed = {**attributes, **self.values}
             return {k: v for k, v in changed.items() if v is not None}, dict(inputs)
@@ -107,14 +96,7 @@ class Breakage:
 def read_breakage(
     node: YamlNode, operator: Operator, present: Collection[str], findings: Findings
 ) -> Breakage | None:
-    """Return the breakage under `breaks`, or None if something is wrong.
-
-    Args:
-        node: a mapping from one kind to values by name.
-        operator: the operator of the case.
-        present: the inputs of the case.
-        findings: receives the findings.
-    """
+    """Return the breakage under `breaks`, or None if something is wrong."""
     before = len(findings)
     entries = read_mapping(node, "'breaks'", "way to break a case", KINDS, findings)
     if len(entries) != 1 and len(findings) == before:

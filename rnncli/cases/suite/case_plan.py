@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rnncli.cases.config.keys import KEYS as CONFIG_KEYS
+from rnncli.cases.config.keys import Keys
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES, Expansion
 from rnncli.cases.suite.template import (
@@ -25,7 +26,7 @@ from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from rnncli.cases.suite.covering import Row
     from rnncli.cases.suite.template import Path, Setting
@@ -89,33 +90,8 @@ EXPANSION_KEYS = (
 )
 
 
-@dataclass(slots=True)
-class Keys:
-    """Entries of a suite or a case. Wrong values become findings and are replaced by defaults.
-
-    Attributes:
-        node: the YAML of the entries, for the place of missing ones.
-        entries: the entries by key.
-        findings: receives the findings.
-    """
-
-    node: YamlNode
-    entries: Mapping[Key, YamlNode]
-    findings: Findings
-
-    def entry(self, name: str) -> YamlNode:
-        """Return the value of a key, a null if absent."""
-        return next(
-            (n for k, n in self.entries.items() if k == name), YamlNode(None, self.node.place)
-        )
-
-    def text(self, name: str, *, required: bool = False) -> str:
-        """Return a text, or ""."""
-        node = self.entry(name)
-        missing = required and not node.value
-        if missing or not isinstance(node.value, None | str):
-            self.find(node, f"'{name}' must be text, got {shown(node)}")
-        return str(node.value or "")
+class SuiteKeys(Keys):
+    """Entries of a suite or of a case."""
 
     def choice(self, name: str, choices: Collection[str], default: str) -> str:
         """Return one of some names."""
@@ -153,15 +129,6 @@ class Keys:
         self.find(self.entry(name), f"'{name}' must be a positive integer or {ALL}, got {said}")
         return None
 
-    def mapping(
-        self, name: str, what: str, known: Iterable[str] | None = None
-    ) -> dict[Key, YamlNode]:
-        """Return the entries of a mapping, none for a null."""
-        node = self.entry(name)
-        if node.value is None:
-            return {}
-        return read_mapping(node, f"'{name}'", what, known, self.findings)
-
     def items(self, name: str) -> tuple[YamlNode, ...]:
         """Return the items of a list, none for a null."""
         node = self.entry(name)
@@ -170,10 +137,6 @@ class Keys:
         if node.value is not None:
             self.find(node, f"'{name}' must be a list, got {shown(node)}")
         return ()
-
-    def find(self, node: YamlNode, sentence: str) -> None:
-        """Add a finding."""
-        self.findings.add(node.place, sentence)
 
 
 def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
@@ -189,18 +152,9 @@ def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CasePlan:
-    """A case of a suite with the combinations that become cases.
+    """A case of a suite with the rows of levels that become cases, all else as in their `Entry`.
 
-    Attributes:
-        template: the case.
-        rows: levels of its factors.
-        flags: flags of all rows.
-        axis_flags: label -> additional flags of the rows with that label.
-        golden: a key of `GOLDENS`.
-        profile: the name of a profile.
-        calls: the number of data sets per case.
-        horizon: the number of steps for which an input must be visible, or None.
-        empty_names: whether nodes write "" for omitted inputs at the end.
+    Rows with a label have the flags of its axis as well.
     """
 
     template: Template
@@ -215,12 +169,7 @@ class CasePlan:
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
-    """Merge two cases: sections by name, other keys as a whole; a null section is empty.
-
-    Args:
-        below: the defaults.
-        above: the entries that override them.
-    """
+    """Merge a case into defaults: sections by name, other keys whole; a null section is empty."""
     entries = dict(below)
     for key, node in above.items():
         under = entries.pop(key, None)  # the place of the overriding key counts
@@ -240,17 +189,9 @@ def read_plan(
     suite: tuple[str, str],
     findings: Findings,
 ) -> CasePlan:
-    """Read one case.
-
-    Args:
-        name: its name.
-        node: its YAML.
-        defaults: the defaults to merge.
-        suite: golden and profile, if the case has none.
-        findings: receives the findings.
-    """
+    """Read one case; the suite's golden and profile are those of a case without its own."""
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
-    keys = Keys(node, merged(defaults, own), findings)
+    keys = SuiteKeys(node, merged(defaults, own), findings)
     golden, profile = suite
     template = _template(name, keys)
     strategy = STRATEGIES[keys.choice("strategy", STRATEGIES, "product")]
@@ -268,7 +209,7 @@ def read_plan(
     )
 
 
-def _template(name: Key, keys: Keys) -> Template:
+def _template(name: Key, keys: SuiteKeys) -> Template:
     known = known_paths(_candidates(keys))
     fixed, factors = dict(_fixed(keys, known)), tuple(_factors(keys, known))
     template = Template(str(name), name.place, fixed, factors)
@@ -276,7 +217,7 @@ def _template(name: Key, keys: Keys) -> Template:
     return template
 
 
-def _candidates(keys: Keys) -> list[Operator]:
+def _candidates(keys: SuiteKeys) -> list[Operator]:
     """Return all versions of the operators that a case names, or all operators if it names none."""
     nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
     words = [word for node in nodes if node is not None for word in _words(node)]
@@ -294,7 +235,7 @@ def _words(node: YamlNode) -> Iterator[str]:
             yield from _words(child)
 
 
-def _fixed(keys: Keys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
+def _fixed(keys: SuiteKeys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
     """Yield the settings outside the axes; names that no version has are findings."""
     entries = {k: n for k, n in keys.entries.items() if k not in EXPANSION_KEYS}
     for path, setting in flatten(entries).items():
@@ -316,7 +257,7 @@ def _takes_away(path: Path, setting: Setting, known: Collection[Path]) -> bool:
     return is_null and path in known_paths(OPERATORS.values())
 
 
-def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:
+def _factors(keys: SuiteKeys, known: Collection[Path]) -> Iterator[Factor]:
     """Yield the factors: each axis of `matrix`, then those of `zip` as one factor."""
     matrix = read_axes(keys.mapping("matrix", "axis"), known, keys.findings)
     zipped = read_axes(keys.mapping("zip", "axis"), known, keys.findings)
@@ -352,7 +293,7 @@ def _check_weights(template: Template, findings: Findings) -> None:
             findings.add(node.place, unknown("weights", shown(node).strip("'"), WEIGHTS))
 
 
-def _axis_flags(keys: Keys, template: Template) -> dict[str, tuple[Key, ...]]:
+def _axis_flags(keys: SuiteKeys, template: Template) -> dict[str, tuple[Key, ...]]:
     """Return the flags of labels."""
     axes = [axis for factor in template.factors for axis in factor.axes]
     labels = {level.label: None for axis in axes for level in axis.levels if level.label}

@@ -51,12 +51,7 @@ class Constraint:
 
 
 class Table:
-    """Factors, and the conditions on their levels.
-
-    Attributes:
-        counts: the number of levels of each factor.
-        conditions: all of them must hold.
-    """
+    """Factors with their numbers of levels, and the conditions, all of which must hold."""
 
     def __init__(self, counts: Sequence[int], conditions: Iterable[Condition] = ()) -> None:
         self.counts = tuple(counts)
@@ -85,12 +80,7 @@ class Table:
         return self._is_feasible(row, search.due, search.steps)
 
     def choices(self, levels: Mapping[int, int], factor: int) -> Sequence[int]:
-        """Return the levels of an open factor with which some feasible row has these levels.
-
-        Args:
-            levels: factor -> level; some feasible row has them.
-            factor: the open factor.
-        """
+        """Return the levels of an open factor with which some feasible row has these levels."""
         every = range(self.counts[factor])
         if factor not in self._touching:
             return every
@@ -110,10 +100,7 @@ class Table:
     ) -> bool:
         """Return whether some feasible row has the levels of a row that are not open.
 
-        Args:
-            row: the levels; those that are open stay open.
-            due: the conditions on its levels that are not known to hold.
-            steps: how the open levels are completed.
+        Only the conditions that are due are not known to hold; the steps complete the open levels.
         """
         key = tuple([row[factor] for factor in self._order])
         known = self._known.get(key)
@@ -246,10 +233,7 @@ class _Goals:
     def row(self, left: int, start: int, used: Sequence[Sequence[int]]) -> Row:
         """Complete the first uncovered tuple, with the factors in order from `start` on.
 
-        Args:
-            left: the uncovered tuples.
-            start: a factor.
-            used: the number of rows with each level of each factor.
+        `used` has the number of rows with each level of each factor.
         """
         levels = dict(self.tuples[(left & -left).bit_length() - 1])
         for factor, level in levels.items():

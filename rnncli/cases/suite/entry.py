@@ -131,11 +131,7 @@ class Entry:
 def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
     """Return the entry of a row; problems of its breakage become findings.
 
-    Args:
-        plan: the plan of the cases with its name.
-        row: the levels of the entry.
-        origin: seed and folder of the suite.
-        findings: receives the findings.
+    The origin is the seed and the folder of the suite.
     """
     template = plan.template
     operator = template.operator(row)

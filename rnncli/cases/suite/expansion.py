@@ -30,12 +30,7 @@ MOST_IN_A_RULE = 100_000  # per rule
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A requirement on an operator.
-
-    Attributes:
-        paths: the settings it depends on, in addition to those that name the operator.
-        obstacle: the check.
-    """
+    """A requirement on an operator, which depends on some settings beside its name."""
 
     paths: tuple[Path, ...]
     obstacle: Obstacle
@@ -43,13 +38,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A rule applied to the factors of a case.
-
-    Attributes:
-        rule: the rule.
-        constraint: the allowed levels.
-        refused: the other levels -> reason.
-    """
+    """A rule applied to the factors of a case: the levels allowed, and why others are refused."""
 
     rule: Demand
     constraint: Constraint
@@ -154,15 +143,7 @@ MOST_TUPLES = 30_000  # per covering array
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A choice of the combinations of levels that become cases.
-
-    Attributes:
-        summary: a description.
-        rows: the function that makes the rows.
-        work: the amount of work, given the counts of levels.
-        most: the limit of the work.
-        what: the unit of the work.
-    """
+    """A choice of the combinations of levels that become cases, and the most work it may be."""
 
     summary: str
     rows: Callable[[Table], Sequence[Row]]

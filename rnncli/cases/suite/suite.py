@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.config.keys import read_seed
 from rnncli.cases.library import find_suite
 from rnncli.cases.selection import Selection
 from rnncli.cases.suite.case_plan import (
@@ -15,7 +14,7 @@ from rnncli.cases.suite.case_plan import (
     DEFAULT_PROFILE,
     GOLDENS,
     SUITE_KEYS,
-    Keys,
+    SuiteKeys,
     read_plan,
 )
 from rnncli.cases.suite.entry import LONGEST_ID, entry_of
@@ -169,10 +168,10 @@ def _read(
     """Read the text of a suite; return it with its findings, those about notes and flags apart."""
     root = parse_yaml(source, name)
     findings, about_flags = Findings(), Findings()
-    keys = Keys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
+    keys = SuiteKeys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
     golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
     profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
-    written = read_seed(keys.entry("seed"), findings)
+    written = keys.seed()
     seed = written if seed is None else seed
     plans = _plans(keys, golden, profile)
     entries = tuple(_entries(plans, (seed, folder), findings))
@@ -214,11 +213,6 @@ def is_suite(root: YamlNode) -> bool:
 def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[Place, str]]:
     """Return all findings about a suite and its cases.
 
-    Args:
-        source: the text, or its UTF-8 bytes.
-        name: what messages call it.
-        folder: where the files it names lie.
-
     Raises:
         UnreadableFile: it is larger than 1 MiB.
     """
@@ -248,14 +242,14 @@ def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
     return ()
 
 
-def _name(keys: Keys) -> str:
+def _name(keys: SuiteKeys) -> str:
     name = keys.text("suite", required=True)
     if name and not LABEL.fullmatch(name):
         keys.find(keys.entry("suite"), f"a suite's name holds {LABEL_WANTED}, got '{name:.40}'")
     return name
 
 
-def _plans(keys: Keys, golden: str, profile: str) -> list[CasePlan]:
+def _plans(keys: SuiteKeys, golden: str, profile: str) -> list[CasePlan]:
     """Read the cases whose names are valid in ids."""
     cases = keys.mapping("cases", "case")
     if not cases:
@@ -296,7 +290,7 @@ def _entries(
             yield entry
 
 
-def _notes(keys: Keys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
+def _notes(keys: SuiteKeys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
     """Return the notes; flags without a note and notes without a flag are findings."""
     notes = keys.mapping("notes", "flag")
     used = {flag for entry in entries for flag in entry.flags}

@@ -55,12 +55,7 @@ def flatten(entries: Mapping[Key, YamlNode]) -> Settings:
 
 
 def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
-    """Return the mapping with these settings.
-
-    Args:
-        settings: the settings by path.
-        place: the place of the mapping and its sections.
-    """
+    """Return the mapping with these settings, whose place is also that of its sections."""
     entries: dict[Key, YamlNode] = {}
     sections: dict[str, dict[Key, YamlNode]] = {}
     for path, (key, node) in settings.items():
@@ -74,14 +69,7 @@ def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
 
 
 def is_known(path: Path, key: Key, known: Collection[Path], findings: Findings) -> bool:
-    """Return whether some version of the operator has a setting's subject; else add a finding.
-
-    Args:
-        path: the path of the setting.
-        key: the key as written.
-        known: the existing paths.
-        findings: receives unknown names.
-    """
+    """Return whether some version of the operator has a setting's subject; else add a finding."""
     if len(path) == 1 or path in known:
         return True
     names = [other[-1] for other in known if other[0] == path[0] and len(other) > 1]
@@ -159,11 +147,7 @@ class Factor:
 
 
 def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
-    """Return everything that a case, and so an axis of it, can set.
-
-    Args:
-        rows: every operator that the case may have.
-    """
+    """Return everything that a case of some operators, and so an axis of it, can set."""
     paths: dict[Path, None] = {(name,): None for name in WHOLE}
     for row in rows:
         members = {
@@ -179,13 +163,7 @@ def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
 def read_axes(
     entries: Mapping[Key, YamlNode], known: Collection[Path], findings: Findings
 ) -> tuple[Axis, ...]:
-    """Read the axes of `matrix` or `zip`; axes with findings are left out.
-
-    Args:
-        entries: values by the name of an axis.
-        known: the paths that an axis can set.
-        findings: receives the findings.
-    """
+    """Read the axes of `matrix` or `zip`; axes with findings are left out."""
     axes = []
     for key, node in entries.items():
         path = next((path for path in known if path[-1] == key), None)
@@ -321,12 +299,7 @@ class Template:
         return tuple(sorted({self.setters[path] for path in paths if path in self.setters}))
 
     def setting(self, path: Path, levels: Mapping[int, int] | tuple[int, ...]) -> Setting | None:
-        """Return the setting at a path.
-
-        Args:
-            path: the path.
-            levels: levels of at least the factors in its scope.
-        """
+        """Return the setting at a path, given levels of at least the factors in its scope."""
         k = self.setters.get(path)
         varied = None if k is None else self.levels[k][levels[k]].get(path)
         return varied or self.fixed.get(path)

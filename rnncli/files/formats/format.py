@@ -94,12 +94,7 @@ _ROLE = re.compile(r"test_data_set_(0|[1-9][0-9]{0,8})/(inputs|outputs)/(.*)", r
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """The inputs and outputs of one evaluation.
-
-    Attributes:
-        inputs: inputs in the model's order.
-        outputs: outputs in the model's order.
-    """
+    """The inputs and outputs of one evaluation, in the model's order."""
 
     inputs: Tensors = field(default_factory=dict)
     outputs: Tensors = field(default_factory=dict)

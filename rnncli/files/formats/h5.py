@@ -219,13 +219,7 @@ def _read_dataset(found: _Found, allowance: MemoryAllowance) -> Array:
 
 
 def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None:
-    """Raise for chunks that HDF5's filters would inflate without bound.
-
-    Args:
-        found: a chunked dataset.
-        chunk: bytes per chunk.
-        allowance: the memory allowance.
-    """
+    """Raise for chunks that HDF5's filters would inflate without bound, each of `chunk` bytes."""
     created = found.created
     filters = [created.get_filter(each)[0] for each in range(created.get_nfilters())]
     if not set(filters) <= {GZIP, SHUFFLE, FLETCHER32} or len(set(filters)) < len(filters):

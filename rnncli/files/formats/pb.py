@@ -50,12 +50,7 @@ def read(path: Path) -> Tensors:
 
 
 def read_named(path: Path, limit: int = LARGEST) -> tuple[str, Array]:
-    """Return the tensor's name, which may be empty, and its values.
-
-    Args:
-        path: the file.
-        limit: the most bytes that it may have.
-    """
+    """Return the tensor's name, which may be empty, and its values."""
     with reading(path), open_data(path, min(limit, LARGEST)) as stream:
         return named_tensor(stream.read())
 

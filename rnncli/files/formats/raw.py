@@ -53,11 +53,7 @@ def content_of(values: Array) -> bytes:
 
 
 def read_described(path: Path, described: Mapping[str, Any]) -> Array:
-    """Read the tensor of a descriptor.
-
-    Args:
-        path: its file.
-        described: the descriptor, which follows `TensorDescriptor`.
+    """Read the tensor of a descriptor, which follows `TensorDescriptor`, from its file.
 
     Raises:
         RnncliError: there is no such tensor, or the file is missing, damaged or of another size.

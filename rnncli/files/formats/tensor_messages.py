@@ -48,9 +48,6 @@ def tensor_of(name: str, values: Array) -> TensorProto:
 def array_of(tensor: TensorProto) -> Array:
     """Return the values of a message, as a read-only view if possible.
 
-    Args:
-        tensor: of any type.
-
     Raises:
         InvalidRequest: the type is unknown.
         Exception: any error of numpy_helper: the message is malformed.

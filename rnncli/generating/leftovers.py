@@ -1,0 +1,240 @@
+"""What an earlier run left in the folder of a pack: its journal, its files, and those of others.
+
+A case gets a line in the journal of an unfinished pack when all its files are written, so that a
+second run resumes the first. A line cut off by a kill is ignored. A case counts only if its files
+still have the checksums in its line, and if suite, code and inputs are unchanged: the first line
+identifies them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import rnncli
+from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import TEMPORARY, append_bytes, put_file
+from rnncli.files.described import Described, check
+from rnncli.files.lock import LOCK
+from rnncli.files.paths import Identifier, RelativePath, below, files_in
+from rnncli.files.regular import MissingFile, read_bytes, sha256_of
+from rnncli.files.strict_json import parse_json
+from rnncli.packs.layouts import SINGLE_FILES, file_of, folder_of
+from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, check_case, differences, sha256
+from rnncli.packs.record import Record, as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite.suite import Suite
+
+# Bytes of a manifest that its format stands in.
+_BEGINNING = 100
+# The paths of a case's files, below its folder, in any layout.
+_OURS = re.compile(
+    r"model\.(onnx|xml|bin)|case\.(json|h|svh)|(calls/[0-9]+/)?wpt\.json"
+    r"|(test_data_set_[0-9]|steps(_[1-9])?|readings(_[1-9])?/[^/]+)"
+    r"/(input|output|tolerance)_[0-9]+\.pb"
+    r"|(calls/[0-9]+/)?(steps/|readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
+)
+
+
+def owned_cases(folder: Path, suite: str) -> set[str]:
+    """Return the ids of the cases of the pack in a folder; none if the folder is new or empty.
+
+    Raises:
+        InvalidRequest: the folder holds something other than a pack of this suite.
+    """
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise InvalidRequest(f"cannot write {folder}: it is a file, not a folder")
+    if (folder / MANIFEST).is_file():
+        return _cases_of(folder, suite)
+    begun = (folder / JOURNAL).exists() or (folder / SPOOL).is_dir()
+    if not (begun or is_empty(folder)):
+        raise InvalidRequest(
+            f"cannot write {folder}: the folder holds other files; choose a new or empty one"
+        )
+    return set()
+
+
+def pack_around(path: str) -> Path | None:
+    """Return the folder of the pack that a file lies in, at any depth; None if it lies in none."""
+    return next((folder for folder in Path(path).absolute().parents if _is_ours(folder)), None)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether the manifest of a folder is that of a pack, whatever else it says."""
+    try:
+        return FORMAT.encode() in read_bytes(folder / MANIFEST)[:_BEGINNING]
+    except InvalidRequest:
+        return False
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a folder has no files, or only those that a killed writer leaves."""
+    return all(each.name == LOCK or TEMPORARY.fullmatch(each.name) for each in folder.iterdir())
+
+
+def _cases_of(folder: Path, suite: str) -> set[str]:
+    """Return the ids in an earlier manifest, even with a wrong digest: they tell our files."""
+    try:
+        record: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
+        ours, name = record["format"] == FORMAT, record["suite"]
+        owned: set[str] = {Identifier(case["id"]) for case in record["cases"]}
+    except (InvalidRequest, AttributeError, TypeError, KeyError):
+        ours, name, owned = False, "", set()
+    if not ours:
+        raise InvalidRequest(
+            f"cannot write {folder}: its {MANIFEST} is not a pack's manifest; choose another folder"
+        )
+    if name != suite:
+        raise InvalidRequest(
+            f"cannot write {folder}: it holds the pack of suite '{name}', not of '{suite}'"
+        )
+    return owned
+
+
+def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
+    """Remove files of our cases that are not to be kept; return the paths of foreign files."""
+    found = [path for path in files_in(folder) if path not in keep]
+    foreign = set(strangers(found, owned))
+    for path in found:
+        if path not in foreign and not path.startswith(f"{SPOOL}/"):
+            (folder / path).unlink()
+            _remove_empty(folder, Path(path).parent)
+    return [path for path in found if path in foreign]
+
+
+def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
+    """Yield the paths that do not belong to a pack with these cases."""
+    folders = {folder_of(case_id) for case_id in owned}
+    singles = {*map(file_of, SINGLE_FILES)}
+    for path in paths:
+        top, _, rest = path.partition("/")
+        ours = path in singles or top == SPOOL or (top in folders and _OURS.fullmatch(rest))
+        if not ours:
+            yield path
+
+
+def _remove_empty(folder: Path, below: Path) -> None:
+    """Remove folders that have become empty, from the innermost."""
+    while below != Path() and not any((folder / below).iterdir()):
+        (folder / below).rmdir()
+        below = below.parent
+
+
+class JournalHeader(Described):
+    """The first line of a journal."""
+
+    premises: Annotated[dict[str, Any], "checksums of all that the vectors depend on"]
+    owned: Annotated[list[Identifier], "ids of all cases that a run may have begun to write"]
+
+
+def premises(suite: Suite) -> dict[str, Any]:
+    """Return checksums of all that the vectors of a suite depend on: text, files and our code."""
+    text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
+    return {
+        "suite": sha256(text),
+        "seed": suite.seed,
+        "weights": suite.weights,
+        "steps": suite.steps,
+        "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
+        "code": _code(),
+    }
+
+
+def _sum_of(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except MissingFile:
+        return "missing"
+
+
+@cache
+def _code() -> str:
+    """The checksum of the code that makes vectors, and of its libraries' versions."""
+    import numpy as np
+    import onnx
+
+    package = Path(rnncli.__file__).parent
+    sources = b"".join(read_bytes(path) for path in sorted(package.rglob("*.py")))
+    return sha256(sources + f"{np.__version__} {onnx.__version__}".encode())
+
+
+class Journal:
+    """The journal of one pack.
+
+    A damaged or impossible journal counts as none: its cases are made again.
+
+    Args:
+        root: the folder to write below.
+        finished: the folder of a finished pack, some of whose files need not be written again.
+
+    Attributes:
+        path: path of the journal.
+        owned: ids of all cases that an earlier run may have begun to write.
+
+    Raises:
+        UnreadableFile: the journal is a link, or cannot be read.
+    """
+
+    def __init__(self, root: Path, finished: Path | None = None) -> None:
+        self.path = below(root, JOURNAL)
+        self.owned: set[str] = set()
+        self._roots = [root, finished] if finished else [root]
+        self._premises: Mapping[str, Any] = {}
+        self._records: list[dict[str, Any]] = []
+        try:
+            lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
+        except MissingFile:
+            return
+        self._parse(lines)
+
+    def _parse(self, lines: Sequence[bytes]) -> None:
+        try:
+            header, *records = map(parse_json, lines)
+            check(header, JournalHeader, "its first line")
+            for number, record in enumerate(records, 2):
+                check_case(record, f"line {number}")
+        except (InvalidRequest, ValueError):  # ValueError: no line at all
+            return
+        self.owned = {Identifier(case_id) for case_id in header["owned"]}
+        self._premises, self._records = header["premises"], records
+
+    def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
+        """Return the records of the finished cases."""
+        if self._premises != premises:
+            return {}
+        return {r["id"]: Record.of(r) for r in self._records if self._is_whole(r["files"])}
+
+    def _is_whole(self, files: Mapping[str, str]) -> bool:
+        """Whether every file is intact below one of the folders."""
+        for root in self._roots:
+            files = {path: files[path] for path, _ in differences(files, root)}
+        return not files
+
+    def begin(
+        self,
+        premises: Mapping[str, Any],
+        owned: Iterable[str],
+        records: Iterable[Record],
+    ) -> None:
+        """Begin a new journal with the records of finished cases."""
+        header = {"premises": premises, "owned": sorted(owned)}
+        put_file(str(self.path), f"{as_json(header)}\n".encode() + _lines(records))
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Add cases whose files are all written."""
+        append_bytes(self.path, _lines(records))
+
+    def remove(self) -> None:
+        """Remove the journal of a finished pack."""
+        self.path.unlink(missing_ok=True)
+
+
+def _lines(records: Iterable[Record]) -> bytes:
+    return b"".join([record.text + b"\n" for record in records])
