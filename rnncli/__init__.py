@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rnncli.api import pytest_plugin
-    from rnncli.api.commands import diagnose
-    from rnncli.api.commands import generate
-    from rnncli.api.commands import relate
-    from rnncli.api.commands import score
-    from rnncli.api.commands import verify
-    from rnncli.api.conformance import Judgement
-    from rnncli.api.conformance import judge
+    from rnncli.api.commands import diagnose, generate, relate, score, verify
+    from rnncli.api.conformance import Judgement, judge
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.files.formats import read_tensors
-    from rnncli.files.formats import write_tensors
+    from rnncli.files.formats import read_tensors, write_tensors
     from rnncli.generating.generation import GenerationReport
     from rnncli.jobs.workers import Workers
-    from rnncli.judging.comparing.comparison import Comparison
-    from rnncli.judging.comparing.comparison import compare
+    from rnncli.judging.comparing.comparison import Comparison, compare
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import VerificationReport
@@ -32,9 +23,7 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.models import weights as weights
     from rnncli.models.loading import load_model
-    from rnncli.models.sessions import Session
-    from rnncli.models.sessions import evaluate_model
-    from rnncli.models.sessions import prepare
+    from rnncli.models.sessions import Session, evaluate_model, prepare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import open_pack

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import ModelProto
 
 from rnncli import __version__
-from rnncli.backends import backend_named
-from rnncli.backends import known_backends
+from rnncli.backends import backend_named, known_backends
 from rnncli.backends.backend_table import FAMILIES
-from rnncli.errors import InvalidRequest
-from rnncli.errors import Unsupported
-from rnncli.errors import did_you_mean
-from rnncli.models.evaluation_settings import ONNX
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
+from rnncli.models.evaluator import node_seconds, run
 from rnncli.models.evaluator import prepare as prepare_model
-from rnncli.models.evaluator import run
 from rnncli.models.loading import model_from
-from rnncli.models.evaluator import node_seconds
-from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
-from rnncli.subjects.runtime import Prepared
-from rnncli.subjects.runtime import known_settings
+from rnncli.subjects.runtime import Prepared, known_settings
 from rnncli.subjects.runtimes import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.models.sessions import Session

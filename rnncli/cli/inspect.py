@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import TARGET
-from rnncli.cli.options import json_option
-from rnncli.cli.options import within_memory
+from rnncli.cli.options import TARGET, json_option, within_memory
 from rnncli.errors import NothingSelected
 from rnncli.reports.tables import print_json_line
 
@@ -49,19 +47,11 @@ def inspect(target: str, as_json: bool) -> None:
 
 
 def _record(target: str) -> dict[str, Any]:
-    from rnncli.cases.case import Case
-    from rnncli.cases.case import describe
+    from rnncli.cases.case import Case, describe
     from rnncli.models.ir_model import read_ir
-    from rnncli.packs.pack import is_pack
-    from rnncli.packs.pack import open_pack
-    from rnncli.reports.inspection import case_record
-    from rnncli.reports.inspection import ir_record
-    from rnncli.reports.inspection import model_record
-    from rnncli.reports.inspection import pack_record
-    from rnncli.running.target import OF_SUITE
-    from rnncli.running.target import entry_of
-    from rnncli.running.target import is_ir
-    from rnncli.running.target import load_target
+    from rnncli.packs.pack import is_pack, open_pack
+    from rnncli.reports.inspection import case_record, ir_record, model_record, pack_record
+    from rnncli.running.target import OF_SUITE, entry_of, is_ir, load_target
 
     if is_pack(target):
         return pack_record(open_pack(target))

@@ -28,8 +28,7 @@ from rnncli.judging.tolerances.derivation import derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.step_signals import answers_of
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
-from rnncli.models.data_sets import conditioning_problem
-from rnncli.models.data_sets import well_conditioned
+from rnncli.models.data_sets import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems

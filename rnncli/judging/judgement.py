@@ -8,43 +8,33 @@ from an earlier call. A call that is also wrong alone gets the verdict it has wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.comparing.margins import histogram
-from rnncli.judging.comparing.margins import measured_outputs
+from rnncli.judging.comparing.margins import MeasuredAttempt, histogram, measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.comparing.verdict import FAILURES
-from rnncli.judging.comparing.verdict import CaseVerdict
-from rnncli.judging.comparing.verdict import Element
-from rnncli.judging.comparing.verdict import JudgedAttempt
-from rnncli.judging.comparing.verdict import OutputVerdict
-from rnncli.judging.comparing.verdict import Verdict
-from rnncli.models.data_sets import WIDEST
-from rnncli.models.data_sets import conditioning_problem
+from rnncli.judging.comparing.verdict import (
+    FAILURES,
+    CaseVerdict,
+    Element,
+    JudgedAttempt,
+    OutputVerdict,
+    Verdict,
+)
+from rnncli.models.data_sets import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
-from rnncli.packs.vector import STEPS
-from rnncli.packs.vector import Attempt
-from rnncli.packs.vector import Status
+from rnncli.packs.vector import STEPS, Attempt, Status
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Collection
-    from collections.abc import Iterator
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.packs.vector import Answers
-    from rnncli.packs.vector import Attempt
-    from rnncli.packs.vector import Vector
+    from rnncli.packs.vector import Answers, Attempt, Vector
 
 # The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from rnncli.errors import worst_code
-from rnncli.reports.tables import draw_table
-from rnncli.reports.tables import index_text
-from rnncli.reports.tables import is_drawn
-from rnncli.reports.tables import print_json_line
-from rnncli.reports.tables import print_row
-from rnncli.reports.tables import print_table
-from rnncli.reports.tables import shown
-from rnncli.reports.tables import up_to
-from rnncli.reports.tables import value_text
-from rnncli.talk.terminal import one_line
-from rnncli.talk.terminal import say
+from rnncli.reports.tables import (
+    draw_table,
+    index_text,
+    is_drawn,
+    print_json_line,
+    print_row,
+    print_table,
+    shown,
+    up_to,
+    value_text,
+)
+from rnncli.talk.terminal import one_line, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import RunReport
-    from rnncli.running.request import TargetReport
-    from rnncli.running.request import TensorSummary
+    from rnncli.running.request import RunReport, TargetReport, TensorSummary
 
 
 COLUMNS = (

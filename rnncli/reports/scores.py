@@ -6,49 +6,35 @@ import json
 import math
 import sys
 from itertools import groupby
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.judging.scoring.kill_matrix import CoverageItem
-from rnncli.judging.scoring.kill_matrix import coverage_of
-from rnncli.judging.scoring.kill_matrix import every
-from rnncli.judging.scoring.kill_matrix import fate_of
-from rnncli.judging.scoring.kill_matrix import of_family
-from rnncli.judging.scoring.kill_matrix import of_reach
-from rnncli.judging.scoring.kill_matrix import score
-from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.catalogue import STRUCTURAL
-from rnncli.mutants.structural.bug import UNREACHED
-from rnncli.mutants.structural.bug import Reach
-from rnncli.reports.html import LETTERS
-from rnncli.reports.html import TOLERANCE
-from rnncli.reports.html import letter
+from rnncli.judging.scoring.kill_matrix import (
+    CoverageItem,
+    coverage_of,
+    every,
+    fate_of,
+    of_family,
+    of_reach,
+    score,
+)
+from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL
+from rnncli.mutants.structural.bug import UNREACHED, Reach
+from rnncli.reports.html import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered
-from rnncli.reports.tables import draw_table
-from rnncli.reports.tables import is_drawn
-from rnncli.reports.tables import print_json_line
-from rnncli.reports.tables import print_table
-from rnncli.talk.terminal import say
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
-from rnncli.talk.words import plural
+from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+from rnncli.talk.terminal import say, visible
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Iterable
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.judging.scoring.adequacy import Outcome
-    from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.judging.scoring.kill_matrix import Score
-    from rnncli.judging.scoring.kill_matrix import Survivor
-    from rnncli.judging.scoring.kill_matrix import VectorRow
+    from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor, VectorRow
     from rnncli.mutants.structural.bug import SizeClass
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import openvino
@@ -22,24 +21,17 @@ from rnncli.limits.deadline import turn
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
-from rnncli.models.ir_model import as_array
-from rnncli.models.ir_model import descriptions
+from rnncli.models.ir_model import as_array, descriptions
 from rnncli.running.execution import recipe_of
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal
-from rnncli.subjects.runtimes.open_vino import PRECISION
-from rnncli.subjects.runtimes.open_vino import as_tensor
-from rnncli.subjects.runtimes.open_vino import message_of
+from rnncli.subjects.runtimes.open_vino import PRECISION, as_tensor, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from rnncli.models.ir_model import IrGraph
-    from rnncli.models.ir_model import IrModel
-    from rnncli.models.observation import Observer
-    from rnncli.models.observation import Occurrence
+    from rnncli.models.ir_model import IrGraph, IrModel
+    from rnncli.models.observation import Observer, Occurrence
     from rnncli.numerics import Array
     from rnncli.running.request import Request
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from dataclasses import field
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
-from typing import cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from rnncli.limits import UNLIMITED
-from rnncli.models.evaluation_settings import EvaluationSettings
-from rnncli.models.evaluation_settings import ONNX
+from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.tolerances.tolerance import Tolerance

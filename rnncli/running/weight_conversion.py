@@ -16,7 +16,7 @@ from rnncli.files.formats.reading import MemoryAllowance, named, reading
 from rnncli.files.regular import open_data, read_bytes, size_of
 from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
-from rnncli.models.weights.keras_archive import in_order
+from rnncli.models.weights.keras_layers import in_order
 from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:

@@ -10,30 +10,16 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from gru_places import HELD
-from gru_places import PLACES
-from gru_places import SIGNATURE
-from gru_places import WEIGHTS
-from gru_places import model_of
-from gru_places import text_of
-from onnx import helper
-from onnx import numpy_helper
-from real_models import PATHS
-from real_models import recorded
+from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
+from onnx import helper, numpy_helper
+from real_models import PATHS, recorded
 
 from rnncli import operators
-from rnncli.errors import InvalidRequest
-from rnncli.errors import NothingSelected
-from rnncli.errors import Unsupported
-from rnncli.generating.extraction import Captures
-from rnncli.generating.extraction import ExtractionPlan
-from rnncli.generating.extraction import extract
-from rnncli.generating.extraction import require
+from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.generating.extraction import Captures, ExtractionPlan, extract, require
 from rnncli.models.data_sets import conditioning_problem
-from rnncli.models.evaluator import prepare
-from rnncli.models.evaluator import run
-from rnncli.models.loading import load_model
-from rnncli.models.loading import model_from
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.sessions import evaluate_model
 from rnncli.numerics import DTYPES

@@ -17,18 +17,12 @@ from collections import Counter
 from functools import partial
 
 from kernels.bug import TUNING
-from kernels.random_cases import GATES
-from kernels.random_cases import random_case
-from kernels.switch_table import BUGS
-from kernels.switch_table import KERNELS
-from kernels.switch_table import groups
-from kernels.switch_table import kernel_with
+from kernels.random_cases import GATES, random_case
+from kernels.switch_table import BUGS, KERNELS, groups, kernel_with
 
 from rnncli.operators import operator_named
-from rnncli.packs.vector import Attempt
-from rnncli.packs.vector import Status
-from rnncli.verifying.relations.judging import Asker
-from rnncli.verifying.relations.judging import judge_case
+from rnncli.packs.vector import Attempt, Status
+from rnncli.verifying.relations.judging import Asker, judge_case
 from rnncli.verifying.relations.node_call import NodeCall
 from rnncli.verifying.relations.relations import RELATIONS
 

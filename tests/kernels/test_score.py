@@ -3,15 +3,11 @@
 import pytest
 from judged import CORE
 from kernels import score
-from kernels.bug import HELD_OUT
-from kernels.bug import TUNING
-from kernels.switch_table import BUGS
-from kernels.switch_table import KERNELS
-from kernels.switch_table import kernel_with
+from kernels.bug import HELD_OUT, TUNING
+from kernels.switch_table import BUGS, KERNELS, kernel_with
 from small_suite import small_suite
 
-from rnncli.generating.generation import GenerationPlan
-from rnncli.generating.generation import generate
+from rnncli.generating.generation import GenerationPlan, generate
 
 SESSION = """\
 suite: session

@@ -1,12 +1,10 @@
 """Claims about keys: no field of a recurrence is forgotten where recurrences are told apart."""
 
-from dataclasses import fields
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from quantised_lstm import LSTM
-from quantised_lstm import away_from_ties
+from quantised_lstm import LSTM, away_from_ties
 
 from rnncli.backends import numba_backend
 from rnncli.backends.backend import Compute
@@ -15,11 +13,9 @@ from rnncli.backends.in_place import time_steps
 from rnncli.backends.in_place.prepared_calls import features_of
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.numpy_backend import NumPyBackend
-from rnncli.backends.reference import NumPyEngine
-from rnncli.backends.reference import evaluate
+from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.explaining.hypotheses import of_whole_runs
-from rnncli.judging.explaining.stacks import fingerprint
-from rnncli.judging.explaining.stacks import kind_of
+from rnncli.judging.explaining.stacks import fingerprint, kind_of
 from rnncli.judging.tolerances.derivation import kind_of_steps
 from rnncli.judging.tolerances.expressions import equations_of
 from rnncli.mutants.equivalence import every_field
@@ -27,10 +23,8 @@ from rnncli.mutants.structural.blocked_kernel import BlockedKernel
 from rnncli.numerics import DTYPES
 from rnncli.operators.node import Node
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.cells import CELLS
-from rnncli.recurrence.cells import CellOptions
-from rnncli.recurrence.recurrence import Direction
-from rnncli.recurrence.recurrence import Recurrence
+from rnncli.recurrence.cells import CELLS, CellOptions
+from rnncli.recurrence.recurrence import Direction, Recurrence
 
 ATTRIBUTES, INPUTS, _ = away_from_ties(("bidirectional", True, True, True))
 RIGHT = Node(LSTM, ATTRIBUTES).recurrence(INPUTS)

@@ -6,45 +6,27 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
-from typing import TypeAlias
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import errors_of
-from rnncli.judging.explaining.stacks import Runs
-from rnncli.judging.explaining.stacks import joined
-from rnncli.judging.explaining.stacks import kind_of
-from rnncli.judging.explaining.stacks import stack_size
-from rnncli.judging.explaining.stacks import stacked
+from rnncli.judging.explaining.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.mutant import Mutant
-from rnncli.numerics import FLOAT64
-from rnncli.numerics import dtype_named
-from rnncli.numerics import dtype_of
-from rnncli.numerics import round_to
+from rnncli.mutants.mutant import Change, Mutant
+from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
-from rnncli.recurrence.recurrence import Direction
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Hashable
-    from collections.abc import Iterable
-    from collections.abc import Iterator
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from rnncli.backends.reference import Engine
     from rnncli.judging.comparing.margins import MeasuredAttempt
-    from rnncli.numerics import Array
-    from rnncli.numerics import DType
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
 
 # Mutants in the order in which they apply: each changes the recurrence and the result that the one

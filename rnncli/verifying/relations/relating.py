@@ -3,59 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import replace
-from functools import lru_cache
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
-from rnncli.cases.selection import Selection
-from rnncli.cases.selection import is_called
-from rnncli.cases.suite.suite import is_suite
-from rnncli.cases.suite.suite import load_suite
-from rnncli.cases.yaml_reader import Key
-from rnncli.cases.yaml_reader import YamlNode
-from rnncli.cases.yaml_reader import read_yaml
-from rnncli.errors import ConfigError
-from rnncli.errors import InvalidRequest
-from rnncli.errors import NothingSelected
-from rnncli.errors import RnncliWarning
+from rnncli.cases.selection import Selection, is_called
+from rnncli.cases.suite.suite import is_suite, load_suite
+from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
+from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.generating.case_record import requirements_of
 from rnncli.jobs.tenancy import require_run
-from rnncli.judging.comparing.verdict import CaseVerdict
-from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.report import JudgedCase
-from rnncli.judging.report import JudgedPack
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.report import JudgedCase, JudgedPack
 from rnncli.packs.conversion import held_inputs
 from rnncli.packs.manifest import MANIFEST
-from rnncli.packs.pack import is_pack
-from rnncli.packs.pack import record_is_called
+from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import OPEN_SUBJECTS
-from rnncli.verifying.case_judging import excused
+from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused
 from rnncli.verifying.history import shuffled
-from rnncli.verifying.relations.judging import Asker
-from rnncli.verifying.relations.judging import judge_case
-from rnncli.verifying.relations.judging import related_id
-from rnncli.verifying.relations.node_call import SIZES
-from rnncli.verifying.relations.node_call import NodeCall
-from rnncli.verifying.relations.relations import RELATIONS
-from rnncli.verifying.relations.relations import relation_named
-from rnncli.verifying.verification import RunStart
-from rnncli.verifying.verification import VerificationPlan
-from rnncli.verifying.verification import report_of
-from rnncli.verifying.verification import whole_pack
+from rnncli.verifying.relations.judging import Asker, judge_case, related_id
+from rnncli.verifying.relations.node_call import SIZES, NodeCall
+from rnncli.verifying.relations.relations import RELATIONS, relation_named
+from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rnncli.cases.case import Case
     from rnncli.cases.suite.entry import Entry

@@ -5,35 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.cases.library import statement_files
-from rnncli.cases.yaml_reader import Findings
-from rnncli.cases.yaml_reader import Key
-from rnncli.cases.yaml_reader import read_mapping
-from rnncli.cases.yaml_reader import read_yaml
-from rnncli.cases.yaml_reader import shown
-from rnncli.cases.yaml_reader import unknown
-from rnncli.errors import InvalidRequest
-from rnncli.errors import did_you_mean
+from rnncli.cases.yaml_reader import Findings, Key, read_mapping, read_yaml, shown, unknown
+from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS
-from rnncli.verifying.tracing.conditions import all_of
-from rnncli.verifying.tracing.conditions import condition_named
+from rnncli.verifying.tracing.conditions import all_of, condition_named
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Iterator
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.cases.yaml_reader import YamlNode
     from rnncli.errors import Place
     from rnncli.operators import Operator
-    from rnncli.verifying.tracing.conditions import CaseCondition
-    from rnncli.verifying.tracing.conditions import TracedCase
+    from rnncli.verifying.tracing.conditions import CaseCondition, TracedCase
 
 
 class CheckKind(StrEnum):

@@ -5,27 +5,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import core
-from judged import outputs_of
-from judged import vectors_of
+from judged import core, outputs_of, vectors_of
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.fitting import AND
-from rnncli.judging.explaining.fitting import READING
-from rnncli.judging.explaining.fitting import RIGHT
-from rnncli.judging.explaining.fitting import WrongOutputs
-from rnncli.judging.explaining.fitting import are_compatible
-from rnncli.judging.explaining.fitting import engine_of
-from rnncli.judging.explaining.fitting import name_of
-from rnncli.judging.explaining.fitting import pairs
-from rnncli.judging.explaining.fitting import subsets
-from rnncli.judging.explaining.fitting import together
+from rnncli.judging.explaining.fitting import (
+    AND,
+    READING,
+    RIGHT,
+    WrongOutputs,
+    are_compatible,
+    engine_of,
+    name_of,
+    pairs,
+    subsets,
+    together,
+)
 from rnncli.judging.explaining.stacks import Runs
-from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.catalogue import mutants_of
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.mutant import Mutant
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
+from rnncli.mutants.mutant import Change, Mutant
 from rnncli.recurrence.recurrence import Result
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"

@@ -4,32 +4,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulation import NARROW
-from emulation import WIDE
-from judged import computed
-from judged import core
-from judged import explained_verdict
-from judged import outputs_of
-from judged import vectors_of
+from emulation import NARROW, WIDE
+from judged import computed, core, explained_verdict, outputs_of, vectors_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs
-from rnncli.judging.explaining.hypotheses import Screen
-from rnncli.judging.explaining.hypotheses import evidence_of_failure
-from rnncli.judging.explaining.hypotheses import evidence_of_two
-from rnncli.judging.explaining.hypotheses import naming
-from rnncli.judging.explaining.hypotheses import single_fits
-from rnncli.judging.explaining.localisation import ENGINE
-from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.explaining.hypotheses import (
+    Screen,
+    evidence_of_failure,
+    evidence_of_two,
+    naming,
+    single_fits,
+)
+from rnncli.judging.explaining.localisation import ENGINE, steps_of
 from rnncli.judging.explaining.stacks import stacked
-from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.catalogue import mutants_of
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.changes import computing
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.recurrence import Direction
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]
 

@@ -6,17 +6,10 @@ from dataclasses import replace
 import numpy as np
 import onnxruntime
 import pytest
-from emulation import NARROW
-from emulation import WIDE
+from emulation import NARROW, WIDE
 from examples import examples
 from hypothesis import given
-from judged import bound
-from judged import computed
-from judged import core
-from judged import explained_verdict
-from judged import outputs_of
-from judged import ran
-from judged import vectors_of
+from judged import bound, computed, core, explained_verdict, outputs_of, ran, vectors_of
 from nodes import nodes
 from recurrences import recurrence_of
 from recurrences import recurrence_of as made
@@ -25,26 +18,23 @@ from test_properties import quiet
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.comparing.rule import Rule
-from rnncli.judging.explaining.localisation import ENGINE
-from rnncli.judging.explaining.localisation import Steps
-from rnncli.judging.explaining.localisation import forced
-from rnncli.judging.explaining.localisation import predicted
-from rnncli.judging.explaining.localisation import step_tolerances
-from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.explaining.localisation import (
+    ENGINE,
+    Steps,
+    forced,
+    predicted,
+    step_tolerances,
+    steps_of,
+)
 from rnncli.judging.judgement import judge
-from rnncli.judging.tolerances.derivation import derive
-from rnncli.judging.tolerances.derivation import round_up
+from rnncli.judging.tolerances.derivation import derive, round_up
 from rnncli.judging.tolerances.trajectory import Trajectory
 from rnncli.models.data_sets import conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.recurrence.lanes import in_order
-from rnncli.recurrence.lanes import lanes_of
-from rnncli.recurrence.lanes import of_directions
-from rnncli.recurrence.recurrence import Direction
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.lanes import in_order, lanes_of, of_directions
+from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]
 RAGGED = ["rnn_14_both", "gru_14_both", "lstm_14_both", "lstm_14_peepholes_both_ragged_float16"]
