@@ -136,7 +136,7 @@ class Run(NamedTuple):
         expected: the outputs that came with the target; None if none did.
         tolerances: the tolerance of each expected element, for outputs that came with tolerances.
         steps: the signals of every step of the recurrent nodes, if they are wanted; see
-            `running.steps`.
+            `running.execution.steps_of`.
     """
 
     name: str

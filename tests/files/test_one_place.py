@@ -50,12 +50,7 @@ ALLOWED = {
         "zipfile.ZipFile": "of a stream that was checked",
         "archive.open": "a member",
     },
-    "subjects/runtimes/emx_onnx.py": {"self.open": "a session"},
-    "subjects/runtimes/iree_runtime.py": {"self.open": "a session"},
-    "subjects/runtimes/mnn.py": {"self.open": "a session"},
-    "subjects/runtimes/open_cv.py": {"self.open": "a session"},
-    "subjects/runtimes/open_vino.py": {"self.open": "a session"},
-    "subjects/runtimes/tract_runtime.py": {"self.open": "a session"},
+    "subjects/runtime.py": {"self.open": "a session"},
     "subjects/supervision/supervisor.py": {
         "open": "of the system: /proc/PID",
         "status.read_text": "of the system: /proc/PID",
