@@ -199,6 +199,8 @@ class WrongOutputs:
 
         None if its mutants cannot be applied to each other's result.
         """
+        if hypothesis in self._changed:
+            return self._changed[hypothesis]
         acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
         if acting in self._changed:
             return self._changed[acting]
