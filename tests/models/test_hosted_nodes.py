@@ -19,7 +19,7 @@ from rnncli.models import evaluation_settings
 from rnncli.models.evaluator import prepare
 from rnncli.models.hosted_nodes import HostedNodes
 from rnncli.models.loading import load_model
-from rnncli.models.sessions import evaluate_model
+from rnncli.models.sessions import evaluate_model, within
 
 X = np.float32([[1, -2], [3, 4]])
 
@@ -228,7 +228,7 @@ def test_threads_are_those_of_the_call(parse, threads):
     evaluator = prepare(
         parse("g (float[2,2] x) => (float[2,2] y) { y = Exp (x) }"), host="onnxruntime"
     )
-    with rnncli.models.session.within(Limits(threads=threads)):
+    with within(Limits(threads=threads)):
         evaluator.outputs({"x": X})
     (step,) = evaluator._steps
 
