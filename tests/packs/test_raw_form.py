@@ -145,7 +145,7 @@ def test_check_finds_what_was_altered_or_lost(pack):
     altered = pack / f"test_{ID}" / "inputs/X.bin"
     altered.write_bytes(altered.read_bytes()[::-1])
 
-    found = check(PLAN, pack, lambda _: None).findings
+    found = [*check(PLAN, pack, lambda _: None).findings]
     assert found == [
         (f"test_{ID}/calls/1/outputs/Y.bin", "missing"),
         (f"test_{ID}/inputs/X.bin", "altered"),
