@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.packs.vector import Answers, Attempt, Vector
+    from rnncli.packs.vector import Answers, Vector
 
 # The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import Request
 
 
 class Task(NamedTuple):
