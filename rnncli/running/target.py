@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.cases.library import find_spec, spec_names
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
 from rnncli.files.regular import read_standard_input
 from rnncli.models.loading import ARCHIVES, FORMATS, IR, load_model
@@ -95,6 +94,8 @@ def _yaml_file(target: str) -> Path | None:
     path = Path(target)
     if path.exists():
         return path if path.is_file() and path.suffix.lower() in YAML else None
+    from rnncli.cases.library import find_spec
+
     return find_spec(target)
 
 
@@ -169,6 +170,7 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
         UnreadableFile: it cannot be read.
     """
     from rnncli.cases.config.config import read_case
+    from rnncli.cases.library import find_spec
     from rnncli.cases.suite.suite import is_suite, suite_findings
     from rnncli.cases.yaml_reader import parse_yaml, read_source
 
@@ -189,6 +191,8 @@ def _unknown(target: str, path: Path) -> str:
     if path.exists():
         kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
         return f"{target}: not a target: expected {kinds} or a folder"
+    from rnncli.cases.library import spec_names
+
     short = [name.rpartition("/")[2] for name in spec_names()]
     hint = did_you_mean(path.stem, short)
     return f"{target}: no such file, and no config or suite of that name{hint}"
