@@ -19,7 +19,7 @@ from rnncli.packs.pack import open_pack
 from rnncli.recurrence.cells import CELLS
 from rnncli.verifying.scoring import ONNX_RULE, ScoringPlan, score_all, select
 
-CORE = str(Path(__file__).parents[3] / "vectors" / "core")
+CORE = str(Path(__file__).parents[2] / "vectors" / "core")
 
 
 @cache
