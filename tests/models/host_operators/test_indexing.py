@@ -376,10 +376,17 @@ def test_transpose(agrees, normal, perm):
     agrees("Transpose", 13, normal(4, 3, 5), **({} if perm is None else {"perm": perm}))
 
 
-@pytest.mark.parametrize("perm", [[0, 1], [0, 0, 1], [0, 1, 3]])
-def test_an_order_of_other_axes_is_refused(evaluate, normal, perm):
+@pytest.mark.parametrize(
+    ("perm", "error", "said"),
+    [
+        ([0, 1], RuntimeError, "Inconsistent permutation"),
+        ([0, 0, 1], ValueError, "repeated axis"),
+        ([0, 1, 3], ValueError, "axis 3 is out of bounds"),
+    ],
+)
+def test_an_order_of_other_axes_is_refused(evaluate, normal, perm, error, said):
     """Each axis is named once."""
-    with pytest.raises((ValueError, RuntimeError), match=r"ax[ei]s|Inconsistent permutation"):
+    with pytest.raises(error, match=said):
         evaluate("Transpose", 13, normal(4, 3, 5), perm=perm)
 
 
