@@ -18,7 +18,7 @@ from public_reports import (
 )
 
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.mutants import reported_bugs
+from rnncli.mutants.catalogue import REPORTED
 
 KINDS = {
     *("gate order", "biases", "equations", "peepholes", "linear_before_reset", "clip"),
@@ -44,7 +44,7 @@ def test_enough_reports_are_modelled():
 
 def test_every_mutant_of_a_report_is_named():
     """Mutants that were written for reports model one."""
-    reported = {each.id for family in reported_bugs.FAMILIES for each in family.rows}
+    reported = {each.id for family in REPORTED for each in family.rows}
 
     assert reported <= {row.mutant for row in ROWS}
 

@@ -8,22 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import (
-    ALL,
-    LSTM,
-    STARTS,
-    Family,
-    each_direction,
-    initial_states,
-    live,
-    padding_of,
-    reading,
-    results,
-    rolled,
-    running,
-    stepped,
-    without_lengths,
-)
 from rnncli.mutants.equivalence import (
     NO_INITIAL,
     NO_RECURRENT_PRODUCT,
@@ -36,14 +20,30 @@ from rnncli.mutants.equivalence import (
     lengths_of,
     where,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import (
+    ALL,
+    LSTM,
+    STARTS,
+    Family,
+    Variant,
+    each_direction,
+    initial_states,
+    live,
+    padding_of,
+    reading,
+    results,
+    rolled,
+    running,
+    stepped,
+    without_lengths,
+)
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.mutants.changes import Last, Outputs, Right
-    from rnncli.mutants.mutant import Change, Reason, Run
+    from rnncli.mutants.equivalence import Reason
+    from rnncli.mutants.mutant import Change, Last, Outputs, Right, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

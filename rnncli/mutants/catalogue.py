@@ -13,7 +13,6 @@ from rnncli.mutants import (
     gates,
     imprecision,
     quantised_kernels,
-    reported_bugs,
     states,
     weights,
 )
@@ -47,11 +46,15 @@ _SCORED = (
 # `biases-dropped` catches the biases of each gate, and gates in any order would count two dozen
 # times. Nor are suites scored by the other choice of a reading, which is acceptable wherever it is
 # seen, or by what was reported to runtimes.
+REPORTED = (
+    *(states.reported_state_bug, directions.reported_direction_bug),
+    *(imprecision.reported_loss_bug, gates.reported_reset_bug),
+)
 _UNSCORED = (
     *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
     *(directions.finer_direction_bug, imprecision.finer_approximation_bug),
     *(batches.finer_length_bug, functions.finer_clip_bug, gates.finer_peephole_bug),
-    *(states.reset_bug, directions.input_bug, *reported_bugs.FAMILIES),
+    *(states.reset_bug, directions.input_bug, *REPORTED),
 )
 _STRUCTURAL = (
     special_paths.tail_bug,

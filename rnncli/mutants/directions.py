@@ -7,23 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import (
-    GATED,
-    LSTM,
-    PER_DIRECTION,
-    Family,
-    directions,
-    initial_states,
-    joined,
-    of_first_direction,
-    of_second_direction,
-    padding_of,
-    reading,
-    results,
-    rolled,
-    running,
-    second_zeroed,
-)
 from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_FORWARD,
@@ -36,14 +19,32 @@ from rnncli.mutants.equivalence import (
     ONE_SEQUENCE,
     ONE_STEP,
 )
-from rnncli.mutants.mutant import Change, Variant
+from rnncli.mutants.mutant import (
+    GATED,
+    LSTM,
+    PER_DIRECTION,
+    Change,
+    Family,
+    Variant,
+    directions,
+    each_direction,
+    initial_states,
+    joined,
+    of_first_direction,
+    of_second_direction,
+    padding_of,
+    reading,
+    results,
+    rolled,
+    running,
+    second_zeroed,
+)
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Run
+    from rnncli.mutants.mutant import Last, Outputs, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
@@ -303,3 +304,27 @@ def x_one_input_late(X: Array) -> Array:
 def x_one_input_early(X: Array) -> Array:
     """Each input is read at the place of the one before, the first at that of the last."""
     return np.roll(X, -1, axis=2)
+
+
+# Reported to runtimes or converters; no other mutant covers them.
+reported_direction_bug = Family("directions")
+
+
+@reported_direction_bug(ONE_DIRECTION, NO_Y, changes=results)
+def y_directions_after_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y is written as [T, N, H, D] instead of [T, D, N, H].
+
+    Values of Y are right and in the wrong places.
+    """
+    return Y.transpose(0, 2, 3, 1).reshape(Y.shape), last
+
+
+@reported_direction_bug(NO_REVERSE, changes=each_direction)
+def reverse_flips_inputs(recurrence: Recurrence) -> Recurrence:
+    """Reverse walks forward over the steps, and backwards over the inputs of each.
+
+    Reverse is wrong.
+    """
+    if Direction.REVERSE not in recurrence.directions:
+        return recurrence
+    return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))

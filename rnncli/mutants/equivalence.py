@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.backends.backend import Compute
-from rnncli.mutants.mutant import Change, always_seen
 from rnncli.recurrence.recurrence import Direction, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.mutants.mutant import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-RIGHT = Change()
+Reason: TypeAlias = "Callable[[Recurrence], str]"
 UNTOUCHED = "leaves every attribute and input as it is"
 every_field = all_but()
+
+
+def always_seen(recurrence: Recurrence) -> str:
+    """Return no reason."""
+    del recurrence
+    return ""
 
 
 def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
@@ -51,24 +53,6 @@ def is_same(
 ) -> bool:
     """Whether the fields of two recurrences, or some of them, are the same, bit for bit."""
     return all(a is b or _same(a, b) for a, b in zip(fields_of(one), fields_of(other), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Unreached:
-    """The reason that holds where a change does not affect the result, found by evaluating both.
-
-    Attributes:
-        change: the change.
-        sentence: the reason in words.
-    """
-
-    change: Change
-    sentence: str
-
-    def __call__(self, recurrence: Recurrence) -> str:
-        """Return the sentence if results with the change and without are the same, else ""."""
-        right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, self.change))
-        return self.sentence if same_results(right, changed) else ""
 
 
 def same_results(one: Result, other: Result) -> bool:

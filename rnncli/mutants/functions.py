@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import (
+from rnncli.mutants.equivalence import NO_BIAS, NO_CLIP, NO_STEP, ONE_DIRECTION, uses_none_of
+from rnncli.mutants.mutant import (
     ALL,
     GATED,
     LSTM,
     RNN,
     Family,
+    Variant,
     directions,
     joined,
     parameters,
     running,
     stepped,
 )
-from rnncli.mutants.equivalence import NO_BIAS, NO_CLIP, NO_STEP, ONE_DIRECTION, uses_none_of
-from rnncli.mutants.mutant import Variant
 from rnncli.mutants.weights import LEFT_OUT
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rnncli.mutants.changes import Right
-    from rnncli.mutants.mutant import Run
+    from rnncli.mutants.mutant import Right, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.arithmetic import Value

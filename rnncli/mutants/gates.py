@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import GRU, LSTM, Family, parameters, reading, stepped
 from rnncli.mutants.equivalence import (
     CELL_STARTS_AT_ZERO,
     COUPLED,
@@ -19,14 +18,23 @@ from rnncli.mutants.equivalence import (
     UNCOUPLED,
     where,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import (
+    GRU,
+    LSTM,
+    Family,
+    Variant,
+    each_direction,
+    parameters,
+    reading,
+    stepped,
+)
 from rnncli.mutants.weights import gate_zeroed
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.mutants.changes import Right
+    from rnncli.mutants.mutant import Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
@@ -256,3 +264,78 @@ NEW_CELL = where(lambda r: not r.options.peephole_previous, "Ct is right: peepho
 def peepholes_of_new_cell_for_o(recurrence: Recurrence) -> Recurrence:
     """Po is multiplied by Ct, although the reading peephole-o says Ct-1."""
     return recurrence.opting(peephole_previous=False)
+
+
+# Reported to runtimes or converters; no other mutant covers them.
+reported_reset_bug = Family("linear_before_reset", of=GRU)
+
+
+def _adding_products(right: Right) -> Right:
+    """Return a GRU's step whose product with Rh adds to the one of the step before."""
+    held: Value = 0
+
+    def step(p: Parameters, x: Value, states: States) -> States:
+        def product(H: Value) -> Value:
+            nonlocal held
+            found = p.R(H)
+            held = held + found[2]
+            return np.stack([*found[:2], held])
+
+        return right(replace(p, R=product), x, states)
+
+    return step
+
+
+def _biased_later(right: Right) -> Right:
+    """Return a GRU's step that has no Rbh the first time."""
+    is_first = True
+
+    def step(p: Parameters, x: Value, states: States) -> States:
+        nonlocal is_first
+        given = replace(p, Rbh=0) if is_first else p
+        is_first = False
+        return right(given, x, states)
+
+    return step
+
+
+def _stepping(recurrence: Recurrence, kind: Callable[[Right], Right]) -> Recurrence:
+    step = kind(recurrence.cell.step)
+    return replace(recurrence, cell=replace(recurrence.cell, step=step))
+
+
+def _accumulates(recurrence: Recurrence) -> bool:
+    """Whether there is no B, linear_before_reset, and a batch of three."""
+    r = recurrence
+    return bool(
+        r.options.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3
+    )
+
+
+NOTHING_ADDS = where(
+    lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"
+)
+INITIAL_H = where(lambda r: r.initial[0] is not None, "initial_h is given")
+
+
+@reported_reset_bug(NOTHING_ADDS, changes=each_direction, unreached="no earlier product shows")
+def linear_output_accumulates_without_bias(recurrence: Recurrence) -> Recurrence:
+    """Without B, linear_before_reset adds Ht-1*(Rh^T) to that of the step before, from a batch of
+    three on.
+
+    The first steps are right, and so are nodes with B.
+    """
+    if not _accumulates(recurrence):
+        return recurrence
+    return _stepping(recurrence, _adding_products)
+
+
+@reported_reset_bug(RESETS_BEFORE, NO_RECURRENT_BIAS, NO_STEP, INITIAL_H, changes=each_direction)
+def first_step_lacks_hidden_bias(recurrence: Recurrence) -> Recurrence:
+    """Without initial_h the first step of linear_before_reset leaves Rbh out.
+
+    Nodes with an initial_h are right.
+    """
+    if recurrence.initial[0] is not None or not recurrence.options.linear_before_reset:
+        return recurrence
+    return _stepping(recurrence, _biased_later)

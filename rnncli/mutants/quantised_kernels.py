@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import LSTM, Family
 from rnncli.mutants.equivalence import where
-from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import LSTM, Change, Family
 from rnncli.numerics import FLOAT32
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
 

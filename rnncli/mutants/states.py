@@ -8,11 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import (
+from rnncli.mutants.equivalence import (
+    NO_INITIAL,
+    NO_REVERSE,
+    NO_STEP,
+    NO_Y,
+    NO_ZERO_LENGTH,
+    NOT_RAGGED,
+    ONE_DIRECTION,
+    ONE_SEQUENCE,
+    ONE_STEP,
+    lengths_of,
+    where,
+)
+from rnncli.mutants.mutant import (
     LSTM,
     STARTS,
     STATES,
     Family,
+    Variant,
     directions,
     initial_states,
     joined,
@@ -21,28 +35,19 @@ from rnncli.mutants.changes import (
     results,
     running,
     second_zeroed,
+    stepped,
 )
-from rnncli.mutants.equivalence import (
-    NO_INITIAL,
-    NO_REVERSE,
-    NO_STEP,
-    NO_Y,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    ONE_SEQUENCE,
-    lengths_of,
-    where,
-)
-from rnncli.mutants.mutant import Variant
 from rnncli.recurrence.lanes import clear_unstarted, in_order
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Change, Reason, Run
+    from rnncli.mutants.equivalence import Reason
+    from rnncli.mutants.mutant import Change, Last, Outputs, Right, Run
     from rnncli.numerics import Array
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence
 
 initial_bug = Family(
@@ -304,3 +309,77 @@ def states_reset_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> 
 def states_reset_to_initial_every_X_steps(steps: int, run: Run, recurrence: Recurrence) -> Result:
     """States are the initial ones again after every {} steps."""
     return _restarting(steps, run, recurrence, (0, 1), lambda state: state)
+
+
+# Reported to runtimes or converters; no other mutant covers them.
+ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
+reported_state_bug = Family("states")
+
+
+@reported_state_bug(ONE_STEP, changes=running)
+def states_never_advance(run: Run, recurrence: Recurrence) -> Result:
+    """Every step is computed from the initial states.
+
+    The first step is right, and the others are not.
+    """
+    T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
+    if not T:
+        return run(recurrence)
+    starts = tuple(None if s is None else np.tile(s, (1, T, 1)) for s in recurrence.initial)
+    X = recurrence.X.reshape(1, T * N, I)
+    single = run(replace(recurrence, X=X, initial=starts, lengths=None))
+    states = [s.reshape(len(s), T, N, s.shape[2]).swapaxes(0, 1) for s in single.last]
+    lengths = lengths_of(recurrence)
+    ends = [lengths - 1 if d is Direction.FORWARD else 0 * lengths for d in recurrence.directions]
+    found = tuple(_at(state, np.array(ends), state[0]) for state in states)
+    right = run(recurrence).last
+    last = tuple(np.where((lengths > 0)[:, None], *pair) for pair in zip(found, right, strict=True))
+    Y = np.where(live(recurrence), states[0], states[0].dtype.type(0))
+    return Result(Y if recurrence.wants_Y else None, last)
+
+
+@reported_state_bug(ONE_SEQUENCE, changes=running)
+def sequences_continue(run: Run, recurrence: Recurrence) -> Result:
+    """Each sequence of the batch starts from the last states of the one before.
+
+    The first sequence is right, and the others are not.
+    """
+    lengths = lengths_of(recurrence)
+    initial = initial_states(lambda state: state[:, :1])(recurrence).initial
+    found: list[Result] = []
+    for n in range(recurrence.X.shape[1]):
+        X = recurrence.X[:, n : n + 1]
+        found.append(run(replace(recurrence, X=X, lengths=lengths[n : n + 1], initial=initial)))
+        initial = found[-1].last
+    if not found:
+        return run(recurrence)
+    Y = [each.Y for each in found if each.Y is not None]
+    states = zip(*(each.last for each in found), strict=True)
+    return Result(
+        np.concatenate(Y, axis=2) if Y else None,
+        tuple(np.concatenate(each, axis=1) for each in states),
+    )
+
+
+@reported_state_bug(NO_ZERO_LENGTH, changes=results)
+def last_states_of_length_zero_not_written(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y_h and Y_c of a sequence of length 0 are never written: NaN here.
+
+    Sequences that have steps are right.
+    """
+    empty = (lengths_of(recurrence) == 0)[:, None]
+    return Y, tuple(np.where(empty, state.dtype.type(np.nan), state) for state in last)
+
+
+@reported_state_bug(NO_STEP, ONE_UNIT, changes=stepped)
+def state_updated_in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Units are computed one after another from H, which already holds the new ones.
+
+    The first unit of the first step is right.
+    """
+    H, *others = states
+    H, new = H.copy(), [state.copy() for state in others]
+    for unit in range(H.shape[-1]):
+        for target, state in zip((H, *new), right(p, x, (H, *others)), strict=True):
+            target[..., unit] = state[..., unit]
+    return (H, *new)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, Family, reading
 from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
@@ -19,13 +18,13 @@ from rnncli.mutants.equivalence import (
     RESETS_BEFORE,
     where,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import ALL, GATED, GRU, LSTM, Family, Variant, reading
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.mutants.mutant import Reason
+    from rnncli.mutants.equivalence import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 

@@ -14,7 +14,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidRequest
 from rnncli.mutants.catalogue import MUTANTS, mutant_named, mutants_of
-from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.mutant import RIGHT
 from rnncli.operators.node import Node
 
 CELLS = ("RNN", "GRU", "LSTM")

@@ -8,7 +8,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, is_scored
-from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.mutant import RIGHT
 from rnncli.mutants.states import CHUNKS
 from rnncli.recurrence.recurrence import Direction
 

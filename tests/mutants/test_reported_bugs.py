@@ -8,7 +8,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, is_scored
-from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.mutant import RIGHT
 
 RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}
 

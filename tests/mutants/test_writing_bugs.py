@@ -6,9 +6,8 @@ import numpy as np
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.changes import Family, reading, results, running
-from rnncli.mutants.equivalence import NO_INITIAL_H, NO_Y, RIGHT, UNTOUCHED
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.equivalence import NO_INITIAL_H, NO_Y, UNTOUCHED
+from rnncli.mutants.mutant import RIGHT, Family, Variant, reading, results, running
 
 bug = Family("tests", "Everything is wrong.", ("GRU", "LSTM"))
 

@@ -11,8 +11,7 @@ from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.fitting import is_rounded_to
 from rnncli.judging.explaining.localisation import ENGINE, forced, predicted, step_tolerances
 from rnncli.judging.explaining.patterns import WIDTHS
-from rnncli.mutants.changes import RIGHT, computing
-from rnncli.mutants.mutant import Mutant
+from rnncli.mutants.mutant import MATH, Mutant, computing
 from rnncli.numerics import DTYPES, FLOAT64
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.lanes import lanes_of
@@ -242,7 +241,7 @@ class _Sample:
 
         def listening(x: Value) -> Value:
             arguments.append(np.ravel(x))
-            return getattr(RIGHT, name)(x)
+            return getattr(MATH, name)(x)
 
         self._h(computing(**{name: listening}).engine(FLOAT64))
         return np.concatenate(arguments) if arguments else np.zeros(0)
@@ -275,7 +274,7 @@ def _with_error(
 
     def function(x: Value) -> Value:
         off = np.where(subset.has(x.shape[-1]), np.interp(x, places, heights), 0.0)
-        return np.asarray(getattr(RIGHT, name)(x) + np.where(np.isnan(x), 0.0, off))
+        return np.asarray(getattr(MATH, name)(x) + np.where(np.isnan(x), 0.0, off))
 
     return function
 

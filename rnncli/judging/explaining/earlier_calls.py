@@ -14,15 +14,14 @@ import numpy as np
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.explaining.fitting import WrongOutputs, replacing
-from rnncli.mutants.changes import live, results
 from rnncli.mutants.equivalence import is_same, lengths_of
-from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.mutant import Change, Mutant, live, results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.judging.comparing.margins import MeasuredAttempt
-    from rnncli.mutants.changes import Last, Outputs
+    from rnncli.mutants.mutant import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence, Result

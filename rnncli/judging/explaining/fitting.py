@@ -15,7 +15,7 @@ from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.mutant import RIGHT, Change, Mutant
 from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
@@ -35,7 +35,6 @@ Hypothesis: TypeAlias = tuple[Mutant, ...]
 
 AND = " + "
 READING = "reading"  # the family of alternative readings, whose ids are READING=CHOICE
-RIGHT = Change()
 
 
 def replacing(other: Recurrence) -> Change:

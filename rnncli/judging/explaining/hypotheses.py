@@ -20,7 +20,6 @@ from rnncli.judging.explaining.fitting import (
     AND,
     LEAST_ULPS,
     READING,
-    RIGHT,
     WrongOutputs,
     name_of,
     pairs,
@@ -34,7 +33,7 @@ from rnncli.judging.explaining.patterns import Features, Places, features_of, pl
 from rnncli.judging.scoring.adequacy import Fate, Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.mutant import Mutant
+from rnncli.mutants.mutant import RIGHT, Mutant
 from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import all_but

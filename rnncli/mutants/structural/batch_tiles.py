@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.mutants.batches import SORTED
-from rnncli.mutants.changes import STARTS, STATES
 from rnncli.mutants.equivalence import (
     NO_FORWARD,
     NO_INITIAL,
@@ -18,6 +17,7 @@ from rnncli.mutants.equivalence import (
     ONE_DIRECTION,
     ONE_STEP,
 )
+from rnncli.mutants.mutant import STARTS, STATES
 from rnncli.mutants.structural.blocked_kernel import BatchTile
 from rnncli.mutants.structural.bug import (
     StructuralFamily,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import LSTM
 from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_INITIAL_C,
@@ -20,7 +19,7 @@ from rnncli.mutants.equivalence import (
     ONE_DIRECTION,
     ONE_STEP,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import LSTM, Variant
 from rnncli.mutants.structural.bug import StructuralFamily, at_most_one, beyond, replacing, tail
 from rnncli.mutants.structural.special_paths import LACKS
 

@@ -8,15 +8,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.equivalence import first, where
-from rnncli.mutants.mutant import BugFamily, Function, always_seen
+from rnncli.mutants.equivalence import always_seen, first, where
+from rnncli.mutants.mutant import BugFamily, Function
 from rnncli.mutants.structural.blocked_kernel import BlockedKernel, Blocking
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rnncli.mutants.mutant import Reason, Session
+    from rnncli.mutants.equivalence import Reason
+    from rnncli.mutants.mutant import Session
     from rnncli.mutants.structural.blocked_kernel import BlockedLane, Replacement
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import GATED, GRU, LSTM
 from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_PEEPHOLES,
     NO_RECURRENT_PRODUCT,
     NO_STEP,
     RESETS_AFTER,
+    always_seen,
 )
-from rnncli.mutants.mutant import Variant, always_seen
+from rnncli.mutants.mutant import GATED, GRU, LSTM, Variant
 from rnncli.mutants.structural.blocked_kernel import INPUTS, RECURRENT
 from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, passing, read, tail
 

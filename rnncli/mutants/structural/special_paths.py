@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.mutants.changes import GATED, GRU, LSTM, initial_states, of_first_direction
 from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
@@ -27,7 +26,7 @@ from rnncli.mutants.equivalence import (
     UNCOUPLED,
     where,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import GATED, GRU, LSTM, Variant, initial_states, of_first_direction
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
     at_most_one,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.mutants.changes import GATED, LSTM, initial_states
 from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_INITIAL,
@@ -18,7 +17,7 @@ from rnncli.mutants.equivalence import (
     ONE_SEQUENCE,
     ONE_STEP,
 )
-from rnncli.mutants.mutant import Variant
+from rnncli.mutants.mutant import GATED, LSTM, Variant, initial_states
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
     at_most_one,

@@ -16,17 +16,15 @@ import numpy as np
 from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.changes import LSTM, Family, stepped
 from rnncli.mutants.equivalence import COUPLED, NO_STEP, where
 from rnncli.mutants.functions import dealt, each_row, every_value
-from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import LSTM, Change, Family, stepped
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.mutants.changes import Right
-    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.mutant import Mutant, Right
     from rnncli.recurrence.activations import Activation, Function
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

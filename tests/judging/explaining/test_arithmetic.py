@@ -11,7 +11,7 @@ from rnncli.judging.explaining.arithmetic import UnitSubset, approximation_of
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.changes import RIGHT, computing
+from rnncli.mutants.mutant import MATH, computing
 
 
 @cache
@@ -39,7 +39,7 @@ def wrong(cell, change):
 
 def off_by(size, name):
     """A function with a smooth error of a size."""
-    return lambda x: getattr(RIGHT, name)(x) + size * np.sin(2 * x) * np.exp(-x * x / 8)
+    return lambda x: getattr(MATH, name)(x) + size * np.sin(2 * x) * np.exp(-x * x / 8)
 
 
 @pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
@@ -98,7 +98,7 @@ def test_the_units_of_a_part_are_named():
 
     def body(x):
         in_body = np.arange(x.shape[-1]) < x.shape[-1] - x.shape[-1] % 4
-        return np.where(in_body, off_by(1e-4, "tanh")(x), RIGHT.tanh(x))
+        return np.where(in_body, off_by(1e-4, "tanh")(x), MATH.tanh(x))
 
     found = approximation_of(steps for *_, steps in wrong("RNN", computing(tanh=body)))
 

@@ -11,7 +11,7 @@ from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.earlier_calls import LEAKS, leak_fits
 from rnncli.judging.explaining.hypotheses import sentence_of
-from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.mutant import RIGHT
 
 FIRST = twice()["lstm_14_given"]
 (SECOND,) = FIRST.later

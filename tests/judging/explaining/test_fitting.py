@@ -12,7 +12,6 @@ from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import (
     AND,
     READING,
-    RIGHT,
     WrongOutputs,
     are_compatible,
     engine_of,
@@ -23,7 +22,7 @@ from rnncli.judging.explaining.fitting import (
 )
 from rnncli.judging.explaining.stacks import Runs
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
-from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.mutant import RIGHT, Change, Mutant
 from rnncli.recurrence.recurrence import Result
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"

@@ -19,7 +19,7 @@ from rnncli.judging.explaining.hypotheses import (
 from rnncli.judging.explaining.localisation import ENGINE, steps_of
 from rnncli.judging.explaining.stacks import stacked
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
-from rnncli.mutants.changes import computing
+from rnncli.mutants.mutant import computing
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS

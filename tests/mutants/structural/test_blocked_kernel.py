@@ -7,7 +7,7 @@ import pytest
 from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.equivalence import RIGHT
+from rnncli.mutants.mutant import RIGHT
 from rnncli.mutants.structural.blocked_kernel import BlockedKernel, Blocking
 from rnncli.packs.pack import open_pack
 
