@@ -13,8 +13,7 @@ from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
-from rnncli.judging.explaining.diagnosis import Diagnosis
-from rnncli.judging.explaining.investigation import Investigation
+from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected

@@ -35,9 +35,9 @@ from kernels.switch_table import BUGS, KERNELS
 
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.diagnosis import Investigation
 from rnncli.judging.explaining.fitting import parts_of
 from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_of_pass, explained
-from rnncli.judging.explaining.investigation import Investigation
 from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import mutants_of
 from rnncli.packs.vector import Attempt, Status

@@ -6,26 +6,28 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import errors_of
-from rnncli.judging.explaining.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import RIGHT, Change, Mutant
 from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
-from rnncli.recurrence.recurrence import Direction, Result
+from rnncli.recurrence.recurrence import TENSORS, Direction, Result, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from rnncli.backends.reference import Engine
     from rnncli.judging.comparing.margins import MeasuredAttempt
+    from rnncli.mutants.mutant import Run
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -33,18 +35,16 @@ if TYPE_CHECKING:
 # before returns.
 Hypothesis: TypeAlias = tuple[Mutant, ...]
 
+Named = TypeVar("Named")
+Computed = TypeVar("Computed")
+
 AND = " + "
 READING = "reading"  # the family of alternative readings, whose ids are READING=CHOICE
 
 
 def replacing(other: Recurrence) -> Change:
     """Return the change that evaluates another recurrence instead."""
-    return Change(recurrence=partial(_instead, other))
-
-
-def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
-    del recurrence
-    return other
+    return Change(recurrence=lambda _: other)
 
 
 def name_of(hypothesis: Hypothesis) -> str:
@@ -68,14 +68,12 @@ def together(mutants: Sequence[Mutant]) -> Hypothesis:
     return tuple(sorted(mutants, key=lambda mutant: mutant.family != READING))
 
 
-def pairs(mutants: Sequence[Mutant]) -> Iterator[Hypothesis]:
-    """Yield compatible pairs, within one family as well: one rule can have two bugs."""
-    yield from map(together, filter(are_compatible, combinations(mutants, 2)))
+def subsets(mutants: Sequence[Mutant], largest: int) -> Iterator[Hypothesis]:
+    """Yield compatible subsets of two or more mutants, the smallest first.
 
-
-def subsets(mutants: Sequence[Mutant]) -> Iterator[Hypothesis]:
-    """Yield compatible subsets of two or more, the smallest first."""
-    for size in range(2, len(mutants) + 1):
+    Some are within one family: one rule can have two bugs.
+    """
+    for size in range(2, largest + 1):
         yield from map(together, filter(are_compatible, combinations(mutants, size)))
 
 
@@ -84,8 +82,6 @@ def are_compatible(mutants: Sequence[Mutant]) -> bool:
     engines = sum(m.change.engine is not RIGHT.engine for m in mutants)
     return engines < 2 and sum(m.family == READING for m in mutants) < 2
 
-
-Computed = TypeVar("Computed")
 
 # Least tolerance for a hypothesis in units in the last place: its values may be larger or smaller
 # than the right ones, whose tolerances apply otherwise.
@@ -96,6 +92,117 @@ LARGEST_CACHED = 1 << 16
 LEAST_LOST = 4
 # Cap on an element's error in the ranking of hypotheses; also the error of a NaN.
 FARTHEST = 1e4
+# Limit on the inputs, sums and weights of a stack, so that they fit the cache.
+NUMBERS = 1 << 17
+_tensors, _settings = attrgetter(*TENSORS), all_but(*TENSORS, "initial")
+# The most numbers in cached evaluations.
+KEPT = 1 << 22
+
+
+def kind_of(recurrence: Recurrence) -> Hashable:
+    """Return the key that the recurrences of a stack share; cells differ by their step."""
+    r = recurrence
+    tensors = (*_tensors(r), *r.initial)
+    return (
+        *[None if values is None else values.shape for values in tensors],
+        *_settings(r),
+    )
+
+
+def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
+    """Return recurrences of one kind as a stack, every array with one more axis in front."""
+    first = recurrences[0]
+    columns = zip(*map(_tensors, recurrences), strict=True)
+    tensors: dict[str, Any] = dict(zip(TENSORS, map(_stacked, columns), strict=True))
+    initial = zip(*(r.initial for r in recurrences), strict=True)
+    return replace(first, initial=tuple(map(_stacked, initial)), **tensors)
+
+
+def _stacked(values: Sequence[Array | None]) -> Array | None:
+    """Stack arrays; an array that all share is not copied."""
+    first = values[0]
+    if first is None:
+        return None
+    if len(values) == 1:
+        return first[None]
+    if all(each is first for each in values):
+        return np.broadcast_to(first, (len(values), *first.shape))
+    return np.stack(values)  # type: ignore[arg-type]
+
+
+def stack_size(recurrence: Recurrence, steps: int) -> int:
+    """Return the number of recurrences in a stack, given the steps to compute."""
+    D, G, H, size = recurrence.W.shape
+    each = D * (steps * recurrence.X.shape[1] * (G * H + size) + G * H * (size + H))
+    return max(1, NUMBERS // max(1, int(each)))
+
+
+def joined(
+    results: Iterable[tuple[Sequence[Named], Result]],
+) -> Iterator[tuple[list[Named], Result]]:
+    """Join the named results of stacks into a few large ones."""
+    names: list[Named] = []
+    parts: list[Result] = []
+    numbers = 0
+    for some, result in results:
+        names += some
+        parts.append(result)
+        numbers += _numbers(result)
+        if numbers >= NUMBERS:
+            yield names, _side_by_side(parts)
+            names, parts, numbers = [], [], 0
+    if parts:
+        yield names, _side_by_side(parts)
+
+
+def _numbers(result: Result) -> int:
+    return int(result.last[0].size if result.Y is None else result.Y.size)
+
+
+def _side_by_side(results: Sequence[Result]) -> Result:
+    found = [part.Y for part in results if part.Y is not None]
+    last = zip(*(part.last for part in results), strict=True)
+    return Result(np.concatenate(found) if found else None, tuple(map(np.concatenate, last)))
+
+
+class Runs:
+    """A cache of evaluations in float64."""
+
+    def __init__(self) -> None:
+        self._done: dict[Hashable, tuple[Recurrence, Result]] = {}
+        self._kept = 0
+
+    def of(self, engine: Callable[[np.dtype[Any]], Engine]) -> Run:
+        """Return a cached evaluation with an engine; its results must not be changed."""
+
+        def run(recurrence: Recurrence) -> Result:
+            key = engine, fingerprint(recurrence)
+            if key not in self._done:
+                result = evaluate(recurrence, engine(working_dtype(recurrence, Compute.FLOAT64)))
+                self._keep(key, recurrence, result)
+            return self._done[key][1]
+
+        return run
+
+    def _keep(self, key: Hashable, recurrence: Recurrence, result: Result) -> None:
+        size = _numbers(result)
+        if self._kept + size > KEPT:
+            self._done.clear()
+            self._kept = 0
+        self._kept += size
+        self._done[key] = recurrence, result  # the recurrence keeps the memory that the key names
+
+
+def fingerprint(recurrence: Recurrence) -> Hashable:
+    """Return the key of a recurrence: its settings and the addresses of its arrays."""
+    tensors = (*_tensors(recurrence), *recurrence.initial)
+    return (kind_of(recurrence), *map(_place, tensors))
+
+
+def _place(values: Array | None) -> Hashable:
+    if values is None:
+        return None
+    return values.__array_interface__["data"][0], values.strides, values.dtype.str
 
 
 class Fit(NamedTuple):

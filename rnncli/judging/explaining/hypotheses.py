@@ -22,7 +22,6 @@ from rnncli.judging.explaining.fitting import (
     READING,
     WrongOutputs,
     name_of,
-    pairs,
     parts_of,
     replacing,
     subsets,
@@ -292,7 +291,7 @@ def evidence_of_two(
     broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
     tried = wrong.tried((mutant,) for mutant in _seen(found.vector, wrong.recurrence, broad))
     near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
-    several = _likely(wrong, steps, list(pairs([each[0] for each in near])))
+    several = _likely(wrong, steps, list(subsets([each[0] for each in near], 2)))
     return replace(evidence, fits=_margins(wrong.fitting(several)) or dict(_coarse(wrong, near)))
 
 
@@ -320,7 +319,9 @@ def evidence_of_several(
     wrong = WrongOutputs(found)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
     seen = _seen(found.vector, wrong.recurrence, known)[:MOST_COMBINED]
-    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(subsets(seen)))})
+    return replace(
+        evidence, fits={**evidence.fits, **_margins(wrong.fitting(subsets(seen, len(seen))))}
+    )
 
 
 def evidence_of_named(found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]) -> Evidence:

@@ -12,15 +12,14 @@ from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import (
     AND,
     READING,
+    Runs,
     WrongOutputs,
     are_compatible,
     engine_of,
     name_of,
-    pairs,
     subsets,
     together,
 )
-from rnncli.judging.explaining.stacks import Runs
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import RIGHT, Change, Mutant
 from rnncli.recurrence.recurrence import Result
@@ -229,12 +228,12 @@ def test_results_are_changed_in_turn():
 def test_pairs_are_all_that_can_be_at_work_together():
     """Of one family, too: a rule can be got wrong twice; but one arithmetic computes."""
     mutants = mutants_of("RNN")
-    found = {name_of(pair) for pair in pairs(mutants)}
+    found = {name_of(pair) for pair in subsets(mutants, 2)}
 
     assert f"padding-read-reversed{AND}padding-written-reversed" in found
     assert f"table-64{AND}table-1024" not in found
     engines = named("table-64", "computed-in-float16", "biases-dropped")
-    assert {name_of(pair) for pair in pairs(engines)} == {
+    assert {name_of(pair) for pair in subsets(engines, 2)} == {
         f"table-64{AND}biases-dropped",
         f"computed-in-float16{AND}biases-dropped",
     }
@@ -245,7 +244,7 @@ def test_pairs_are_all_that_can_be_at_work_together():
 def test_subsets_are_all_of_two_and_more(count):
     """The fewest first."""
     some = [each for each in mutants_of("RNN") if each.change.engine is Change().engine][:count]
-    sizes = [len(each) for each in subsets(some)]
+    sizes = [len(each) for each in subsets(some, len(some))]
 
     assert len(sizes) == max(0, 2**count - count - 1)
     assert sizes == sorted(sizes)

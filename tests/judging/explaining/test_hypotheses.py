@@ -8,7 +8,7 @@ from emulation import NARROW, WIDE
 from judged import computed, core, explained_verdict, outputs_of, vectors_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.fitting import WrongOutputs
+from rnncli.judging.explaining.fitting import WrongOutputs, stacked
 from rnncli.judging.explaining.hypotheses import (
     Screen,
     evidence_of_failure,
@@ -17,7 +17,6 @@ from rnncli.judging.explaining.hypotheses import (
     single_fits,
 )
 from rnncli.judging.explaining.localisation import ENGINE, steps_of
-from rnncli.judging.explaining.stacks import stacked
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import computing
 from rnncli.numerics import DTYPES
