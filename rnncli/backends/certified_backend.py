@@ -26,7 +26,7 @@ from rnncli.limits.budget import ask
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
-    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Value
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 GUARD_BITS = 40

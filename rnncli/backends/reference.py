@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from rnncli.backends.backend import Compute
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.arithmetic import Arithmetic, Value
-    from rnncli.recurrence.cells import States
+    from rnncli.recurrence.cells import Arithmetic, States, Value
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 

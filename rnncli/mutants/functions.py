@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from rnncli.mutants.mutant import Right, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 

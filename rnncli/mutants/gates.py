@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from rnncli.mutants.mutant import Right
     from rnncli.numerics import Array
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
 
 

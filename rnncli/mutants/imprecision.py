@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from rnncli.mutants.mutant import Elementwise, Right, Run
     from rnncli.numerics import Array
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 format_bug = Family(

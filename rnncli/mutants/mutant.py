@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from rnncli.backends.reference import Engine
     from rnncli.mutants.equivalence import Reason
     from rnncli.numerics import Array
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
 
 Run: TypeAlias = "Callable[[Recurrence], Result]"
 Session: TypeAlias = "Callable[[Recurrence, Compute], Result]"

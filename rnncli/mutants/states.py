@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from rnncli.mutants.equivalence import Reason
     from rnncli.mutants.mutant import Change, Last, Outputs, Right, Run
     from rnncli.numerics import Array
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
 
 initial_bug = Family(

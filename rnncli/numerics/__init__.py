@@ -166,7 +166,7 @@ def dtype_numbered(onnx_number: int) -> DType:
 
 
 class NumPyArithmetic:
-    """The functions of `recurrence.arithmetic` for NumPy arrays, in the arrays' own precision."""
+    """The functions of `recurrence.cells.Arithmetic` for arrays, in the arrays' own precision."""
 
     tanh = staticmethod(np.tanh)
     expm1 = staticmethod(np.expm1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array
-    from rnncli.recurrence.arithmetic import Arithmetic, Value
+    from rnncli.recurrence.cells import Arithmetic, Value
 
 Function: TypeAlias = "Callable[[Arithmetic, Value, float, float], Value]"
 

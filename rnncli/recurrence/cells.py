@@ -10,16 +10,54 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rnncli.recurrence.arithmetic import Value
-
+Value = Any  # an array of the arithmetic's numbers, which supports + - * /
 States: TypeAlias = "tuple[Value, ...]"
+
+
+class Arithmetic(Protocol):
+    """The functions of the equations: cells and activations use only these and `+ - * /`.
+
+    They are elementwise, and stable over the whole range of their argument; NaN gives NaN.
+    `numerics.NumPyArithmetic` implements them for NumPy arrays; other arithmetics (balls, for
+    certified results) for their own arrays.
+    """
+
+    def tanh(self, x: Value, /) -> Value:
+        """(1 - e^-2x)/(1 + e^-2x)."""
+
+    def sigmoid(self, x: Value, /) -> Value:
+        """1/(1 + e^-x)."""
+
+    def softplus(self, x: Value, /) -> Value:
+        """log(1 + e^x)."""
+
+    def expm1(self, x: Value, /) -> Value:
+        """e^x - 1."""
+
+    def maximum(self, x: Value, bound: float, /) -> Value:
+        """The larger of x and a number."""
+
+    def minimum(self, x: Value, bound: float, /) -> Value:
+        """The smaller of x and a number."""
+
+    def absolute(self, x: Value, /) -> Value:
+        """|x|."""
+
+    def zero_below(self, x: Value, bound: float, *, inclusive: bool) -> Value:
+        """0 where x < bound (inclusive: x <= bound), else x."""
+
+    def nonnegative_else(self, x: Value, otherwise: Value, /) -> Value:
+        """X where x >= 0, else `otherwise`."""
+
+    def blend(self, z: Value, h: Value, H: Value, /) -> Value:
+        """(1 - z) (.) h + z (.) H."""
 
 
 # A NamedTuple, because keys of prepared calls hash and compare it at every call.

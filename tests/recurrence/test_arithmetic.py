@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rnncli.numerics import NumPyArithmetic
-from rnncli.recurrence.arithmetic import Arithmetic
+from rnncli.recurrence.cells import Arithmetic
 
 MATH = NumPyArithmetic()
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -1,6 +1,6 @@
 """exp, tanh, sigmoid and related functions on vectors, within 2 units in the last place everywhere.
 
-They implement `rnncli.recurrence.arithmetic` for `VectorLanes`. All are based on e^x = 2^n * (1 +
+They implement `recurrence.cells.Arithmetic` for `VectorLanes`. All are based on e^x = 2^n * (1 +
 expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and W. Waite, Software
 Manual for the Elementary Functions, 1980). The polynomials are minimax for the relative error,
 found by Remez's algorithm. Activations need e^x only for x <= 0: nothing overflows, and underflow

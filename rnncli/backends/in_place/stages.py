@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.numpy_functions import in_place, sigmoid_divisor
-from rnncli.backends.in_place.time_steps import StepBuffers, kernel_of
+from rnncli.backends.in_place.time_steps import StepBuffers, in_place, kernel_of, sigmoid_divisor
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import placed
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from rnncli.backends.in_place.numpy_functions import Function
-    from rnncli.backends.in_place.time_steps import Kernel, Walk
+    from rnncli.backends.in_place.time_steps import Function, Kernel, Walk
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import CellOptions

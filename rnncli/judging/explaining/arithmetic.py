@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.localisation import Steps
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array, DType
-    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Value
 
 # A hypothesis about arithmetic, not logic -> the dtype it computes in, from the finest to the
 # coarsest.

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.numerics import Array, DType
     from rnncli.numerics.profiles import Profile
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array, DType
     from rnncli.numerics.profiles import Profile
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 

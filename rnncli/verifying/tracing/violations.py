@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from rnncli.mutants.mutant import Mutant, Right
     from rnncli.recurrence.activations import Activation, Function
-    from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
 
 OF_STATEMENTS = "statements"

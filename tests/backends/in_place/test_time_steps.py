@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rnncli.backends.in_place.numpy_functions import in_place, sigmoid_divisor
+from rnncli.backends.in_place.time_steps import in_place, sigmoid_divisor
 from rnncli.numerics import NumPyArithmetic, ulp_distance
 from rnncli.recurrence.activations import ACTIVATIONS
 
