@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_INITIAL,
-    NO_RECURRENT_PRODUCT,
-    NO_REVERSE,
-    NO_STEP,
-    NO_Y,
-    NO_ZERO_LENGTH,
-    NOT_RAGGED,
-    ONE_SEQUENCE,
-    lengths_of,
-    where,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import lengths_of, where
 from rnncli.mutants.mutant import (
     ALL,
     LSTM,
@@ -65,43 +55,43 @@ def lengths(
     return change
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_ignored(given: Array, T: int) -> Array:
     """sequence_lens is not read."""
     return np.full_like(given, T)
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_one_less(given: Array, _: int) -> Array:
     """Each sequence ends a step early."""
     return (given - 1).clip(0)
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_one_more(given: Array, T: int) -> Array:
     """Each sequence ends a step late."""
     return (given + 1).clip(max=T)
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_largest(given: Array, _: int) -> Array:
     """Every sequence runs as long as the longest of the batch."""
     return np.full_like(given, int(given.max()))
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_smallest(given: Array, _: int) -> Array:
     """Every sequence ends with the shortest of the batch."""
     return np.full_like(given, int(given.min()))
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_of_first_sequence(given: Array, _: int) -> Array:
     """Every sequence has the length of the first."""
     return np.full_like(given, given[0])
 
 
-@length_bug(NOT_RAGGED, changes=lengths)
+@length_bug(unless.NOT_RAGGED, changes=lengths)
 def lengths_reversed(given: Array, _: int) -> Array:
     """The lengths are given to the sequences last first."""
     return given[::-1]
@@ -110,19 +100,19 @@ def lengths_reversed(given: Array, _: int) -> Array:
 EMPTY = "Only sequences of length 0 are wrong."
 
 
-@length_bug(NOT_RAGGED, NO_ZERO_LENGTH, changes=lengths, effect=EMPTY)
+@length_bug(unless.NOT_RAGGED, unless.NO_ZERO_LENGTH, changes=lengths, effect=EMPTY)
 def lengths_zero_is_full(given: Array, T: int) -> Array:
     """A length of 0 counts as absent: the sequence runs all steps."""
     return np.where(given == 0, T, given)
 
 
-@length_bug(NOT_RAGGED, NO_ZERO_LENGTH, changes=lengths, effect=EMPTY)
+@length_bug(unless.NOT_RAGGED, unless.NO_ZERO_LENGTH, changes=lengths, effect=EMPTY)
 def lengths_zero_is_one(given: Array, T: int) -> Array:
     """A length of 0 runs one step."""
     return given.clip(min(1, T))
 
 
-@length_bug(NO_ZERO_LENGTH, NO_INITIAL)
+@length_bug(unless.NO_ZERO_LENGTH, unless.NO_INITIAL)
 def lengths_zero_last_state(recurrence: Recurrence) -> Recurrence:
     """The last state of a sequence of length 0 is zero where it should be the initial one, or the
     other way round.
@@ -132,7 +122,7 @@ def lengths_zero_last_state(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, keep_initial=not recurrence.keep_initial)
 
 
-@length_bug(NO_STEP)
+@length_bug(unless.NO_STEP)
 def last_step_missing(recurrence: Recurrence) -> Recurrence:
     """The loop ends a step early, whatever the length.
 
@@ -141,7 +131,7 @@ def last_step_missing(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, lengths=np.maximum(lengths_of(recurrence) - 1, 0))
 
 
-@length_bug(NOT_RAGGED, changes=running)
+@length_bug(unless.NOT_RAGGED, changes=running)
 def last_states_run_on(run: Run, recurrence: Recurrence) -> Result:
     """Y ends at the length, Y_h and Y_c are those after T steps.
 
@@ -167,20 +157,20 @@ def starts_unsorted(recurrence: Recurrence, which: Sequence[int] = (0, 1)) -> Re
     return initial_states(lambda state: state[:, place], which)(recurrence)
 
 
-@length_bug(NOT_RAGGED, SORTED, changes=results, effect=LONGEST_FIRST)
+@length_bug(unless.NOT_RAGGED, SORTED, changes=results, effect=LONGEST_FIRST)
 def outputs_left_sorted_by_length(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Sequences are computed longest first, and outputs not put back."""
     order = longest_first(recurrence)
     return Y[:, :, order], tuple(state[:, order] for state in last)
 
 
-@length_bug(NOT_RAGGED, SORTED, NO_INITIAL, effect=LONGEST_FIRST)
+@length_bug(unless.NOT_RAGGED, SORTED, unless.NO_INITIAL, effect=LONGEST_FIRST)
 def initial_states_not_sorted_by_length(recurrence: Recurrence) -> Recurrence:
     """Sequences are computed longest first, and their initial states not sorted with them."""
     return starts_unsorted(recurrence)
 
 
-@length_bug(NOT_RAGGED, changes=running, of=LSTM)
+@length_bug(unless.NOT_RAGGED, changes=running, of=LSTM)
 def last_c_runs_on(run: Run, recurrence: Recurrence) -> Result:
     """Y and Y_h end at the length, Y_c is that after T steps.
 
@@ -190,7 +180,9 @@ def last_c_runs_on(run: Run, recurrence: Recurrence) -> Result:
     return replace(right, last=(right.last[0], on.last[1]))
 
 
-padding_bug = Family("padding", "Only steps past a sequence's length are wrong.", ALL, NOT_RAGGED)
+padding_bug = Family(
+    "padding", "Only steps past a sequence's length are wrong.", ALL, unless.NOT_RAGGED
+)
 REVERSED = "Short sequences of a reverse direction are wrong."
 
 
@@ -199,19 +191,19 @@ def padding(values: Callable[[Last], Array]) -> Change:
     return results(lambda r, Y, last: (np.where(live(r), Y, values(last)).astype(Y.dtype), last))
 
 
-@padding_bug(NO_Y, changes=padding)
+@padding_bug(unless.NO_Y, changes=padding)
 def padding_repeats_last_state(last: Last) -> Array:
     """Padding of Y holds the last state."""
     return last[0]
 
 
-@padding_bug(NO_Y, changes=padding)
+@padding_bug(unless.NO_Y, changes=padding)
 def padding_not_written(last: Last) -> Array:
     """Padding of Y is never written: NaN here."""
     return np.full_like(last[0], np.nan)
 
 
-@padding_bug(NO_Y, changes=running)
+@padding_bug(unless.NO_Y, changes=running)
 def padding_computed(run: Run, recurrence: Recurrence) -> Result:
     """Padding of Y holds the values of running on."""
     right, on = run(recurrence), run(without_lengths(recurrence))
@@ -221,7 +213,7 @@ def padding_computed(run: Run, recurrence: Recurrence) -> Result:
 
 
 @padding_bug(
-    NO_Y,
+    unless.NO_Y,
     changes=running,
     unreached="what running on gives in the padding is finite",
 )
@@ -239,13 +231,13 @@ def reverse_direction(change: Callable[[Recurrence], Recurrence]) -> Change:
     return each_direction(lambda r: change(r) if r.directions[0] is Direction.REVERSE else r)
 
 
-@padding_bug(NO_REVERSE, changes=reverse_direction, effect=REVERSED)
+@padding_bug(unless.NO_REVERSE, changes=reverse_direction, effect=REVERSED)
 def padding_read_reversed(recurrence: Recurrence) -> Recurrence:
     """Reverse flips all T steps of X, so that padding comes first."""
     return replace(recurrence, X=rolled(recurrence.X, -padding_of(recurrence)))
 
 
-@padding_bug(NO_REVERSE, NO_Y, changes=results, effect=REVERSED)
+@padding_bug(unless.NO_REVERSE, unless.NO_Y, changes=results, effect=REVERSED)
 def padding_written_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Reverse flips all T steps of Y back, so that padding comes first."""
     Y = Y.copy()
@@ -255,7 +247,7 @@ def padding_written_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Ou
     return Y, last
 
 
-@padding_bug(NO_REVERSE, changes=running, effect=REVERSED)
+@padding_bug(unless.NO_REVERSE, changes=running, effect=REVERSED)
 def padding_flipped(run: Run, recurrence: Recurrence) -> Result:
     """Reverse flips X and Y over all T steps, not over each sequence's own length."""
     found = reverse_direction(padding_read_reversed).result(run, recurrence)
@@ -264,7 +256,7 @@ def padding_flipped(run: Run, recurrence: Recurrence) -> Result:
     return replace(found, Y=padding_written_reversed(recurrence, found.Y, found.last)[0])
 
 
-@padding_bug(NO_REVERSE, changes=running, effect=REVERSED)
+@padding_bug(unless.NO_REVERSE, changes=running, effect=REVERSED)
 def padding_walked_in_reverse(run: Run, recurrence: Recurrence) -> Result:
     """Reverse starts at T-1, not at the sequence's own last step."""
     walked = reverse_direction(without_lengths).result(run, recurrence)
@@ -274,7 +266,7 @@ def padding_walked_in_reverse(run: Run, recurrence: Recurrence) -> Result:
     return replace(walked, Y=np.where(live(recurrence), walked.Y, zero))
 
 
-finer_length_bug = Family("lengths", LONGEST_FIRST, ALL, NOT_RAGGED, SORTED)
+finer_length_bug = Family("lengths", LONGEST_FIRST, ALL, unless.NOT_RAGGED, SORTED)
 
 
 @finer_length_bug(
@@ -321,13 +313,13 @@ tail_bug = partial(
 whole_units = whole_vectors("H", lambda r: r.R.shape[3])
 
 
-@tail_bug(NO_STEP, changes=stepped, unless=whole_units)
+@tail_bug(unless.NO_STEP, changes=stepped, unless=whole_units)
 def hidden_tail_X(width: int, right: Right, p: Parameters, x: Value, states: States) -> States:
     """Units left over after whole vectors of {} are not computed: zeros."""
     return tuple(_without_tail(state, width, -1) for state in right(p, x, states))
 
 
-@tail_bug(NO_RECURRENT_PRODUCT, changes=reading("R"), unless=whole_units)
+@tail_bug(unless.NO_RECURRENT_PRODUCT, changes=reading("R"), unless=whole_units)
 def recurrent_reduction_tail_X(width: int, R: Array) -> Array:
     """H*(R^T) leaves out the units after whole vectors of {}."""
     return _without_tail(R, width, 3)
@@ -345,13 +337,13 @@ def batch_tail_X(width: int, _: Recurrence, Y: Array, last: Last) -> Outputs:
     return _without_tail(Y, width, 2), tuple(_without_tail(state, width, 1) for state in last)
 
 
-@batch_bug(ONE_SEQUENCE, NO_STEP, changes=stepped)
+@batch_bug(unless.ONE_SEQUENCE, unless.NO_STEP, changes=stepped)
 def batch_rows_mixed(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Each sequence is advanced from the states of its neighbour."""
     return right(p, x, tuple(np.roll(state, 1, axis=-2) for state in states))
 
 
-@batch_bug(ONE_SEQUENCE, NO_STEP, changes=reading("X"))
+@batch_bug(unless.ONE_SEQUENCE, unless.NO_STEP, changes=reading("X"))
 def batch_first_row_only(X: Array) -> Array:
     """Every sequence is computed from the X of the first."""
     return np.broadcast_to(X[:, :1], X.shape) if X.shape[1] else X

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_BIAS,
-    NO_FORWARD,
-    NO_INITIAL,
-    NO_PEEPHOLES,
-    NO_RECURRENT_PRODUCT,
-    NO_REVERSE,
-    NO_Y,
-    ONE_DIRECTION,
-    ONE_SEQUENCE,
-    ONE_STEP,
-)
+from rnncli.mutants import equivalence as unless
 from rnncli.mutants.mutant import (
     GATED,
     LSTM,
@@ -60,7 +49,7 @@ def walking(other: Callable[[Direction], Direction]) -> Callable[[Recurrence], R
     return lambda r: replace(r, directions=tuple(map(other, r.directions)))
 
 
-@direction_bug(NO_REVERSE, ONE_STEP, changes=walking)
+@direction_bug(unless.NO_REVERSE, unless.ONE_STEP, changes=walking)
 def reverse_runs_forward(_: Direction) -> Direction:
     """The reverse direction is computed as forward.
 
@@ -69,7 +58,7 @@ def reverse_runs_forward(_: Direction) -> Direction:
     return Direction.FORWARD
 
 
-@direction_bug(NO_FORWARD, ONE_STEP, changes=walking)
+@direction_bug(unless.NO_FORWARD, unless.ONE_STEP, changes=walking)
 def forward_runs_reverse(_: Direction) -> Direction:
     """The forward direction is computed as reverse.
 
@@ -78,7 +67,7 @@ def forward_runs_reverse(_: Direction) -> Direction:
     return Direction.REVERSE
 
 
-@direction_bug(ONE_STEP, changes=walking)
+@direction_bug(unless.ONE_STEP, changes=walking)
 def directions_walked_the_other_way(direction: Direction) -> Direction:
     """Forward walks backwards and reverse forwards.
 
@@ -88,12 +77,12 @@ def directions_walked_the_other_way(direction: Direction) -> Direction:
 
 
 @direction_bug(
-    ONE_DIRECTION,
+    unless.ONE_DIRECTION,
     each=[
         Variant("W", ("W",)),
-        Variant("R", ("R",), NO_RECURRENT_PRODUCT),
-        Variant("biases", ("Wb", "Rb"), NO_BIAS),
-        Variant("peepholes", ("P",), NO_PEEPHOLES, of=LSTM),
+        Variant("R", ("R",), unless.NO_RECURRENT_PRODUCT),
+        Variant("biases", ("Wb", "Rb"), unless.NO_BIAS),
+        Variant("peepholes", ("P",), unless.NO_PEEPHOLES, of=LSTM),
         Variant("weights and biases", PER_DIRECTION),
     ],
 )
@@ -102,14 +91,14 @@ def second_direction_reuses_X(names: tuple[str, ...], recurrence: Recurrence) ->
     return reading(*names)(of_first_direction)(recurrence)
 
 
-@direction_bug(ONE_DIRECTION)
+@direction_bug(unless.ONE_DIRECTION)
 def second_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
     """The second direction applies the first's activations."""
     first = recurrence.activations[0]
     return replace(recurrence, activations=(first,) * len(recurrence.directions))
 
 
-@direction_bug(ONE_DIRECTION, NO_BIAS)
+@direction_bug(unless.ONE_DIRECTION, unless.NO_BIAS)
 def second_direction_biases_at_half(recurrence: Recurrence) -> Recurrence:
     """The second direction's biases are read at half their offset: the first's Rb is its Wb."""
     Wb, Rb = recurrence.Wb, recurrence.Rb
@@ -118,7 +107,7 @@ def second_direction_biases_at_half(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=np.stack([Wb[0], Rb[0]]), Rb=np.stack([Rb[0], Wb[1]]))
 
 
-@direction_bug(ONE_DIRECTION, changes=running)
+@direction_bug(unless.ONE_DIRECTION, changes=running)
 def second_direction_continues(run: Run, recurrence: Recurrence) -> Result:
     """The second direction starts from the last states of the first."""
     first, *others = directions(recurrence)
@@ -126,7 +115,7 @@ def second_direction_continues(run: Run, recurrence: Recurrence) -> Result:
     return joined([result, *(run(replace(each, initial=result.last)) for each in others)])
 
 
-@direction_bug(ONE_DIRECTION, of=GATED)
+@direction_bug(unless.ONE_DIRECTION, of=GATED)
 def activations_by_letter(recurrence: Recurrence) -> Recurrence:
     """The list of activations is read f, f, g, g instead of f, g, f, g.
 
@@ -137,20 +126,20 @@ def activations_by_letter(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, activations=tuple(tuple(flat[d::D]) for d in range(D)))
 
 
-@direction_bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION), effect=BOTH)
+@direction_bug(unless.ONE_DIRECTION, changes=reading(*PER_DIRECTION), effect=BOTH)
 def weights_of_directions_swapped(values: Array) -> Array:
     """Each direction is computed with the other's W, R, B and P."""
     return np.flipud(values)
 
 
-@direction_bug(ONE_DIRECTION, changes=reading("W", "R"), effect=BOTH)
+@direction_bug(unless.ONE_DIRECTION, changes=reading("W", "R"), effect=BOTH)
 def weights_of_directions_interleaved(values: Array) -> Array:
     """W and R are read row by row of both directions."""
     D, G, H, K = values.shape
     return values.reshape(G * H, D, K).swapaxes(0, 1).reshape(D, G, H, K)
 
 
-@direction_bug(ONE_DIRECTION, changes=results)
+@direction_bug(unless.ONE_DIRECTION, changes=results)
 def outputs_of_directions_swapped(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """The outputs of the directions are written to each other's place.
 
@@ -159,19 +148,21 @@ def outputs_of_directions_swapped(_: Recurrence, Y: Array, last: Last) -> Output
     return Y[:, ::-1], tuple(state[::-1] for state in last)
 
 
-@direction_bug(ONE_DIRECTION, changes=results)
+@direction_bug(unless.ONE_DIRECTION, changes=results)
 def second_direction_missing(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """The second direction is never computed: zeros."""
     return second_zeroed(Y.swapaxes(0, 1)).swapaxes(0, 1), tuple(map(second_zeroed, last))
 
 
-@direction_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_Y, changes=results, effect=MISPLACED)
+@direction_bug(
+    unless.ONE_DIRECTION, unless.ONE_SEQUENCE, unless.NO_Y, changes=results, effect=MISPLACED
+)
 def y_directions_beside_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y is written as [T, N, D, H] instead of [T, D, N, H]."""
     return Y.swapaxes(1, 2).reshape(Y.shape), last
 
 
-@direction_bug(NO_REVERSE, ONE_STEP, NO_Y, changes=results)
+@direction_bug(unless.NO_REVERSE, unless.ONE_STEP, unless.NO_Y, changes=results)
 def reverse_y_in_order_of_computation(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y of a reverse direction is not put back into the order of X.
 
@@ -190,26 +181,26 @@ layout_bug = Family(
 )
 
 
-@layout_bug(ONE_SEQUENCE, ONE_STEP, changes=reading("X"))
+@layout_bug(unless.ONE_SEQUENCE, unless.ONE_STEP, changes=reading("X"))
 def layout_of_x_ignored(X: Array) -> Array:
     """The batch-major buffer of X is read as a time-major one."""
     return X.swapaxes(0, 1).reshape(X.shape)
 
 
-@layout_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_INITIAL, changes=initial_states)
+@layout_bug(unless.ONE_DIRECTION, unless.ONE_SEQUENCE, unless.NO_INITIAL, changes=initial_states)
 def layout_of_initial_states_ignored(state: Array) -> Array:
     """The batch-major buffers of initial_h and initial_c are read as direction-major ones."""
     return state.swapaxes(0, 1).reshape(state.shape)
 
 
-@layout_bug(NO_Y, ONE_SEQUENCE, changes=results)
+@layout_bug(unless.NO_Y, unless.ONE_SEQUENCE, changes=results)
 def layout_of_y_ignored(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y is written time-major to a batch-major buffer."""
     T, D, N, H = Y.shape
     return Y.reshape(N, T, D, H).transpose(1, 2, 0, 3), last
 
 
-@layout_bug(ONE_DIRECTION, ONE_SEQUENCE, changes=results)
+@layout_bug(unless.ONE_DIRECTION, unless.ONE_SEQUENCE, changes=results)
 def layout_of_last_states_ignored(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y_h and Y_c are written direction-major to batch-major buffers."""
     D, N, H = last[0].shape
@@ -221,7 +212,9 @@ def _inputs_ignored(recurrence: Recurrence) -> Recurrence:
     return initial_states(layout_of_initial_states_ignored)(X_ignored)
 
 
-@layout_bug(ONE_SEQUENCE, changes=lambda f: Change(_inputs_ignored, result=results(f).result))
+@layout_bug(
+    unless.ONE_SEQUENCE, changes=lambda f: Change(_inputs_ignored, result=results(f).result)
+)
 def layout_ignored(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """All batch-major buffers, of inputs and outputs, are taken for time-major ones."""
     Y, _ = layout_of_y_ignored(recurrence, Y, last)
@@ -231,20 +224,20 @@ def layout_ignored(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
 finer_direction_bug = Family("directions", "Only the first direction is wrong.")
 
 
-@finer_direction_bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION))
+@finer_direction_bug(unless.ONE_DIRECTION, changes=reading(*PER_DIRECTION))
 def first_direction_reuses_weights_and_biases(values: Array) -> Array:
     """The first direction is computed with the second's weights and biases."""
     return of_second_direction(values)
 
 
-@finer_direction_bug(ONE_DIRECTION)
+@finer_direction_bug(unless.ONE_DIRECTION)
 def first_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
     """The first direction is computed with the second's activations."""
     second = recurrence.activations[-1]
     return replace(recurrence, activations=(second,) * len(recurrence.directions))
 
 
-@finer_direction_bug(ONE_DIRECTION, ONE_STEP)
+@finer_direction_bug(unless.ONE_DIRECTION, unless.ONE_STEP)
 def both_directions_run_forward(recurrence: Recurrence) -> Recurrence:
     """Both directions of a bidirectional node walk forward; a lone reverse one is right.
 
@@ -310,7 +303,7 @@ def x_one_input_early(X: Array) -> Array:
 reported_direction_bug = Family("directions")
 
 
-@reported_direction_bug(ONE_DIRECTION, NO_Y, changes=results)
+@reported_direction_bug(unless.ONE_DIRECTION, unless.NO_Y, changes=results)
 def y_directions_after_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y is written as [T, N, H, D] instead of [T, D, N, H].
 
@@ -319,7 +312,7 @@ def y_directions_after_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
     return Y.transpose(0, 2, 3, 1).reshape(Y.shape), last
 
 
-@reported_direction_bug(NO_REVERSE, changes=each_direction)
+@reported_direction_bug(unless.NO_REVERSE, changes=each_direction)
 def reverse_flips_inputs(recurrence: Recurrence) -> Recurrence:
     """Reverse walks forward over the steps, and backwards over the inputs of each.
 

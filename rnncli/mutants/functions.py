@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.equivalence import NO_BIAS, NO_CLIP, NO_STEP, ONE_DIRECTION, uses_none_of
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import uses_none_of
 from rnncli.mutants.mutant import (
     ALL,
     GATED,
@@ -139,7 +140,7 @@ def activations_X_X_swapped(
 
 
 @function_bug(
-    NO_STEP,
+    unless.NO_STEP,
     each=[Variant("f", "f"), Variant("g", "g", of=GATED), Variant("h", "h", of=LSTM)],
 )
 def activation_X_missing(letter: str, recurrence: Recurrence) -> Recurrence:
@@ -212,7 +213,7 @@ def alpha_beta_positional(recurrence: Recurrence) -> Recurrence:
     return recurrence
 
 
-@function_bug(ONE_DIRECTION)
+@function_bug(unless.ONE_DIRECTION)
 def alpha_beta_restarted(recurrence: Recurrence) -> Recurrence:
     """The second direction reads activation_alpha and activation_beta from their start.
 
@@ -288,7 +289,7 @@ def X_zero(key: str, recurrence: Recurrence) -> Recurrence:
 
 
 clip_bug = Family(
-    "clip", "Without clip, or where nothing reaches it, everything is right.", ALL, NO_CLIP
+    "clip", "Without clip, or where nothing reaches it, everything is right.", ALL, unless.NO_CLIP
 )
 
 
@@ -357,14 +358,14 @@ def clip_of_magnitude(values: Value, bound: float) -> Value:
     return np.minimum(np.abs(values), bound)
 
 
-@clip_bug(ONE_DIRECTION, changes=running)
+@clip_bug(unless.ONE_DIRECTION, changes=running)
 def clip_of_first_direction_only(run: Run, recurrence: Recurrence) -> Result:
     """Pre-activations of the second direction are not clipped."""
     first, *others = directions(recurrence)
     return joined([run(first), *(run(replace(each, clip=math.inf)) for each in others)])
 
 
-@clip_bug(NO_BIAS, changes=running)
+@clip_bug(unless.NO_BIAS, changes=running)
 def clip_before_bias(run: Run, recurrence: Recurrence) -> Result:
     """The biases are added after clipping."""
     return joined([run(_biased_late(each)) for each in directions(recurrence)])
@@ -440,7 +441,7 @@ def clip_of_X_only(letter: str, recurrence: Recurrence) -> Recurrence:
     return _clipped_by(letter, _clip)(recurrence)
 
 
-finer_clip_bug = Family("clip", LEFT_OUT, ALL, NO_CLIP)
+finer_clip_bug = Family("clip", LEFT_OUT, ALL, unless.NO_CLIP)
 
 
 @finer_clip_bug(changes=bound)

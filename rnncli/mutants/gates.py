@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    CELL_STARTS_AT_ZERO,
-    COUPLED,
-    NO_PEEPHOLES,
-    NO_RECURRENT_BIAS,
-    NO_STEP,
-    RESETS_AFTER,
-    RESETS_BEFORE,
-    UNCOUPLED,
-    where,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import (
     GRU,
     LSTM,
@@ -45,7 +36,7 @@ AFTER = "linear_before_reset != 0 is right."
 ZERO_STATE = "Right where Ht-1 is zero."
 
 
-@reset_bug(RESETS_BEFORE)
+@reset_bug(unless.RESETS_BEFORE)
 def linear_before_reset_ignored(recurrence: Recurrence) -> Recurrence:
     """The reset gate is applied before the linear transformation also where linear_before_reset is
     not 0.
@@ -53,7 +44,7 @@ def linear_before_reset_ignored(recurrence: Recurrence) -> Recurrence:
     return recurrence.opting(linear_before_reset=False)
 
 
-@reset_bug(RESETS_AFTER, effect=AFTER)
+@reset_bug(unless.RESETS_AFTER, effect=AFTER)
 def linear_before_reset_always(recurrence: Recurrence) -> Recurrence:
     """The reset gate is applied after the linear transformation also where linear_before_reset is
     0.
@@ -61,7 +52,7 @@ def linear_before_reset_always(recurrence: Recurrence) -> Recurrence:
     return recurrence.opting(linear_before_reset=True)
 
 
-@reset_bug(RESETS_BEFORE, NO_RECURRENT_BIAS)
+@reset_bug(unless.RESETS_BEFORE, unless.NO_RECURRENT_BIAS)
 def linear_before_reset_bias_outside(recurrence: Recurrence) -> Recurrence:
     """With linear_before_reset, Rbh is added after the reset gate is applied."""
     if recurrence.Rb is None or not recurrence.options.linear_before_reset:
@@ -115,14 +106,14 @@ def calls_of_f(
     return stepped(step)
 
 
-@reset_bug(NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
+@reset_bug(unless.NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
 def reset_ignored(values: list[Value]) -> list[Value]:
     """The reset gate is 1."""
     z, r = values[0]
     return [np.stack([z, np.ones_like(r)])]
 
 
-@reset_bug(NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
+@reset_bug(unless.NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
 def reset_inverted(values: list[Value]) -> list[Value]:
     """The reset gate is 1 - rt."""
     z, r = values[0]
@@ -137,31 +128,31 @@ def blend(function: Callable[[Value, Value, Value], Value]) -> Callable[[Recurre
     return parameters(lambda p: replace(p, blend=function))
 
 
-@update_bug(NO_STEP, changes=blend)
+@update_bug(unless.NO_STEP, changes=blend)
 def z_inverted(z: Value, h: Value, H: Value) -> Value:
     """Ht = zt (.) ht + (1 - zt) (.) Ht-1."""
     return z * h + (1 - z) * H
 
 
-@update_bug(NO_STEP, changes=blend)
+@update_bug(unless.NO_STEP, changes=blend)
 def z_ignored(_: Value, h: Value, __: Value) -> Value:
     """Ht = ht: the update gate is not applied."""
     return h
 
 
-@update_bug(NO_STEP, changes=blend)
+@update_bug(unless.NO_STEP, changes=blend)
 def z_of_old_state_only(z: Value, h: Value, H: Value) -> Value:
     """Ht = ht + zt (.) Ht-1."""
     return h + z * H
 
 
-@update_bug(NO_STEP, changes=blend)
+@update_bug(unless.NO_STEP, changes=blend)
 def z_of_new_state_only(z: Value, h: Value, H: Value) -> Value:
     """Ht = (1 - zt) (.) ht + Ht-1."""
     return (1 - z) * h + H
 
 
-peephole_bug = Family("peepholes", "Without P everything is right.", LSTM, NO_PEEPHOLES)
+peephole_bug = Family("peepholes", "Without P everything is right.", LSTM, unless.NO_PEEPHOLES)
 
 
 @peephole_bug()
@@ -172,7 +163,7 @@ def peepholes_dropped(recurrence: Recurrence) -> Recurrence:
 
 @peephole_bug(
     changes=reading("P"),
-    each=[Variant("i", 0), Variant("o", 1), Variant("f", 2, COUPLED)],
+    each=[Variant("i", 0), Variant("o", 1), Variant("f", 2, unless.COUPLED)],
 )
 def peepholes_dropped_from_X(k: int, values: Array) -> Array:
     """The peephole of gate {} is not added."""
@@ -191,13 +182,13 @@ def peepholes_in_order_X(order: str, values: Array) -> Array:
 OLD_CELL = where(lambda r: r.options.peephole_previous, "Ct-1 is right: peephole-o is previous")
 
 
-@peephole_bug(OLD_CELL, NO_STEP)
+@peephole_bug(OLD_CELL, unless.NO_STEP)
 def peepholes_of_old_cell_for_o(recurrence: Recurrence) -> Recurrence:
     """Po is multiplied by Ct-1."""
     return recurrence.opting(peephole_previous=True)
 
 
-@peephole_bug(NO_STEP, changes=stepped)
+@peephole_bug(unless.NO_STEP, changes=stepped)
 def peepholes_of_h(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Pi and Pf are multiplied by Ht-1."""
     if p.P is None:
@@ -211,13 +202,13 @@ def peepholes_of_h(right: Right, p: Parameters, x: Value, states: States) -> Sta
 coupling_bug = Family("input_forget", "input_forget = 0 is right.", LSTM)
 
 
-@coupling_bug(UNCOUPLED, CELL_STARTS_AT_ZERO)
+@coupling_bug(unless.UNCOUPLED, unless.CELL_STARTS_AT_ZERO)
 def input_forget_ignored(recurrence: Recurrence) -> Recurrence:
     """input_forget is not read: the forget gate is computed from its weights."""
     return recurrence.opting(input_forget=False)
 
 
-@coupling_bug(COUPLED, CELL_STARTS_AT_ZERO)
+@coupling_bug(unless.COUPLED, unless.CELL_STARTS_AT_ZERO)
 def input_forget_always(recurrence: Recurrence) -> Recurrence:
     """The forget gate is 1 - it also where input_forget is 0.
 
@@ -226,7 +217,7 @@ def input_forget_always(recurrence: Recurrence) -> Recurrence:
     return recurrence.opting(input_forget=True)
 
 
-@coupling_bug(UNCOUPLED)
+@coupling_bug(unless.UNCOUPLED)
 def input_forget_other_way(recurrence: Recurrence) -> Recurrence:
     """With input_forget, the input gate is 1 - ft."""
     if not recurrence.options.input_forget:
@@ -238,7 +229,7 @@ def input_forget_other_way(recurrence: Recurrence) -> Recurrence:
 forget_bug = Family("forget bias", of=LSTM)
 
 
-@forget_bug(COUPLED, CELL_STARTS_AT_ZERO)
+@forget_bug(unless.COUPLED, unless.CELL_STARTS_AT_ZERO)
 def forget_bias_plus_one(recurrence: Recurrence) -> Recurrence:
     """1 is added to the bias of the forget gate.
 
@@ -259,7 +250,7 @@ finer_peephole_bug = Family(
 NEW_CELL = where(lambda r: not r.options.peephole_previous, "Ct is right: peephole-o is new")
 
 
-@finer_peephole_bug(NEW_CELL, NO_PEEPHOLES, NO_STEP)
+@finer_peephole_bug(NEW_CELL, unless.NO_PEEPHOLES, unless.NO_STEP)
 def peepholes_of_new_cell_for_o(recurrence: Recurrence) -> Recurrence:
     """Po is multiplied by Ct, although the reading peephole-o says Ct-1."""
     return recurrence.opting(peephole_previous=False)
@@ -329,7 +320,13 @@ def linear_output_accumulates_without_bias(recurrence: Recurrence) -> Recurrence
     return _stepping(recurrence, _adding_products)
 
 
-@reported_reset_bug(RESETS_BEFORE, NO_RECURRENT_BIAS, NO_STEP, INITIAL_H, changes=each_direction)
+@reported_reset_bug(
+    unless.RESETS_BEFORE,
+    unless.NO_RECURRENT_BIAS,
+    unless.NO_STEP,
+    INITIAL_H,
+    changes=each_direction,
+)
 def first_step_lacks_hidden_bias(recurrence: Recurrence) -> Recurrence:
     """Without initial_h the first step of linear_before_reset leaves Rbh out.
 

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_INITIAL,
-    NO_REVERSE,
-    NO_STEP,
-    NO_Y,
-    NO_ZERO_LENGTH,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    ONE_SEQUENCE,
-    ONE_STEP,
-    lengths_of,
-    where,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import lengths_of, where
 from rnncli.mutants.mutant import (
     LSTM,
     STARTS,
@@ -60,20 +49,20 @@ def initial_X_ignored(k: int, recurrence: Recurrence) -> Recurrence:
     return initial_states(lambda _: None, (k,))(recurrence)
 
 
-@initial_bug(ONE_SEQUENCE, each=STARTS)
+@initial_bug(unless.ONE_SEQUENCE, each=STARTS)
 def initial_X_of_first_sequence(k: int, recurrence: Recurrence) -> Recurrence:
     """Every sequence starts from the initial_{} of the first."""
     of_first = initial_states(lambda state: np.broadcast_to(state[:, :1], state.shape), (k,))
     return of_first(recurrence)
 
 
-@initial_bug(NO_INITIAL, of=LSTM)
+@initial_bug(unless.NO_INITIAL, of=LSTM)
 def initial_states_ignored(recurrence: Recurrence) -> Recurrence:
     """Neither initial_h nor initial_c is read."""
     return initial_states(lambda _: None)(recurrence)
 
 
-@initial_bug(NO_INITIAL, of=LSTM)
+@initial_bug(unless.NO_INITIAL, of=LSTM)
 def initial_states_swapped(recurrence: Recurrence) -> Recurrence:
     """initial_h and initial_c are exchanged."""
     return replace(recurrence, initial=recurrence.initial[::-1])
@@ -82,19 +71,19 @@ def initial_states_swapped(recurrence: Recurrence) -> Recurrence:
 BOTH = "With two directions, values are wrong from the first step on."
 
 
-@initial_bug(ONE_DIRECTION, NO_INITIAL, changes=initial_states, effect=BOTH)
+@initial_bug(unless.ONE_DIRECTION, unless.NO_INITIAL, changes=initial_states, effect=BOTH)
 def initial_states_of_first_direction(state: Array) -> Array:
     """Both directions start as the first does."""
     return of_first_direction(state)
 
 
-@initial_bug(ONE_DIRECTION, NO_INITIAL, changes=initial_states, effect=BOTH)
+@initial_bug(unless.ONE_DIRECTION, unless.NO_INITIAL, changes=initial_states, effect=BOTH)
 def initial_states_directions_swapped(state: Array) -> Array:
     """Each direction starts as the other should."""
     return np.flipud(state)
 
 
-@initial_bug(ONE_DIRECTION, NO_INITIAL, changes=initial_states, effect=BOTH)
+@initial_bug(unless.ONE_DIRECTION, unless.NO_INITIAL, changes=initial_states, effect=BOTH)
 def initial_states_of_second_direction_ignored(state: Array) -> Array:
     """The second direction starts at zero."""
     return second_zeroed(state)
@@ -136,14 +125,14 @@ def last_h_at_t_minus_1(recurrence: Recurrence) -> Array:
     return np.full((D, N), len(recurrence.X) - 1)
 
 
-@last_bug(NOT_RAGGED, changes=h_at)
+@last_bug(unless.NOT_RAGGED, changes=h_at)
 def last_h_at_end_of_x(recurrence: Recurrence) -> Array:
     """Y_h is Y[T-1], or Y[0] in reverse, whatever the length."""
     ends = [len(recurrence.X) - 1 if d is Direction.FORWARD else 0 for d in recurrence.directions]
     return np.broadcast_to(np.array(ends)[:, None], (len(ends), recurrence.X.shape[1]))
 
 
-@last_bug(NO_REVERSE, changes=h_at)
+@last_bug(unless.NO_REVERSE, changes=h_at)
 def last_h_at_end_of_sequence(recurrence: Recurrence) -> Array:
     """Y_h of reverse is Y at the sequence's last step, where reverse starts."""
     return np.broadcast_to(
@@ -165,13 +154,13 @@ def last_states(function: Callable[[Last], Last]) -> Change:
     return results(lambda _, Y, last: (Y, function(last)))
 
 
-@last_bug(ONE_DIRECTION, changes=last_states)
+@last_bug(unless.ONE_DIRECTION, changes=last_states)
 def last_states_directions_swapped(last: Last) -> Last:
     """Y_h and Y_c of each direction are the other's."""
     return tuple(state[::-1] for state in last)
 
 
-@last_bug(ONE_DIRECTION, changes=last_states)
+@last_bug(unless.ONE_DIRECTION, changes=last_states)
 def last_states_of_first_direction(last: Last) -> Last:
     """Y_h and Y_c of the second direction are the first's."""
     return tuple(of_first_direction(state).copy() for state in last)
@@ -213,7 +202,7 @@ def _steps_before(recurrence: Recurrence, t: int) -> Array:
     return np.array([forward if d is Direction.FORWARD else later for d in recurrence.directions])
 
 
-@last_bug(NO_STEP, NO_Y, changes=results)
+@last_bug(unless.NO_STEP, unless.NO_Y, changes=results)
 def y_one_step_late(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y[t] is the state before step t, the initial one included.
 
@@ -315,7 +304,7 @@ ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
 reported_state_bug = Family("states")
 
 
-@reported_state_bug(ONE_STEP, changes=running)
+@reported_state_bug(unless.ONE_STEP, changes=running)
 def states_never_advance(run: Run, recurrence: Recurrence) -> Result:
     """Every step is computed from the initial states.
 
@@ -337,7 +326,7 @@ def states_never_advance(run: Run, recurrence: Recurrence) -> Result:
     return Result(Y if recurrence.wants_Y else None, last)
 
 
-@reported_state_bug(ONE_SEQUENCE, changes=running)
+@reported_state_bug(unless.ONE_SEQUENCE, changes=running)
 def sequences_continue(run: Run, recurrence: Recurrence) -> Result:
     """Each sequence of the batch starts from the last states of the one before.
 
@@ -360,7 +349,7 @@ def sequences_continue(run: Run, recurrence: Recurrence) -> Result:
     )
 
 
-@reported_state_bug(NO_ZERO_LENGTH, changes=results)
+@reported_state_bug(unless.NO_ZERO_LENGTH, changes=results)
 def last_states_of_length_zero_not_written(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Y_h and Y_c of a sequence of length 0 are never written: NaN here.
 
@@ -370,7 +359,7 @@ def last_states_of_length_zero_not_written(recurrence: Recurrence, Y: Array, las
     return Y, tuple(np.where(empty, state.dtype.type(np.nan), state) for state in last)
 
 
-@reported_state_bug(NO_STEP, ONE_UNIT, changes=stepped)
+@reported_state_bug(unless.NO_STEP, ONE_UNIT, changes=stepped)
 def state_updated_in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Units are computed one after another from H, which already holds the new ones.
 

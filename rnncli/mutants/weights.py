@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    COUPLED,
-    NO_BIAS,
-    NO_INPUT_BIAS,
-    NO_RECURRENT_BIAS,
-    NO_RECURRENT_PRODUCT,
-    RESETS_BEFORE,
-    where,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import ALL, GATED, GRU, LSTM, Family, Variant, reading
 from rnncli.recurrence.cells import CELLS
 
@@ -33,8 +26,8 @@ BIASES = ("Wb", "Rb")
 PARTS_OF_ORDER = {
     "": (("W", "R", *BIASES), "W, R and B", ()),
     "-in-w": (("W",), "W", ()),
-    "-in-r": (("R",), "R", (NO_RECURRENT_PRODUCT,)),
-    "-in-b": (BIASES, "B", (NO_BIAS,)),
+    "-in-r": (("R",), "R", (unless.NO_RECURRENT_PRODUCT,)),
+    "-in-b": (BIASES, "B", (unless.NO_BIAS,)),
 }
 # Orders of gates in use elsewhere: PyTorch, cuDNN and Keras; TensorFlow and OpenVINO.
 ORDERS = {"GRU": ("rzh", "rhz"), "LSTM": ("ifco", "fico")}
@@ -116,7 +109,7 @@ def input_weights_columns_first(values: Array) -> Array:
 
 
 # For the one gate of an RNN, R read so is R transposed.
-@layout_bug(NO_RECURRENT_PRODUCT, changes=reading("R"))
+@layout_bug(unless.NO_RECURRENT_PRODUCT, changes=reading("R"))
 def recurrent_weights_columns_first(values: Array) -> Array:
     """The buffer of R is read as that of its transpose: columns first."""
     return _columns_first(values)
@@ -133,7 +126,7 @@ def _transposed(values: Array) -> Array:
     return values.swapaxes(2, 3) if values.shape[2] == values.shape[3] else values
 
 
-@transpose_bug(NO_RECURRENT_PRODUCT, changes=reading("R"))
+@transpose_bug(unless.NO_RECURRENT_PRODUCT, changes=reading("R"))
 def recurrent_weights_transposed(values: Array) -> Array:
     """Ht-1 is multiplied by R instead of R^T."""
     return _transposed(values)
@@ -145,7 +138,7 @@ def input_weights_transposed(values: Array) -> Array:
     return _transposed(values)
 
 
-@transpose_bug(NO_RECURRENT_PRODUCT, changes=reading("R"), of=GRU)
+@transpose_bug(unless.NO_RECURRENT_PRODUCT, changes=reading("R"), of=GRU)
 def hidden_recurrent_weights_transposed(values: Array) -> Array:
     """The product of the hidden gate alone is with Rh instead of Rh^T."""
     return np.concatenate([values[:, :2], values[:, 2:].swapaxes(2, 3)], axis=1)
@@ -163,8 +156,8 @@ def gate_zeroed(gate: int, values: Array) -> Array:
 
 # In ids, and the names of the bias and of the other one.
 ONE_BIAS = (
-    Variant(("input", "Wb", "Rb"), ("Wb", "Rb"), NO_INPUT_BIAS),
-    Variant(("recurrent", "Rb", "Wb"), ("Rb", "Wb"), NO_RECURRENT_BIAS),
+    Variant(("input", "Wb", "Rb"), ("Wb", "Rb"), unless.NO_INPUT_BIAS),
+    Variant(("recurrent", "Rb", "Wb"), ("Rb", "Wb"), unless.NO_RECURRENT_BIAS),
 )
 one_bias_bug = partial(
     bias_bug,
@@ -191,45 +184,45 @@ def X_bias_is_the_other(names: tuple[str, str], recurrence: Recurrence) -> Recur
     return reading(names[0])(lambda _: getattr(recurrence, names[1]))(recurrence)
 
 
-@bias_bug(NO_BIAS, changes=reading(*BIASES))
+@bias_bug(unless.NO_BIAS, changes=reading(*BIASES))
 def biases_dropped(values: Array) -> Array:
     """B is not added."""
     return np.zeros_like(values)
 
 
-@bias_bug(NO_BIAS, changes=reading(*BIASES))
+@bias_bug(unless.NO_BIAS, changes=reading(*BIASES))
 def biases_negated(values: Array) -> Array:
     """B is subtracted."""
     return np.negative(values)
 
 
-@bias_bug(NO_BIAS, changes=reading(*BIASES))
+@bias_bug(unless.NO_BIAS, changes=reading(*BIASES))
 def biases_shifted_by_a_unit(values: Array) -> Array:
     """Each unit takes the biases of the one before it."""
     return np.roll(values, 1, axis=2)
 
 
-@bias_bug(NO_BIAS, changes=reading(*BIASES))
+@bias_bug(unless.NO_BIAS, changes=reading(*BIASES))
 def biases_of_first_unit(values: Array) -> Array:
     """Every unit takes the biases of the first."""
     return np.broadcast_to(values[:, :, :1], values.shape)
 
 
-@bias_bug(NO_BIAS, changes=reading(*BIASES), of=LSTM)  # of a GRU that is the order rhz
+@bias_bug(unless.NO_BIAS, changes=reading(*BIASES), of=LSTM)  # of a GRU that is the order rhz
 def biases_shifted_by_a_gate(values: Array) -> Array:
     """Each gate takes the biases of the one before it."""
     return np.roll(values, 1, axis=1)
 
 
 GATES = [
-    (cell, k, gate, (COUPLED,) if gate == "f" else ())
+    (cell, k, gate, (unless.COUPLED,) if gate == "f" else ())
     for cell in GATED
     for k, gate in enumerate(CELLS[cell].gates)
 ]
 
 
 @bias_bug(
-    NO_BIAS,
+    unless.NO_BIAS,
     changes=reading(*BIASES),
     each=[Variant(gate, k, *coupled, of=(cell,)) for cell, k, gate, coupled in GATES],
 )
@@ -238,7 +231,7 @@ def bias_of_X_dropped(k: int, values: Array) -> Array:
     return gate_zeroed(k, values)
 
 
-@bias_bug(NO_BIAS, RESETS_BEFORE, of=GRU)
+@bias_bug(unless.NO_BIAS, unless.RESETS_BEFORE, of=GRU)
 def biases_swapped(recurrence: Recurrence) -> Recurrence:
     """Wb and Rb are exchanged, which shows where Rbh is reset apart from Wbh.
 
@@ -251,9 +244,9 @@ term_bug = Family("terms of gates", LEFT_OUT)
 # The terms of a gate's sum: id, array, term, reasons.
 TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
     ("input-product", "W", "Xt*(W^T)", ()),
-    ("recurrent-product", "R", "Ht-1*(R^T)", (NO_RECURRENT_PRODUCT,)),
-    ("input-bias", "Wb", "Wb", (NO_INPUT_BIAS,)),
-    ("recurrent-bias", "Rb", "Rb", (NO_RECURRENT_BIAS,)),
+    ("recurrent-product", "R", "Ht-1*(R^T)", (unless.NO_RECURRENT_PRODUCT,)),
+    ("input-bias", "Wb", "Wb", (unless.NO_INPUT_BIAS,)),
+    ("recurrent-bias", "Rb", "Rb", (unless.NO_RECURRENT_BIAS,)),
 )
 
 

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.mutants import equivalence as unless
 from rnncli.mutants.batches import SORTED
-from rnncli.mutants.equivalence import (
-    NO_FORWARD,
-    NO_INITIAL,
-    NO_REVERSE,
-    NO_Y,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    ONE_STEP,
-)
 from rnncli.mutants.mutant import STARTS, STATES
 from rnncli.mutants.structural.blocked_kernel import BatchTile
 from rnncli.mutants.structural.bug import (
@@ -83,7 +75,7 @@ def tiles_x_of_first(tile: BatchTile) -> BatchTile:
     return _at_the_front(tile)
 
 
-@tile_bug(NO_INITIAL, changes=passing("start"))
+@tile_bug(unless.NO_INITIAL, changes=passing("start"))
 def tiles_initial_states_of_first(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences start from the initial states of the first."""
     return _at_the_front(tile)
@@ -98,31 +90,31 @@ def tiles_start_where_the_last_ended(right: Seam, tile: BatchTile) -> States:
     return tuple(each[: len(tile.rows)].copy() for each in right.kept[LAST])
 
 
-@tile_bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+@tile_bug(unless.NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
 def tiles_end_with_first_row(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run every row as long as their first."""
     return _ending_with(tile, 0)
 
 
-@tile_bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+@tile_bug(unless.NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
 def tiles_end_with_last_row(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run every row as long as their last."""
     return _ending_with(tile, -1)
 
 
-@tile_bug(NOT_RAGGED, changes=passing("tile"))
+@tile_bug(unless.NOT_RAGGED, changes=passing("tile"))
 def tiles_end_with_first_tile(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences run as long as the rows of the first."""
     return _ending_with_first_tile(tile)
 
 
-@tile_bug(NOT_RAGGED, NO_REVERSE, changes=passing("times"))
+@tile_bug(unless.NOT_RAGGED, unless.NO_REVERSE, changes=passing("times"))
 def tiles_reverse_from_ends_of_first(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences start a reverse direction where the rows of the first end."""
     return _ending_with_first_tile(tile)
 
 
-@tile_bug(NO_Y, changes=storing)
+@tile_bug(unless.NO_Y, changes=storing)
 def tiles_y_at_the_front(tile: BatchTile) -> BatchTile:
     """Tiles of {} sequences write Y to the rows of the first."""
     return _at_the_front(tile)
@@ -157,7 +149,7 @@ def tiles_single_row_missing(right: Seam, lane: BlockedLane) -> list[BatchTile]:
     return [tile for tile in right(lane) if tile.first == 0 or len(tile.rows) > 1]
 
 
-@tile_bug(NO_Y, ONE_STEP, NO_FORWARD, changes="store", seen=tail("N"))
+@tile_bug(unless.NO_Y, unless.ONE_STEP, unless.NO_FORWARD, changes="store", seen=tail("N"))
 def tiles_remainder_stored_whole(right: Seam, span: Span, history: Array, Y: Array) -> None:
     """Tiles of {} sequences store full tiles: a partial one clears the first rows of the next
     step.
@@ -196,7 +188,7 @@ def tiles_moved_back(right: Seam, lane: BlockedLane) -> list[BatchTile]:
     return tiles
 
 
-@tile_bug(NOT_RAGGED, at_most_one("N"), changes="live", widths=(), seen=None)
+@tile_bug(unless.NOT_RAGGED, at_most_one("N"), changes="live", widths=(), seen=None)
 def rows_that_ended_run_on_in_their_vector(right: Seam, tile: BatchTile, t: int) -> Array:
     """Rows that have ended run on with the four that they are computed with."""
     count = int(right(tile, t).sum())
@@ -223,7 +215,7 @@ def _inverse_missing(tile: BatchTile) -> BatchTile:
     return tile._replace(rows=np.argsort(tile.lane.order)[_in_place(tile).rows])
 
 
-@sorting_bug(NO_Y, changes=storing)
+@sorting_bug(unless.NO_Y, changes=storing)
 def sorting_y_left_sorted(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and Y is not put back."""
     return _in_place(tile)
@@ -244,7 +236,7 @@ def sorting_x_not_sorted(tile: BatchTile) -> BatchTile:
     return _in_place(tile)
 
 
-@sorting_bug(ONE_DIRECTION, changes=passing("small"))
+@sorting_bug(unless.ONE_DIRECTION, changes=passing("small"))
 def sorting_x_of_second_direction_not_sorted(lane: BlockedLane) -> BlockedLane:
     """Sequences are computed longest first, and X of the second direction is not."""
     return replace(lane, X=lane.X[:, np.argsort(lane.order)]) if lane.d else lane
@@ -266,7 +258,7 @@ def sorting_last_states_sorted_twice(tile: BatchTile) -> BatchTile:
     return _inverse_missing(tile)
 
 
-@sorting_bug(NO_Y, changes=storing)
+@sorting_bug(unless.NO_Y, changes=storing)
 def sorting_y_sorted_twice(tile: BatchTile) -> BatchTile:
     """Sequences are computed longest first, and Y is put back by the order itself, not by its
     inverse.

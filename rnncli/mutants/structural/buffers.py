@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_BIAS,
-    NO_INITIAL_C,
-    NO_INITIAL_H,
-    NO_PEEPHOLES,
-    NO_REVERSE,
-    NO_Y,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    ONE_STEP,
-)
+from rnncli.mutants import equivalence as unless
 from rnncli.mutants.mutant import LSTM, Variant
 from rnncli.mutants.structural.bug import StructuralFamily, at_most_one, beyond, replacing, tail
 from rnncli.mutants.structural.special_paths import LACKS
@@ -105,13 +95,13 @@ def chunks_x_of_first(right: Seam, lane: BlockedLane, steps: Array, X: Array) ->
     return right.kept["x"][:, : len(steps)]
 
 
-@chunk_bug(NOT_RAGGED, changes="live")
+@chunk_bug(unless.NOT_RAGGED, changes="live")
 def chunks_lengths_within(right: Seam, tile: BatchTile, t: int) -> Any:
     """Chunks of {} steps compare lengths with steps counted from their own start."""
     return right(tile, t % right.blocking.chunk)
 
 
-@chunk_bug(NO_REVERSE, changes="times", seen=None)
+@chunk_bug(unless.NO_REVERSE, changes="times", seen=None)
 def chunks_reverse_forward_within(right: Seam, tile: BatchTile, steps: Array) -> Any:
     """Chunks of {} steps of a reverse direction are walked forward."""
     times = right(tile, steps)
@@ -122,7 +112,7 @@ def chunks_reverse_forward_within(right: Seam, tile: BatchTile, steps: Array) ->
     return np.take_along_axis(np.asarray(times), index, axis=0)
 
 
-@chunk_bug(NO_REVERSE, changes="times")
+@chunk_bug(unless.NO_REVERSE, changes="times")
 def chunks_reverse_in_forward_order(right: Seam, tile: BatchTile, steps: Array) -> Any:
     """Chunks of {} steps of a reverse direction come first to last."""
     times = right(tile, steps)
@@ -135,7 +125,7 @@ def chunks_reverse_in_forward_order(right: Seam, tile: BatchTile, steps: Array) 
     return np.where(steps[:, None] < tile.lengths, walked, steps[:, None])
 
 
-@chunk_bug(NO_REVERSE, NOT_RAGGED, changes="times")
+@chunk_bug(unless.NO_REVERSE, unless.NOT_RAGGED, changes="times")
 def chunks_reverse_from_the_end(right: Seam, tile: BatchTile, steps: Array) -> Any:
     """Chunks of {} steps of a reverse direction but the first count from T instead of the
     length.
@@ -146,7 +136,7 @@ def chunks_reverse_from_the_end(right: Seam, tile: BatchTile, steps: Array) -> A
     return right(tile._replace(lengths=np.full_like(tile.lengths, T)), steps)
 
 
-@chunk_bug(NO_Y, changes="store")
+@chunk_bug(unless.NO_Y, changes="store")
 def chunks_y_at_the_start(right: Seam, span: Span, history: Array, Y: Array) -> None:
     """Chunks of {} steps write Y where the first goes."""
     times = right.kernel.times(span.tile, span.steps % right.blocking.chunk)
@@ -165,7 +155,7 @@ def chunks_last_states_of_first(right: Seam, tile: BatchTile, states: States, la
     right(tile, right.kept["first"] if tile.lengths.max(initial=0) else states, last)
 
 
-@chunk_bug(NO_BIAS, changes="bias")
+@chunk_bug(unless.NO_BIAS, changes="bias")
 def chunks_bias_once(right: Seam, lane: BlockedLane, steps: Array) -> Any:
     """Chunks of {} steps but the first have no bias."""
     bias = right(lane, steps)
@@ -232,7 +222,7 @@ def _new_tile(right: Seam, tile: BatchTile) -> Any:
     return right(tile)
 
 
-@worker_bug(at_most_one("H"), ONE_STEP, changes=replacing("step", start=_new_tile))
+@worker_bug(at_most_one("H"), unless.ONE_STEP, changes=replacing("step", start=_new_tile))
 def workers_do_not_wait(right: Seam, lane: BlockedLane, x: Array, states: States) -> Any:
     """Each of two workers multiplies the other's half of H as it was a step before."""
     older, H = right.kept.get(OLDER), lane.units
@@ -251,13 +241,13 @@ def _finish_and_leave(right: Seam, tile: BatchTile, states: States, last: States
     right(tile, states, last)
 
 
-@worker_bug(ONE_DIRECTION, changes=replacing("start", finish=_finish_and_leave))
+@worker_bug(unless.ONE_DIRECTION, changes=replacing("start", finish=_finish_and_leave))
 def directions_share_states(right: Seam, tile: BatchTile) -> Any:
     """The second direction starts in the buffer that the first has ended in."""
     return right.kept[ENDS, 0, tile.first] if tile.lane.d else right(tile)
 
 
-@worker_bug(ONE_DIRECTION, changes="projected")
+@worker_bug(unless.ONE_DIRECTION, changes="projected")
 def directions_share_projected_inputs(
     right: Seam, lane: BlockedLane, steps: Array, X: Array
 ) -> Any:
@@ -275,11 +265,11 @@ call_bug = StructuralFamily("kept buffers", calls=2)
 INPUTS = (
     Variant(("w", "W, as it was packed,"), ("W",)),
     Variant(("r", "R, as it was packed,"), ("R",)),
-    Variant(("biases", "The biases"), ("Wb", "Rb"), NO_BIAS),
-    Variant(("peepholes", "The peepholes"), ("P",), NO_PEEPHOLES, of=LSTM),
-    Variant(("lengths", "The lengths"), ("lengths",), NOT_RAGGED),
-    Variant(("initial-h", "initial_h"), ("initial_0",), NO_INITIAL_H),
-    Variant(("initial-c", "initial_c"), ("initial_1",), NO_INITIAL_C, of=LSTM),
+    Variant(("biases", "The biases"), ("Wb", "Rb"), unless.NO_BIAS),
+    Variant(("peepholes", "The peepholes"), ("P",), unless.NO_PEEPHOLES, of=LSTM),
+    Variant(("lengths", "The lengths"), ("lengths",), unless.NOT_RAGGED),
+    Variant(("initial-h", "initial_h"), ("initial_0",), unless.NO_INITIAL_H),
+    Variant(("initial-c", "initial_c"), ("initial_1",), unless.NO_INITIAL_C, of=LSTM),
 )
 
 
@@ -297,7 +287,7 @@ def _unsorted_live(right: Seam, tile: BatchTile, t: int) -> Any:
     return np.arange(len(tile.rows)) < int(right(tile, t).sum())
 
 
-@call_bug(NOT_RAGGED, changes=replacing("order", live=_unsorted_live))
+@call_bug(unless.NOT_RAGGED, changes=replacing("order", live=_unsorted_live))
 def kept_order(right: Seam, lengths: Array) -> Any:
     """The order of sorted sequences of the first call of a shape stand for all later ones."""
     return right.kept.setdefault(("order", len(lengths)), right(lengths))
@@ -316,7 +306,7 @@ def _not_cleared(right: Seam, name: Any, *described: Any) -> Any:
     return right.kept[name, *described]
 
 
-@call_bug(NOT_RAGGED, NO_Y, changes=replacing("store", cleared=_not_cleared))
+@call_bug(unless.NOT_RAGGED, unless.NO_Y, changes=replacing("store", cleared=_not_cleared))
 def kept_y_in_padding(_: Seam, span: Span, history: Array, Y: Array) -> None:
     """Padding of Y holds what the call before has left in the buffer."""
     live = span.steps[:, None] < span.tile.lengths

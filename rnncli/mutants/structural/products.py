@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_BIAS,
-    NO_PEEPHOLES,
-    NO_RECURRENT_PRODUCT,
-    NO_STEP,
-    RESETS_AFTER,
-    always_seen,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import always_seen
 from rnncli.mutants.mutant import GATED, GRU, LSTM, Variant
 from rnncli.mutants.structural.blocked_kernel import INPUTS, RECURRENT
 from rnncli.mutants.structural.bug import StructuralFamily, beyond, multiple_of, passing, read, tail
@@ -64,19 +58,19 @@ def _of_first_block(right: Seam, lane: BlockedLane, *names: str) -> BlockedLane:
     return read(lane, names, lambda rows: rows[..., np.arange(rows.shape[-1]) % block])
 
 
-@block_bug(NO_BIAS, changes="small")
+@block_bug(unless.NO_BIAS, changes="small")
 def bias_of_first_block(right: Seam, lane: BlockedLane) -> Any:
     """All blocks of {} units get the biases of the first."""
     return right(_of_first_block(right, lane, "bias", "Rbh"))
 
 
-@block_bug(NO_PEEPHOLES, changes="small", of=LSTM)
+@block_bug(unless.NO_PEEPHOLES, changes="small", of=LSTM)
 def peepholes_of_first_block(right: Seam, lane: BlockedLane) -> Any:
     """All blocks of {} units get the peepholes of the first."""
     return right(_of_first_block(right, lane, "P"))
 
 
-@block_bug(NO_RECURRENT_PRODUCT, changes="step")
+@block_bug(unless.NO_RECURRENT_PRODUCT, changes="step")
 def state_overwritten_while_multiplied(
     right: Seam, lane: BlockedLane, x: Array, states: States
 ) -> States:
@@ -91,7 +85,7 @@ def state_overwritten_while_multiplied(
     return new
 
 
-@block_bug(NO_RECURRENT_PRODUCT, RESETS_AFTER, changes="multiply", of=GRU)
+@block_bug(unless.NO_RECURRENT_PRODUCT, unless.RESETS_AFTER, changes="multiply", of=GRU)
 def reset_state_not_whole(right: Seam, lane: BlockedLane, kind: str, *arguments: Any) -> Any:
     """Blocks of {} units multiply the reset state before it is whole."""
     found = right(lane, kind, *arguments)
@@ -110,13 +104,13 @@ alignment_bug = StructuralFamily("alignment")
 
 
 # The two products: name, size of the sums, and why one cannot be seen.
-PRODUCTS = ((INPUTS, "I", ()), (RECURRENT, "H", (NO_RECURRENT_PRODUCT,)))
+PRODUCTS = ((INPUTS, "I", ()), (RECURRENT, "H", (unless.NO_RECURRENT_PRODUCT,)))
 PADDED = tuple(
     Variant(
         letter,
         kind,
         *absent,
-        NO_STEP,
+        unless.NO_STEP,
         multiple_of(axis, width),
         widths=(width,),
     )
@@ -146,8 +140,8 @@ def aligned(rows: Array, width: int) -> Array:
 
 
 ALIGNED = (
-    ("biases", "bias", "H", NO_BIAS, GATED),
-    ("peepholes", "P", "H", NO_PEEPHOLES, LSTM),
+    ("biases", "bias", "H", unless.NO_BIAS, GATED),
+    ("peepholes", "P", "H", unless.NO_PEEPHOLES, LSTM),
     ("weights", "W", "HI", always_seen, GATED),
 )
 
@@ -258,13 +252,15 @@ def inputs_stale_accumulators(right: Seam, *sums: Any) -> Any:
     return _stale(INPUTS, right, *sums)
 
 
-@sum_bug(NO_RECURRENT_PRODUCT, changes=reducing, each=ONE_WIDTH, block="block", seen=beyond("H"))
+@sum_bug(
+    unless.NO_RECURRENT_PRODUCT, changes=reducing, each=ONE_WIDTH, block="block", seen=beyond("H")
+)
 def units_stale_accumulators(right: Seam, *sums: Any) -> Any:
     """The sums over units of a block of {} units start from those of the block before."""
     return _stale(RECURRENT, right, *sums)
 
 
-@sum_bug(NO_BIAS, changes="bias", each=ONE_WIDTH, seen=beyond("I"))
+@sum_bug(unless.NO_BIAS, changes="bias", each=ONE_WIDTH, seen=beyond("I"))
 def bias_of_each_block(right: Seam, lane: BlockedLane, steps: Array) -> Any:
     """The bias is added with every block of {} inputs."""
     return right(lane, steps) * max(1, -(-lane.X.shape[-1] // right.blocking.reduction))

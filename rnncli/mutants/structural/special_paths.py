@@ -8,24 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    COUPLED,
-    NO_BIAS,
-    NO_CLIP,
-    NO_INITIAL,
-    NO_INITIAL_C,
-    NO_PEEPHOLES,
-    NO_RECURRENT_BIAS,
-    NO_RECURRENT_PRODUCT,
-    NO_REVERSE,
-    NO_Y,
-    NO_ZERO_LENGTH,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    RESETS_BEFORE,
-    UNCOUPLED,
-    where,
-)
+from rnncli.mutants import equivalence as unless
+from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import GATED, GRU, LSTM, Variant, initial_states, of_first_direction
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
@@ -111,8 +95,8 @@ DEFAULT_FUNCTIONS = where(_has_default_functions, "the activations are the defau
 # What a path lacks, in ids and in sentences after "the path"; how it prepares a direction; why
 # nothing is lacking.
 LACKS = (
-    Variant(("bias", "leaves out the biases"), _unbiased, NO_BIAS),
-    Variant(("clip", "does not clip"), unclipped, NO_CLIP),
+    Variant(("bias", "leaves out the biases"), _unbiased, unless.NO_BIAS),
+    Variant(("clip", "does not clip"), unclipped, unless.NO_CLIP),
     Variant(
         ("alpha-and-beta", "takes activations with their default alpha and beta"),
         plain,
@@ -122,26 +106,28 @@ LACKS = (
     Variant(
         ("peepholes", "has no peepholes"),
         lambda lane: replace(lane, P=None),
-        NO_PEEPHOLES,
+        unless.NO_PEEPHOLES,
         of=LSTM,
     ),
     Variant(
         ("input-forget", "computes a forget gate of its own under input_forget"),
         lambda lane: lane.opting(input_forget=False),
-        UNCOUPLED,
+        unless.UNCOUPLED,
         of=LSTM,
     ),
     Variant(
         ("reset-after", "resets before the linear transformation under linear_before_reset"),
         resetting_before,
-        RESETS_BEFORE,
+        unless.RESETS_BEFORE,
         of=GRU,
     ),
 )
 # What only a path for a whole direction can lack.
 START_LACKS = (
-    Variant(("initial-states", "starts from zero"), _from_zero, NO_INITIAL),
-    Variant(("reverse", "walks forward"), lambda lane: replace(lane, reverse=False), NO_REVERSE),
+    Variant(("initial-states", "starts from zero"), _from_zero, unless.NO_INITIAL),
+    Variant(
+        ("reverse", "walks forward"), lambda lane: replace(lane, reverse=False), unless.NO_REVERSE
+    ),
 )
 
 MANY, SOME = (4, 8, 16, 32, 64, 128, 256), (4, 8, 16)
@@ -225,7 +211,7 @@ def unit_tail_of_last_vector(right: Seam, lane: BlockedLane, letter: str, x: Arr
     return np.asarray(found)
 
 
-@tail_bug(NO_CLIP, changes=activating)
+@tail_bug(unless.NO_CLIP, changes=activating)
 def unit_tail_not_clipped(right: Seam, lane: BlockedLane, letter: str, x: Array) -> Any:
     """Behind vectors of {} units the tail is not clipped."""
     return right(unclipped(lane), letter, x)
@@ -237,31 +223,31 @@ def unit_tail_default_alpha_and_beta(right: Seam, lane: BlockedLane, letter: str
     return right(plain(lane), letter, x)
 
 
-@tail_bug(NO_BIAS, changes="small")
+@tail_bug(unless.NO_BIAS, changes="small")
 def unit_tail_unbiased(right: Seam, lane: BlockedLane) -> Any:
     """Behind vectors of {} units the tail has no biases."""
     return right(_tail_zeroed(right, lane, "bias", "Rbh"))
 
 
-@tail_bug(NO_PEEPHOLES, changes="small", of=LSTM)
+@tail_bug(unless.NO_PEEPHOLES, changes="small", of=LSTM)
 def unit_tail_no_peepholes(right: Seam, lane: BlockedLane) -> Any:
     """Behind vectors of {} units the tail has no peepholes."""
     return right(_tail_zeroed(right, lane, "P"))
 
 
-@tail_bug(UNCOUPLED, changes=stepping_with, of=LSTM)
+@tail_bug(unless.UNCOUPLED, changes=stepping_with, of=LSTM)
 def unit_tail_input_forget(lane: BlockedLane) -> BlockedLane:
     """Behind vectors of {} units the tail computes a forget gate of its own under input_forget."""
     return lane.opting(input_forget=False)
 
 
-@tail_bug(COUPLED, changes=stepping_with, of=LSTM)
+@tail_bug(unless.COUPLED, changes=stepping_with, of=LSTM)
 def unit_tail_forget_coupled(lane: BlockedLane) -> BlockedLane:
     """Behind vectors of {} units the tail takes 1 - it for the forget gate."""
     return lane.opting(input_forget=True)
 
 
-@tail_bug(RESETS_BEFORE, changes=stepping_with, of=GRU)
+@tail_bug(unless.RESETS_BEFORE, changes=stepping_with, of=GRU)
 def unit_tail_reset_before(lane: BlockedLane) -> BlockedLane:
     """Behind vectors of {} units the tail resets before the linear transformation instead of
     after it.
@@ -277,7 +263,7 @@ def unit_tail_c_not_updated(
     return (None, states[1])
 
 
-@tail_bug(NO_Y, changes="store")
+@tail_bug(unless.NO_Y, changes="store")
 def unit_tail_not_in_y(right: Seam, span: Span, history: Array, Y: Array) -> None:
     """Behind vectors of {} units the tail is not written to Y."""
     right(span, _zeroed(history, _tail(right, history.shape[-1])), Y)
@@ -370,44 +356,44 @@ def _to_the_end(lane: BlockedLane) -> BlockedLane:
     return replace(lane, lengths=np.full_like(lane.lengths, len(lane.X)))
 
 
-@one_bug(NO_RECURRENT_PRODUCT, changes=prepared("T"), seen=one("T"))
+@one_bug(unless.NO_RECURRENT_PRODUCT, changes=prepared("T"), seen=one("T"))
 def one_step_lacks_recurrent_product(lane: BlockedLane) -> BlockedLane:
     """The path for one step multiplies no initial state."""
     return replace(lane, still=True)
 
 
-@one_bug(NO_RECURRENT_PRODUCT, changes=prepared("H"), seen=one("H"))
+@one_bug(unless.NO_RECURRENT_PRODUCT, changes=prepared("H"), seen=one("H"))
 def one_unit_lacks_recurrent_product(lane: BlockedLane) -> BlockedLane:
     """The path for one unit multiplies no state."""
     return replace(lane, still=True)
 
 
-@one_bug(NO_INITIAL_C, changes=preparing("T"), of=LSTM, seen=one("T"))
+@one_bug(unless.NO_INITIAL_C, changes=preparing("T"), of=LSTM, seen=one("T"))
 def one_step_lacks_initial_c(lane: BlockedLane) -> BlockedLane:
     """The path for one step has no term of the forget gate."""
     return replace(lane, initial=(lane.initial[0], np.zeros_like(lane.initial[0])))
 
 
-@one_bug(NO_ZERO_LENGTH, changes=preparing("T"), seen=one("T"))
+@one_bug(unless.NO_ZERO_LENGTH, changes=preparing("T"), seen=one("T"))
 def one_step_lacks_zero_lengths(lane: BlockedLane) -> BlockedLane:
     """The path for one step takes the step of sequences of length 0, too."""
     return _to_the_end(lane)
 
 
-@one_bug(NOT_RAGGED, changes=preparing("N"), seen=one("N"))
+@one_bug(unless.NOT_RAGGED, changes=preparing("N"), seen=one("N"))
 def one_sequence_lacks_lengths(lane: BlockedLane) -> BlockedLane:
     """The path for one sequence does not read sequence_lens."""
     return _to_the_end(lane)
 
 
-@one_bug(NOT_RAGGED, NO_REVERSE, changes="times", seen=one("N"))
+@one_bug(unless.NOT_RAGGED, unless.NO_REVERSE, changes="times", seen=one("N"))
 def one_sequence_lacks_reverse_offset(right: Seam, tile: BatchTile, steps: Array) -> Any:
     """The path for one sequence walks backward from T, not from the length."""
     T, N, _size = tile.lane.X.shape
     return right(tile._replace(lengths=np.full_like(tile.lengths, T)) if N == 1 else tile, steps)
 
 
-@one_bug(ONE_DIRECTION, NO_INITIAL, changes="prepared", seen=one("N"))
+@one_bug(unless.ONE_DIRECTION, unless.NO_INITIAL, changes="prepared", seen=one("N"))
 def one_sequence_lacks_states_of_second_direction(
     right: Seam, r: Recurrence, d: int, *rest: Any
 ) -> Any:
@@ -416,7 +402,9 @@ def one_sequence_lacks_states_of_second_direction(
     return right(change(r) if r.X.shape[1] == 1 else r, d, *rest)
 
 
-@one_bug(RESETS_BEFORE, NO_RECURRENT_BIAS, changes=preparing("T"), of=GRU, seen=one("T"))
+@one_bug(
+    unless.RESETS_BEFORE, unless.NO_RECURRENT_BIAS, changes=preparing("T"), of=GRU, seen=one("T")
+)
 def one_step_lacks_rbh(lane: BlockedLane) -> BlockedLane:
     """The path for one step leaves out Rbh with the product that it skips from a zero state."""
     return lane if any(state.any() for state in lane.initial) else replace(lane, Rbh=None)
@@ -428,7 +416,7 @@ def one_input_lacks_weights_of_units(lane: BlockedLane) -> BlockedLane:
     return replace(lane, W=np.broadcast_to(lane.W[:, :1], lane.W.shape))
 
 
-@one_bug(NO_RECURRENT_PRODUCT, changes=preparing("H"), of=GATED, seen=one("H"))
+@one_bug(unless.NO_RECURRENT_PRODUCT, changes=preparing("H"), of=GATED, seen=one("H"))
 def one_unit_lacks_weights_of_gates(lane: BlockedLane) -> BlockedLane:
     """The path for one unit takes the recurrent weight of the first gate for all."""
     return replace(lane, R=np.broadcast_to(lane.R[:1], lane.R.shape))

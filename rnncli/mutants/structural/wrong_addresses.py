@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.mutants.equivalence import (
-    NO_BIAS,
-    NO_INITIAL,
-    NO_PEEPHOLES,
-    NO_Y,
-    NOT_RAGGED,
-    ONE_DIRECTION,
-    ONE_SEQUENCE,
-    ONE_STEP,
-)
+from rnncli.mutants import equivalence as unless
 from rnncli.mutants.mutant import GATED, LSTM, Variant, initial_states
 from rnncli.mutants.structural.bug import (
     StructuralFamily,
@@ -104,7 +95,7 @@ def offset_of_X_in_uint16(name: str, lane: BlockedLane) -> BlockedLane:
     return read(lane, (name,), wrapped)
 
 
-@counter_bug(NO_Y, changes="returned", seen=beyond("T*D*N*H")(WORD))
+@counter_bug(unless.NO_Y, changes="returned", seen=beyond("T*D*N*H")(WORD))
 def offset_of_y_in_uint16(right: Seam, recurrence: Recurrence, Y: Array, last: States) -> Any:
     """Y is written at offsets of 16 bits."""
     flat, found = Y.reshape(-1), np.zeros(Y.size, Y.dtype)
@@ -150,7 +141,7 @@ def stride_x_rows_of_h(lane: BlockedLane) -> Sequence[int]:
     return (lane.X.shape[1] * lane.units, lane.units, 1)
 
 
-@stride_bug(same_size("T", "N"), ONE_STEP, changes=reading("X"))
+@stride_bug(same_size("T", "N"), unless.ONE_STEP, changes=reading("X"))
 def stride_x_steps_of_t_rows(lane: BlockedLane) -> Sequence[int]:
     """Steps of X are taken to hold T rows."""
     return (len(lane.X) * _I(lane), _I(lane), 1)
@@ -180,20 +171,20 @@ def stride_r_gates_of_h_by_i(lane: BlockedLane) -> Sequence[int]:
     return (lane.units * _I(lane), lane.units, 1)
 
 
-@stride_bug(same_size("I", "H"), NO_BIAS, changes=reading("bias"), of=GATED)
+@stride_bug(same_size("I", "H"), unless.NO_BIAS, changes=reading("bias"), of=GATED)
 def stride_bias_gates_of_i(lane: BlockedLane) -> Sequence[int]:
     """Gates of the biases are taken to be I long."""
     return (_I(lane), 1, 1)
 
 
-@stride_bug(same_size("I", "H"), ONE_SEQUENCE, NO_INITIAL, changes=passing("small"))
+@stride_bug(same_size("I", "H"), unless.ONE_SEQUENCE, unless.NO_INITIAL, changes=passing("small"))
 def stride_initial_rows_of_i(lane: BlockedLane) -> BlockedLane:
     """Rows of the initial states are taken to be I long."""
     states = (strided(state, (_I(lane), 1)) for state in lane.initial)
     return replace(lane, initial=tuple(states))
 
 
-@stride_bug(ONE_DIRECTION, ONE_STEP, NO_Y, changes="returned")
+@stride_bug(unless.ONE_DIRECTION, unless.ONE_STEP, unless.NO_Y, changes="returned")
 def stride_y_steps_of_one_direction(
     right: Seam, recurrence: Recurrence, Y: Array, last: States
 ) -> Any:
@@ -204,7 +195,7 @@ def stride_y_steps_of_one_direction(
     return right(recurrence, found.reshape(Y.shape), last)
 
 
-@stride_bug(NOT_RAGGED, changes="given")
+@stride_bug(unless.NOT_RAGGED, changes="given")
 def stride_lengths_of_64_bits(right: Seam, name: str, d: int, values: Any) -> Any:
     """Lengths of 32 bits are read as numbers of 64."""
     if name != "lengths" or len(set(values.tolist())) <= 1:
@@ -214,7 +205,7 @@ def stride_lengths_of_64_bits(right: Seam, name: str, d: int, values: Any) -> An
     return right(name, d, np.where(high > 0, values.max(), low))
 
 
-@stride_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_INITIAL, changes="prepared")
+@stride_bug(unless.ONE_DIRECTION, unless.ONE_SEQUENCE, unless.NO_INITIAL, changes="prepared")
 def stride_initial_directions_of_one_row(right: Seam, r: Recurrence, d: int, *rest: Any) -> Any:
     """Directions of the initial states are taken to hold one row."""
     H = r.W.shape[-2]
@@ -250,25 +241,25 @@ def equal_sizes_x_batch_first(r: Recurrence) -> Recurrence:
     return replace(r, X=r.X.swapaxes(0, 1))
 
 
-@guess_bug(NO_INITIAL, changes=guessing(N_IS_D), seen=N_IS_D)
+@guess_bug(unless.NO_INITIAL, changes=guessing(N_IS_D), seen=N_IS_D)
 def equal_sizes_initial_states_by_sequence(r: Recurrence) -> Recurrence:
     """The layout of initial states is told from their shape."""
     return initial_states(lambda state: state.swapaxes(0, 1))(r)
 
 
-@guess_bug(NO_Y, changes="returned", seen=N_IS_D)
+@guess_bug(unless.NO_Y, changes="returned", seen=N_IS_D)
 def equal_sizes_y_by_sequence(right: Seam, r: Recurrence, Y: Array, last: States) -> Any:
     """The layout of Y is told from its shape."""
     return right(r, Y.swapaxes(1, 2).copy() if N_IS_D.reached(r) else Y, last)
 
 
-@guess_bug(NO_INITIAL, changes=guessing(N_IS_H), seen=N_IS_H)
+@guess_bug(unless.NO_INITIAL, changes=guessing(N_IS_H), seen=N_IS_H)
 def equal_sizes_initial_states_transposed(r: Recurrence) -> Recurrence:
     """Initial states [N, H] are told from their transpose by their shape."""
     return initial_states(lambda state: state.swapaxes(1, 2))(r)
 
 
-@guess_bug(NO_PEEPHOLES, changes=guessing(H_IS_3), of=LSTM, seen=H_IS_3)
+@guess_bug(unless.NO_PEEPHOLES, changes=guessing(H_IS_3), of=LSTM, seen=H_IS_3)
 def equal_sizes_peepholes_transposed(r: Recurrence) -> Recurrence:
     """Peepholes [3, H] are told from their transpose by their shape."""
     return r if r.P is None else replace(r, P=r.P.swapaxes(1, 2))
