@@ -99,17 +99,6 @@ class Profile:
         """Whether only equal values are tolerated."""
         return self.deviations == 0
 
-    def accumulation(self, dtype: DType) -> float:
-        """Return the unit roundoff u_a of sums over tensors of a dtype."""
-        bits = ACCUMULATORS[self.accumulator].precision or dtype.precision
-        return 2.0 ** -max(bits, dtype.precision)
-
-    def factor(self, dtype: DType) -> float:
-        """Return the unit roundoff of a product's factors; 0 if they are not rounded."""
-        bits = ACCUMULATORS[self.accumulator].factor_precision
-        rounds = 0 < bits < dtype.precision <= ACCUMULATORS[self.accumulator].precision
-        return 2.0**-bits if rounds else 0.0
-
     def rounding(self, dtype: DType) -> Rounding:
         """Return the errors for tensors of a dtype."""
         return _rounding(self, dtype)
@@ -117,13 +106,14 @@ class Profile:
 
 @cache
 def _rounding(profile: Profile, dtype: DType) -> Rounding:
-    unit = 2.0**-dtype.precision
+    unit, sums = 2.0**-dtype.precision, ACCUMULATORS[profile.accumulator]
+    rounds_factors = 0 < sums.factor_precision < dtype.precision <= sums.precision
     info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     least = info.smallest_normal if profile.flush_to_zero else info.smallest_subnormal
     return Rounding(
         unit=unit,
-        accumulator=profile.accumulation(dtype),
-        factor=profile.factor(dtype),
+        accumulator=2.0 ** -max(sums.precision, dtype.precision),
+        factor=2.0**-sums.factor_precision if rounds_factors else 0.0,
         floor=float(least) * (1 if profile.flush_to_zero else 0.5),
         relative=profile.kr * unit,
         absolute=profile.ka * unit,

@@ -117,16 +117,10 @@ def bell(keys: Sequence[int], shape: Sequence[int]) -> NDArray[np.float64]:
     return values.reshape(len(keys), *shape)
 
 
-def integers(
-    keys: Sequence[int],
-    shape: Sequence[int],
-    low: int,
-    high: int,
-    dtype: np.dtype[Any] | type = np.int64,
-) -> NDArray[Any]:
+def integers(keys: Sequence[int], shape: Sequence[int], low: int, high: int) -> NDArray[np.int64]:
     """Return integers [keys, *shape] uniform over ``low <= n <= high``, at most 2**31 apart.
 
     A 64-bit word modulo the span is biased by less than 2**-32, which is negligible.
     """
     words = uniform_integers(keys, math.prod(shape), 64) % np.uint64(high - low + 1)
-    return (words.astype(np.int64) + low).astype(dtype).reshape(len(keys), *shape)
+    return (words.astype(np.int64) + low).reshape(len(keys), *shape)

@@ -119,38 +119,6 @@ class Activation:
         return self
 
 
-def _affine(_: Arithmetic, x: Value, alpha: float, beta: float) -> Value:
-    return alpha * x + beta
-
-
-def _leaky_relu(math: Arithmetic, x: Value, alpha: float, _: float) -> Value:
-    return math.nonnegative_else(x, alpha * x)
-
-
-def _thresholded_relu(math: Arithmetic, x: Value, alpha: float, _: float) -> Value:
-    return math.zero_below(x, alpha, inclusive=False)
-
-
-def _thresholded_relu_strict(math: Arithmetic, x: Value, alpha: float, _: float) -> Value:
-    return math.zero_below(x, alpha, inclusive=True)
-
-
-def _scaled_tanh(math: Arithmetic, x: Value, alpha: float, beta: float) -> Value:
-    return alpha * math.tanh(beta * x)
-
-
-def _hard_sigmoid(math: Arithmetic, x: Value, alpha: float, beta: float) -> Value:
-    return math.minimum(math.maximum(alpha * x + beta, 0), 1)
-
-
-def _elu(math: Arithmetic, x: Value, alpha: float, _: float) -> Value:
-    return math.nonnegative_else(x, alpha * math.expm1(math.minimum(x, 0)))
-
-
-def _softsign(math: Arithmetic, x: Value, _: float, __: float) -> Value:
-    return x / (1 + math.absolute(x))
-
-
 def _tanh_curvature(r: Array, _: float = 0.0, __: float = 0.0) -> Array:
     """Bound |2 tanh (1 - tanh^2)|: at most 4/(3 sqrt 3), and 1 - tanh^2 <= 4 e^-2r."""
     return np.asarray(np.minimum(0.7699, 8 * np.exp(-2 * r)))
@@ -159,10 +127,6 @@ def _tanh_curvature(r: Array, _: float = 0.0, __: float = 0.0) -> Array:
 def _sigmoid_curvature(r: Array, _: float, __: float) -> Array:
     """Bound |y (1 - y) (1 - 2y)|: at most 1/(6 sqrt 3), and y (1 - y) <= e^-r."""
     return np.minimum(0.0963, np.exp(-r))
-
-
-def _thresholded_kinks(alpha: float, _: float) -> tuple[Kink, ...]:
-    return (Kink(alpha, 1.0, abs(alpha)),)
 
 
 def _hard_sigmoid_kinks(alpha: float, beta: float) -> tuple[Kink, ...]:
@@ -210,7 +174,7 @@ _ROWS = (
     Activation(
         "Affine",
         "alpha*x + beta",
-        _affine,
+        lambda _, x, alpha, beta: alpha * x + beta,
         Sensitivity(
             derivative=lambda x, _, alpha, __: np.full(x.shape, alpha),
             inner=lambda x, _, alpha, __: np.abs(alpha * x),
@@ -222,7 +186,7 @@ _ROWS = (
     Activation(
         "LeakyRelu",
         "x if x >= 0 else alpha * x",
-        _leaky_relu,
+        lambda math, x, alpha, _: math.nonnegative_else(x, alpha * x),
         Sensitivity(
             derivative=lambda x, _, alpha, __: np.where(x >= 0, 1.0, alpha),
             kinks=lambda alpha, _: (Kink(0.0, abs(1 - alpha)),),
@@ -232,18 +196,22 @@ _ROWS = (
     Activation(
         "ThresholdedRelu",
         "x if x >= alpha else 0",
-        _thresholded_relu,
+        lambda math, x, alpha, _: math.zero_below(x, alpha, inclusive=False),
         Sensitivity(
             derivative=lambda x, _, alpha, __: (x >= alpha).astype(np.float64),
-            kinks=_thresholded_kinks,
+            kinks=lambda alpha, _: (Kink(alpha, 1.0, abs(alpha)),),
         ),
         alpha=1.0,
-        readings={("threshold-tie", "gt"): _thresholded_relu_strict},
+        readings={
+            ("threshold-tie", "gt"): lambda math, x, alpha, _: math.zero_below(
+                x, alpha, inclusive=True
+            )
+        },
     ),
     Activation(
         "ScaledTanh",
         "alpha*Tanh(beta*x)",
-        _scaled_tanh,
+        lambda math, x, alpha, beta: alpha * math.tanh(beta * x),
         Sensitivity(
             derivative=lambda x, _, alpha, beta: alpha * beta * (1 - np.tanh(beta * x) ** 2),
             curvature=lambda r, a, b: abs(a) * b * b * _tanh_curvature(abs(b) * r),
@@ -256,7 +224,7 @@ _ROWS = (
     Activation(
         "HardSigmoid",
         "min(max(alpha*x + beta, 0), 1)",
-        _hard_sigmoid,
+        lambda math, x, alpha, beta: math.minimum(math.maximum(alpha * x + beta, 0), 1),
         Sensitivity(
             derivative=_within,
             kinks=_hard_sigmoid_kinks,
@@ -268,7 +236,7 @@ _ROWS = (
     Activation(
         "Elu",
         "x if x >= 0 else alpha*(e^x - 1)",
-        _elu,
+        lambda math, x, alpha, _: math.nonnegative_else(x, alpha * math.expm1(math.minimum(x, 0))),
         Sensitivity(
             derivative=lambda x, _, alpha, __: np.where(
                 x >= 0, 1.0, alpha * np.exp(np.minimum(x, 0))
@@ -284,7 +252,7 @@ _ROWS = (
     Activation(
         "Softsign",
         "x/(1 + |x|)",
-        _softsign,
+        lambda math, x, _, __: x / (1 + math.absolute(x)),
         Sensitivity(
             derivative=lambda x, _, __, ___: 1 / (1 + np.abs(x)) ** 2,
             curvature=lambda r, _, __: 2 / (1 + r) ** 3,

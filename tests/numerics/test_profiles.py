@@ -32,8 +32,7 @@ def test_no_accumulator_is_narrower_than_the_dtype(profile, dtype):
     """Float64 tensors are summed in float64 whatever the profile."""
     row = DTYPES[dtype]
 
-    assert profile.accumulation(row) <= 2.0**-row.precision
-    assert profile.rounding(row).accumulator == profile.accumulation(row)
+    assert profile.rounding(row).accumulator <= 2.0**-row.precision
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.trajectory import Trajectory
-from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
+from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.numerics.profiles import ACCUMULATORS
 from rnncli.recurrence.lanes import lanes_of
 
@@ -50,7 +50,7 @@ def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
     whole = replace(recurrence, wants_Y=True)
     with np.errstate(all="ignore"):
         for backwards in (False, True):
-            found = evaluate(whole, _RoundedEngine(recurrence.dtype, backwards=backwards))
+            found = evaluate(whole, _RoundedEngine(recurrence.dtype.numpy, backwards=backwards))
             if wrong := _first_wrong(found, golden, _unequal):
                 order = "last term first" if backwards else "first term first"
                 return (
@@ -141,22 +141,12 @@ def _unit(values: Array) -> Array:
     return np.where(values == 0, np.inf, unit)
 
 
-class _RoundedEngine:
-    """An engine that sums term by term and rounds every product and sum to the dtype."""
+class _RoundedEngine(NumPyEngine):
+    """An engine that sums term by term and rounds every product and sum to its dtype."""
 
-    math = NumPyArithmetic()
-
-    def __init__(self, dtype: DType, *, backwards: bool) -> None:
-        self.dtype = dtype.numpy
+    def __init__(self, dtype: np.dtype[Any], *, backwards: bool) -> None:
+        super().__init__(dtype)
         self._step = -1 if backwards else 1
-
-    def widen(self, values: Array) -> Array:
-        """Return the values as they are."""
-        return values.astype(self.dtype, copy=False)
-
-    def matrix(self, weights: Array) -> Array:
-        """Return the transposed weights."""
-        return weights.swapaxes(2, 3)
 
     def multiply(self, values: Array, matrix: Array) -> Array:
         """Add term by term."""
@@ -164,10 +154,6 @@ class _RoundedEngine:
         for k in range(matrix.shape[2])[:: self._step]:
             total += values[:, :, k, None] * matrix[:, :, None, k]
         return total
-
-    def round(self, values: Any, dtype: DType) -> Array:
-        """Return the values, which have the dtype already."""
-        return round_to(np.asarray(values), dtype)
 
 
 def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -> str:
