@@ -326,8 +326,7 @@ def _bound(texts: Sequence[str]) -> dict[str, float] | None:
         return None
     from rnncli.judging.tolerances.tolerance import Bound
 
-    bound = Bound.parse(texts)
-    return {"": bound.default, **bound.by_output}
+    return Bound.parse(texts).numbers
 
 
 _TYPES: Mapping[OptionKind, OptionType] = {

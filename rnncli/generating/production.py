@@ -24,9 +24,8 @@ from rnncli.generating.case_record import (
 from rnncli.generating.goldens import Draft, draft_of
 from rnncli.generating.horizon import horizons_of
 from rnncli.generating.stack import groups, stacks
-from rnncli.judging.tolerances.derivation import derive_all
+from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
-from rnncli.judging.tolerances.step_signals import answers_of
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
 from rnncli.models.data_sets import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model

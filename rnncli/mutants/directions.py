@@ -20,7 +20,6 @@ from rnncli.mutants.mutant import (
     initial_states,
     joined,
     of_first_direction,
-    of_second_direction,
     padding_of,
     reading,
     results,
@@ -227,7 +226,7 @@ finer_direction_bug = Family("directions", "Only the first direction is wrong.")
 @finer_direction_bug(unless.ONE_DIRECTION, changes=reading(*PER_DIRECTION))
 def first_direction_reuses_weights_and_biases(values: Array) -> Array:
     """The first direction is computed with the second's weights and biases."""
-    return of_second_direction(values)
+    return np.broadcast_to(values[-1:], values.shape)
 
 
 @finer_direction_bug(unless.ONE_DIRECTION)

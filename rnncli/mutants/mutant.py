@@ -401,11 +401,6 @@ def of_first_direction(values: Array) -> Array:
     return np.broadcast_to(values[:1], values.shape)
 
 
-def of_second_direction(values: Array) -> Array:
-    """Return values in which both directions have those of the second."""
-    return np.broadcast_to(values[-1:], values.shape)
-
-
 def second_zeroed(values: Array) -> Array:
     """Return values in which the second direction has zeros."""
     return np.concatenate([values[:1], np.zeros_like(values[1:])])

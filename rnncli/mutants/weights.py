@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +15,6 @@ from rnncli.mutants.mutant import ALL, GATED, GRU, LSTM, Family, Variant, readin
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rnncli.mutants.equivalence import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
@@ -33,16 +31,6 @@ PARTS_OF_ORDER = {
 ORDERS = {"GRU": ("rzh", "rhz"), "LSTM": ("ifco", "fico")}
 GARBAGE = "Every value is far off."
 LEFT_OUT = "Values are off by what is left out."
-
-
-def gate_pairs(letters: str) -> Iterator[tuple[str, str]]:
-    """Return all pairs of some gates."""
-    return ((a, b) for k, a in enumerate(letters) for b in letters[k + 1 :])
-
-
-def gates_swapped(letters: str, a: str, b: str) -> str:
-    """Return the order of gates in which two have changed places."""
-    return letters.translate(str.maketrans(a + b, b + a))
 
 
 def _in_order(order: str, right: str, values: Array) -> Array:
@@ -62,7 +50,7 @@ def _add_orders(cell: str, known: tuple[str, ...]) -> None:
         change = reading(*names)(partial(_in_order, order, right))
         family.row(f"{name}{part}", sentence.format(tensors), change, *reasons, of=(cell,))
 
-    swaps = {gates_swapped(right, *pair): pair for pair in gate_pairs(right)}
+    swaps = {right.translate({ord(a): b, ord(b): a}): (a, b) for a, b in combinations(right, 2)}
     for order in map("".join, permutations(right)):
         if order not in (right, *known, *swaps):
             sentence = f"The gates of {{}} are read in the order {order}."

@@ -11,7 +11,7 @@ from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.files.formats import read_inputs, read_tensor
-from rnncli.judging.tolerances.step_signals import answers_of
+from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.declarations import check_inputs, check_names
 from rnncli.models.evaluator import Evaluator, prepare

@@ -17,7 +17,7 @@ from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.leftovers import premises
 from rnncli.generating.production import make_vectors
 from rnncli.generating.remade import check
-from rnncli.judging.tolerances.step_signals import signals_of
+from rnncli.judging.tolerances.derivation import signals_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.packs.pack import open_pack

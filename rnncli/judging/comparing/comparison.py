@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, NothingSelected, did_you_mean
+from rnncli.errors import NothingSelected
 from rnncli.files.formats.stored import texts_of
 from rnncli.judging.tolerances.tolerance import EXACT, ElementBounds, Tolerance
 from rnncli.models.data_sets import WIDEST
@@ -143,9 +143,7 @@ def compare(
         InvalidRequest: the tolerance names an output that is on neither side.
     """
     names = dict.fromkeys([*wanted, *got])
-    for name in sorted(tolerance.outputs - set(names)):
-        hint = did_you_mean(name, names) or f": there are {', '.join(names) or 'none'}"
-        raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
+    tolerance.check(names)
     return Comparison(_compare_output(name, got, wanted, tolerance.of(name)) for name in names)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest
 from rnncli.options import OptionKind, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rnncli.judging.tolerances.tolerance import Bound, Limit, Tolerance
+    from rnncli.judging.tolerances.tolerance import Limit, Tolerance
     from rnncli.numerics import Array
     from rnncli.packs.vector import Answers, Vector
 
@@ -76,7 +76,7 @@ class Rule:
         words = [
             f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
             for name in BOUNDS
-            for output, value in _by_output(getattr(self.tolerance, name)).items()
+            for output, value in getattr(self.tolerance, name).numbers.items()
             if value
         ]
         return ", ".join(words) or "exact equality"
@@ -97,14 +97,10 @@ class Rule:
         """Refuse a tolerance for an output that no case requests.
 
         Raises:
-            InvalidRequest: no case has the output; suggests a similar name.
+            InvalidRequest: see `Tolerance.check`.
         """
-        if self.tolerance is None:
-            return
-        known = dict.fromkeys(name for record in records for name in record["outputs"])
-        for name in sorted(self.tolerance.outputs - set(known)):
-            hint = did_you_mean(name, known) or f": there are {', '.join(known) or 'none'}"
-            raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
+        if self.tolerance is not None:
+            self.tolerance.check(name for record in records for name in record["outputs"])
 
     def answers(self, vector: Vector, reading: str = "") -> Answers:
         """Return a vector's answers with the tolerances of this rule.
@@ -138,10 +134,6 @@ class Rule:
 PACK_RULE = Rule()
 
 
-def _by_output(bound: Bound) -> dict[str, float]:
-    return {"": bound.default, **bound.by_output}
-
-
 def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
     from rnncli.packs.vector import Answers
 
@@ -161,7 +153,7 @@ def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by signal."""
     import numpy as np
 
-    from rnncli.judging.tolerances.step_signals import derive_signals
+    from rnncli.judging.tolerances.derivation import derive_signals
     from rnncli.numerics.profiles import profile_named
 
     outputs = vector.steps.outputs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
@@ -64,12 +64,16 @@ class Bound(NamedTuple):
         }
         return cls(bounds.pop("", 0.0), bounds)
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers by output; `""` is all others."""
+        return {"": self.default, **self.by_output}
+
     def texts(self) -> list[str]:
         """Return the bound as arguments of the command line, without a default of zero."""
-        named = {"": self.default, **self.by_output}
         return [
             f"{output}{':' if output else ''}{value!r}".removesuffix(".0")
-            for output, value in named.items()
+            for output, value in self.numbers.items()
             if value or output
         ]
 
@@ -143,10 +147,17 @@ class Tolerance(NamedTuple):
             self.atol.of(output), self.rtol.of(output), self.max_ulp.of(output), self.equal_nan
         )
 
-    @property
-    def outputs(self) -> set[str]:
-        """The outputs that a tolerance names."""
-        return {*self.atol.by_output, *self.rtol.by_output, *self.max_ulp.by_output}
+    def check(self, outputs: Iterable[str]) -> None:
+        """Refuse a tolerance for an output that is not one of these.
+
+        Raises:
+            InvalidRequest: it is not; suggests a similar name.
+        """
+        known = dict.fromkeys(outputs)
+        named = {*self.atol.by_output, *self.rtol.by_output, *self.max_ulp.by_output}
+        for name in sorted(named - set(known)):
+            hint = did_you_mean(name, known) or f": there are {', '.join(known) or 'none'}"
+            raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
 
 
 EXACT = Tolerance()

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 LaneChange: TypeAlias = "Callable[[BlockedLane], BlockedLane]"
 
 
-def _unbiased(lane: BlockedLane) -> BlockedLane:
-    return replace(lane, bias=None, Rbh=None)
-
-
 def unclipped(lane: BlockedLane) -> BlockedLane:
     """Return a direction without bounds of activations."""
     bare = {letter: (function, math.inf) for letter, (function, _) in lane.activations.items()}
@@ -73,10 +69,6 @@ def resetting_before(lane: BlockedLane) -> BlockedLane:
     return replace(lane.opting(linear_before_reset=False), bias=bias, Rbh=None)
 
 
-def _from_zero(lane: BlockedLane) -> BlockedLane:
-    return replace(lane, initial=tuple(np.zeros_like(state) for state in lane.initial))
-
-
 def _has_default_values(r: Recurrence) -> bool:
     rows = [each for row in r.activations for each in row]
     return all(
@@ -95,7 +87,11 @@ DEFAULT_FUNCTIONS = where(_has_default_functions, "the activations are the defau
 # What a path lacks, in ids and in sentences after "the path"; how it prepares a direction; why
 # nothing is lacking.
 LACKS = (
-    Variant(("bias", "leaves out the biases"), _unbiased, unless.NO_BIAS),
+    Variant(
+        ("bias", "leaves out the biases"),
+        lambda lane: replace(lane, bias=None, Rbh=None),
+        unless.NO_BIAS,
+    ),
     Variant(("clip", "does not clip"), unclipped, unless.NO_CLIP),
     Variant(
         ("alpha-and-beta", "takes activations with their default alpha and beta"),
@@ -124,7 +120,11 @@ LACKS = (
 )
 # What only a path for a whole direction can lack.
 START_LACKS = (
-    Variant(("initial-states", "starts from zero"), _from_zero, unless.NO_INITIAL),
+    Variant(
+        ("initial-states", "starts from zero"),
+        lambda lane: replace(lane, initial=tuple(map(np.zeros_like, lane.initial))),
+        unless.NO_INITIAL,
+    ),
     Variant(
         ("reverse", "walks forward"), lambda lane: replace(lane, reverse=False), unless.NO_REVERSE
     ),

@@ -9,9 +9,8 @@ from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidRequest
-from rnncli.judging.tolerances import step_signals
-from rnncli.judging.tolerances.derivation import derive
-from rnncli.judging.tolerances.step_signals import derive_signals, signals_of
+from rnncli.judging.tolerances import derivation
+from rnncli.judging.tolerances.derivation import derive, derive_signals, signals_of
 from rnncli.numerics import FLOAT64
 from rnncli.numerics.profiles import PROFILES
 
@@ -120,7 +119,7 @@ def test_a_signal_of_unknown_error_is_refused(monkeypatch):
     recurrence = recurrence_of("GRU")
     golden = golden_of(recurrence)
     monkeypatch.setattr(
-        step_signals, "_tolerances", lambda *_: np.full(golden.swapaxes(1, 2).shape, np.inf)
+        derivation, "_tolerances", lambda *_: np.full(golden.swapaxes(1, 2).shape, np.inf)
     )
 
     with pytest.raises(InvalidRequest, match="signal pre_z: nothing can be said"):
