@@ -217,41 +217,27 @@ def _rnn(p: StepBuffers) -> Walk:
 
 
 def _gru(p: StepBuffers) -> Walk:
-    (product, product_of_reset), (f, g) = p.products, p.functions
+    """Step a GRU, whose reset gate scales the state, or its product with linear_before_reset."""
+    (product, *of_reset), (f, g) = p.products, p.functions
     scale, subtract, add = p.scale, np.subtract, np.add
     (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
-    reset = np.empty_like(spare)
+    reset, Rbh = np.empty_like(spare), p.Rbh
+    product_of_reset = of_reset[0] if of_reset else None
 
     def walk(steps: Iterable[tuple[Array, ...]]) -> None:
         for x, x_hidden, h, H, new in steps:
             product(h, x)
             f(zr, zr)
-            scale(H, r, reset)
-            product_of_reset(reset, x_hidden)
+            if product_of_reset is not None:
+                scale(H, r, reset)
+                product_of_reset(reset, x_hidden)
+            else:
+                if Rbh is not None:
+                    add(hidden, Rbh, hidden)
+                scale(hidden, r, hidden)
+                add(hidden, x_hidden, hidden)
             g(hidden, hidden)
             # (1 - z) (.) h + z (.) H with a single z saves a call.
-            subtract(H, hidden, spare)
-            scale(spare, z, spare)
-            add(hidden, spare, new)
-
-    return walk
-
-
-def _gru_linear_before_reset(p: StepBuffers) -> Walk:
-    (product,), (f, g) = p.products, p.functions
-    scale, subtract, add = p.scale, np.subtract, np.add
-    (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
-    Rbh = p.Rbh
-
-    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
-        for x, x_hidden, h, H, new in steps:
-            product(h, x)
-            f(zr, zr)
-            if Rbh is not None:
-                add(hidden, Rbh, hidden)
-            scale(hidden, r, hidden)
-            add(hidden, x_hidden, hidden)
-            g(hidden, hidden)
             subtract(H, hidden, spare)
             scale(spare, z, spare)
             add(hidden, spare, new)
@@ -293,12 +279,13 @@ def _scaling_of_both(p: StepBuffers) -> Callable[[], object]:
     return scale_both
 
 
-def _lstm_gate_by_gate(p: StepBuffers, *, previous: bool = False) -> Walk:
+def _lstm_gate_by_gate(p: StepBuffers) -> Walk:
     """Step an LSTM with peepholes or with a forget gate of 1 - it; o sees the previous or new C."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C
     one = np.ones((), p.gates.dtype) if p.options.input_forget else None
+    previous = p.options.peephole_previous
 
     def walk(steps: Iterable[tuple[Array, ...]]) -> None:
         for x, h, _, new in steps:
@@ -385,7 +372,6 @@ _RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],), depth=128)
 _GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
 _GRU_LINEAR = replace(
     _GRU,
-    make=_gru_linear_before_reset,
     products=(_ZRH,),
     stacked=(*_ALL[:2], _OF_H, _OF_X),
     resets_bias=True,
@@ -394,13 +380,11 @@ _GRU_LINEAR = replace(
 _OIFC = (_ALL[1], _ALL[0], _ALL[2], _ALL[3])
 _LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3), _OIFC, divisors=3)
 _LSTM_GATE_BY_GATE = Kernel(_lstm_gate_by_gate, (_IOFC,), (_IOFC,), (0, 3, 3), (*_ALL,))
-_LSTM_PREVIOUS = replace(_LSTM_GATE_BY_GATE, make=partial(_lstm_gate_by_gate, previous=True))
 
 
 def _of_lstm(recurrence: Recurrence) -> Kernel:
-    if recurrence.P is None and not recurrence.options.input_forget:
-        return _LSTM
-    return _LSTM_PREVIOUS if recurrence.options.peephole_previous else _LSTM_GATE_BY_GATE
+    is_plain = recurrence.P is None and not recurrence.options.input_forget
+    return _LSTM if is_plain else _LSTM_GATE_BY_GATE
 
 
 # The options that kernels evaluate.

@@ -318,26 +318,23 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
     """Yield patterns of the wrong indices along an axis."""
     first = min(indices[0] for indices, _ in known)
     last = max(indices[-1] for indices, _ in known)
-    noun, count = NOUNS[axis], counted(len(known), "case")
+    noun, sizes = NOUNS[axis], [size for _, size in known]
     if pattern := _left_over(axis, known):
         yield pattern
-    elif all(indices == (size - 1,) for indices, size in known):
-        chance = math.prod(1 / size for _, size in known)
-        yield Pattern(f"only the last {noun} is wrong, in {count}", (axis,), chance)
-    elif first and last < min(size for _, size in known) - 1:
-        drawn = ((size, len(some)) for some, size in known)
-        chance = math.prod(_part(last - first + 1, size, some) for size, some in drawn)
-        words = (
-            f"only {noun} {first} is" if first == last else f"only {noun}s {first} to {last} are"
-        )
-        yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
+        return
+    if all(indices == (size - 1,) for indices, size in known):
+        words, among = f"only the last {noun} is wrong", [1 for _ in sizes]
+    elif last < min(sizes) - 1:
+        span = f" {first} is" if first == last else f"s {first} to {last} are"
+        words, among = f"only {noun}{span} wrong", [last - first + 1 for _ in sizes]
     elif first:
-        chance = math.prod(_part(size - first, size, len(some)) for some, size in known)
-        yield Pattern(f"{noun}s are wrong from {noun} {first} on, in {count}", (axis,), chance)
-    elif last < min(size for _, size in known) - 1:
-        chance = math.prod(_part(last + 1, size, len(some)) for some, size in known)
-        words = f"only {noun} 0 is" if last == 0 else f"only {noun}s 0 to {last} are"
-        yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
+        words, among = f"{noun}s are wrong from {noun} {first} on", [size - first for size in sizes]
+    else:
+        return
+    chance = math.prod(
+        _part(n, size, len(some)) for n, (some, size) in zip(among, known, strict=True)
+    )
+    yield Pattern(f"{words}, in {counted(len(known), 'case')}", (axis,), chance)
 
 
 def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
