@@ -55,16 +55,6 @@ PER_DIRECTION = ("W", "R", "Wb", "Rb", "P")
 MATH = NumPyArithmetic()
 
 
-def itself(recurrence: Recurrence) -> Recurrence:
-    """Return the recurrence unchanged."""
-    return recurrence
-
-
-def once(run: Run, recurrence: Recurrence) -> Result:
-    """Evaluate once, and return the result unchanged."""
-    return run(recurrence)
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """The replaced part of a right evaluation; the defaults are right.
@@ -75,9 +65,9 @@ class Change:
         result: (run, recurrence) -> the result, from any number of runs.
     """
 
-    recurrence: Callable[[Recurrence], Recurrence] = itself
+    recurrence: Callable[[Recurrence], Recurrence] = lambda recurrence: recurrence
     engine: Callable[[np.dtype[Any]], Engine] = NumPyEngine
-    result: Callable[[Run, Recurrence], Result] = once
+    result: Callable[[Run, Recurrence], Result] = lambda run, recurrence: run(recurrence)
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate with this change."""
@@ -431,26 +421,14 @@ def padding_of(recurrence: Recurrence) -> Array:
     return len(recurrence.X) - lengths_of(recurrence)
 
 
-class ReplacedArithmetic(NumPyArithmetic):
-    """NumPy's arithmetic with some functions replaced."""
-
-    def __init__(self, **functions: Any) -> None:
-        vars(self).update(functions)
-
-
-class ReplacedFunctions(NumPyEngine):
-    """An engine with a replaced arithmetic.
-
-    Args:
-        functions: the functions, by their names in the arithmetic.
-        dtype: the dtype of the arithmetic.
-    """
-
-    def __init__(self, functions: dict[str, Any], dtype: np.dtype[Any]) -> None:
-        super().__init__(dtype)
-        self.math = ReplacedArithmetic(**functions)
-
-
 def computing(**functions: Any) -> Change:
-    """Return the change that computes with other functions."""
-    return Change(engine=partial(ReplacedFunctions, functions))
+    """Return the change that computes with other functions, by their names in the arithmetic."""
+    math = NumPyArithmetic()
+    vars(math).update(functions)
+
+    def engine(dtype: np.dtype[Any]) -> Engine:
+        found = NumPyEngine(dtype)
+        found.math = math
+        return found
+
+    return Change(engine=engine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
@@ -54,7 +54,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         numbers = self.atol, self.rtol, self.max_ulp
-        if any(number is not None for number in numbers):
+        if numbers != (None, None, None):
             from rnncli.judging.tolerances.tolerance import Tolerance
 
             object.__setattr__(self, "tolerance", Tolerance.given(*numbers))
@@ -116,15 +116,12 @@ class Rule:
         """Return a vector's signals of every step with the tolerances of this rule."""
         return self._applied(vector.steps, lambda: _of_signals(vector, self.profile))
 
-    def _applied(self, answers: Answers, derived: Callable[[], Mapping[str, Array]]) -> Answers:
+    def _applied(self, answers: Answers, derived: Callable[[], dict[str, Array]]) -> Answers:
         if self.tolerance is not None:
             limits = self.tolerance
-            return _with_tolerances(
-                answers, {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
-            )
-        if not self.profile:
-            return answers
-        return _with_tolerances(answers, derived())
+            allowed = {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
+            return replace(answers, tolerances=allowed)
+        return replace(answers, tolerances=derived()) if self.profile else answers
 
     def ulps(self, output: str) -> float:
         """Return the tolerance of an output in units in the last place."""
@@ -132,12 +129,6 @@ class Rule:
 
 
 PACK_RULE = Rule()
-
-
-def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
-    from rnncli.packs.vector import Answers
-
-    return Answers(answers.outputs, dict(tolerances))
 
 
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:

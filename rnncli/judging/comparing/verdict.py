@@ -45,17 +45,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.SKIPPED: "not tried: a requirement is not met",
 }
 # Verdicts that make a run fail unless they are expected or allowed.
-FAILURES = frozenset(
-    {
-        Verdict.REFUSED,
-        Verdict.DIFFERS,
-        Verdict.STALE,
-        Verdict.ACCEPTED,
-        Verdict.CRASHED,
-        Verdict.TIMEOUT,
-        Verdict.MISSING,
-    }
-)
+FAILURES = frozenset(Verdict) - {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.SKIPPED}
 # Verdicts on something computed, or on the response to an invalid case.
 ANSWERS = frozenset(
     {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}

@@ -127,16 +127,12 @@ class Tolerance(NamedTuple):
         return cls(Bound.parse(atol), Bound.parse(rtol), Bound.parse(max_ulp), equal_nan)
 
     @classmethod
-    def given(
-        cls, atol: Limit | None = None, rtol: Limit | None = None, max_ulp: Limit | None = None
-    ) -> Tolerance | None:
-        """Return the tolerance of Python arguments; None if all are None.
+    def given(cls, atol: Limit | None, rtol: Limit | None, max_ulp: Limit | None) -> Tolerance:
+        """Return the tolerance of Python arguments.
 
         Raises:
             InvalidRequest: see `Bound.given`.
         """
-        if atol is None and rtol is None and max_ulp is None:
-            return None
         return cls(Bound.given(atol), Bound.given(rtol), Bound.given(max_ulp))
 
     def of(self, output: str) -> ElementBounds:
