@@ -83,7 +83,7 @@ def _copy(attribute: AttributeProto) -> AttributeProto:
 
 
 MOST_KEPT = 1 << 26
-"""The most bytes that a model's nodes make of constants and shapes and that are kept."""
+"""The most bytes that a model's nodes make of constants and that are kept."""
 
 
 def kept(values: Array) -> Array:

@@ -89,8 +89,7 @@ class KernelRun(OpRun):
         super().__init__(onnx_node, run_params)
         self._wanted = len(onnx_node.output)
         arguments = self._arguments()
-        kernel = partial(self.kernel, **arguments) if arguments else self.kernel
-        self.call = _call(kernel, len(onnx_node.input), self._wanted)
+        self.call = _call(partial(self.kernel, **arguments), self._wanted)
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
@@ -104,7 +103,7 @@ class KernelRun(OpRun):
     def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
         """Return the node as a function of its late inputs."""
         kernel = self.kernel.prepare(*early, **self._arguments())
-        return _call(kernel, len(self.kernel.late), self._wanted)
+        return _call(kernel, self._wanted)
 
     def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         return self.run(*inputs)
@@ -119,33 +118,19 @@ class KernelRun(OpRun):
         return given
 
 
-def _call(kernel: Callable[..., Any], inputs: int, wanted: int) -> Callable[..., tuple[Any, ...]]:
-    """Return a kernel as a function to as many outputs as a node names.
+def _call(kernel: Callable[..., Any], wanted: int) -> Callable[..., tuple[Any, ...]]:
+    """Return a kernel as a function to as many outputs as a node names."""
 
-    Calls of a function of any number of inputs take longer than many kernels.
-    """
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        results = kernel(*inputs)
+        if type(results) is np.ndarray and wanted == 1:
+            return (results,)
+        results = results if isinstance(results, tuple) else (results,)
+        if len(results) < wanted:
+            raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
+        return tuple(map(np.asarray, results[:wanted]))
 
-    def unary(x: Any) -> tuple[Any, ...]:
-        results = kernel(x)
-        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
-
-    def binary(x: Any, y: Any) -> tuple[Any, ...]:
-        results = kernel(x, y)
-        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
-
-    def variadic(*inputs: Any) -> tuple[Any, ...]:
-        return _outputs(kernel(*inputs), wanted)
-
-    of_inputs: dict[int, Callable[..., tuple[Any, ...]]] = {1: unary, 2: binary}
-    return of_inputs.get(inputs if wanted == 1 else 0, variadic)
-
-
-def _outputs(results: Any, wanted: int) -> tuple[Any, ...]:
-    if not isinstance(results, tuple):
-        results = (results,)
-    if len(results) < wanted:
-        raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
-    return tuple(map(np.asarray, results[:wanted]))
+    return call
 
 
 def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
