@@ -75,11 +75,7 @@ class HostOperator:
 
 
 class KernelRun(OpRun):
-    """A node that runs the kernel of a row; its attributes are final.
-
-    Attributes:
-        call: what `run` does, as a function.
-    """
+    """A node that runs the kernel of a row; its attributes are final."""
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
@@ -88,12 +84,13 @@ class KernelRun(OpRun):
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
         self._wanted = len(onnx_node.output)
-        arguments = self._arguments()
-        self.call = _call(partial(self.kernel, **arguments), self._wanted)
+        self._whole = partial(self.kernel, **self._arguments())
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
-        return self.call(*inputs)
+        return _outputs(self._whole(*inputs), self._wanted)
+
+    _run = run  # which onnx's class is abstract without
 
     @property
     def late(self) -> tuple[int, ...] | None:
@@ -102,11 +99,8 @@ class KernelRun(OpRun):
 
     def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
         """Return the node as a function of its late inputs."""
-        kernel = self.kernel.prepare(*early, **self._arguments())
-        return _call(kernel, self._wanted)
-
-    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
-        return self.run(*inputs)
+        kernel, wanted = self.kernel.prepare(*early, **self._arguments()), self._wanted
+        return lambda *inputs: _outputs(kernel(*inputs), wanted)
 
     def _arguments(self) -> dict[str, Any]:
         # consumed_inputs, only in opset 1, was just a hint at reusable memory.
@@ -118,19 +112,13 @@ class KernelRun(OpRun):
         return given
 
 
-def _call(kernel: Callable[..., Any], wanted: int) -> Callable[..., tuple[Any, ...]]:
-    """Return a kernel as a function to as many outputs as a node names."""
-
-    def call(*inputs: Any) -> tuple[Any, ...]:
-        results = kernel(*inputs)
-        if type(results) is np.ndarray and wanted == 1:
-            return (results,)
-        results = results if isinstance(results, tuple) else (results,)
-        if len(results) < wanted:
-            raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
-        return tuple(map(np.asarray, results[:wanted]))
-
-    return call
+def _outputs(results: Any, wanted: int) -> tuple[Any, ...]:
+    if type(results) is np.ndarray and wanted == 1:
+        return (results,)
+    results = results if isinstance(results, tuple) else (results,)
+    if len(results) < wanted:
+        raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
+    return tuple(map(np.asarray, results[:wanted]))
 
 
 def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
