@@ -61,25 +61,13 @@ def _schema_defaults(schema: OpSchema) -> dict[str, AttributeProto]:
 
 
 def _resolve_node(node: NodeProto, values: Mapping[str, AttributeProto]) -> None:
-    resolved = []
-    for attribute in node.attribute:
-        if not attribute.ref_attr_name:
-            resolved.append(attribute)
-        elif attribute.ref_attr_name in values:
-            value = AttributeProto()
-            value.CopyFrom(values[attribute.ref_attr_name])
-            value.name = attribute.name
-            resolved.append(value)
-    if len(resolved) < len(node.attribute) or any(a.ref_attr_name for a in node.attribute):
-        kept = [_copy(attribute) for attribute in resolved]
-        del node.attribute[:]
-        node.attribute.extend(kept)
-
-
-def _copy(attribute: AttributeProto) -> AttributeProto:
-    copy = AttributeProto()
-    copy.CopyFrom(attribute)
-    return copy
+    for attribute in [each for each in node.attribute if each.ref_attr_name]:
+        name, value = attribute.name, values.get(attribute.ref_attr_name)
+        if value is None:
+            node.attribute.remove(attribute)
+        else:
+            attribute.CopyFrom(value)
+            attribute.name = name
 
 
 MOST_KEPT = 1 << 26

@@ -20,21 +20,13 @@ VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 
 
 class WireField(NamedTuple):
-    """A field of a message.
+    """A field of a message."""
 
-    Attributes:
-        number: the field number.
-        kind: VARINT, FIXED_64, BYTES or FIXED_32.
-        begin: position of the key.
-        start: position of the value.
-        end: end of the value, possibly past the end of a damaged file.
-    """
-
-    number: int
-    kind: int
-    begin: int
-    start: int
-    end: int
+    number: int  # the field number
+    kind: int  # VARINT, FIXED_64, BYTES or FIXED_32
+    begin: int  # position of the key
+    start: int  # position of the value
+    end: int  # end of the value, possibly past the end of a damaged file
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:

@@ -30,23 +30,14 @@ LINE = 64
 
 
 class WorkspaceSize(NamedTuple):
-    """The sizes that determine a workspace, in addition to the kernels' shape.
+    """The sizes that determine a workspace, in addition to the kernels' shape."""
 
-    Attributes:
-        D: directions.
-        N: sequences.
-        I: inputs.
-        H: units.
-        rows: rows of a block of time.
-        ragged: whether a block's live inputs are gathered.
-    """
-
-    D: int
-    N: int
-    I: int  # noqa: E741 -- the specification's letter
-    H: int
-    rows: int
-    ragged: bool
+    D: int  # directions
+    N: int  # sequences
+    I: int  # noqa: E741 -- the specification's letter: inputs
+    H: int  # units
+    rows: int  # rows of a block of time
+    ragged: bool  # whether a block's live inputs are gathered
 
 
 class AlignedArrays:

@@ -70,14 +70,7 @@ reduce_log_sum_exp = _reduction(_log_sum_exp)
 
 
 def cumsum(x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
-    """Sum along an axis up to each element, included or excluded.
-
-    Args:
-        x: [...].
-        axis: a single number.
-        exclusive: 1 to exclude the element itself.
-        reverse: 1 to start at the end.
-    """
+    """Sum along an axis up to each element, included or excluded."""
     along = int(axis.item()) % x.ndim
     values = widened(x) if dtype_of(x).is_float else x
     total = (np.flip(values, along) if reverse else values).cumsum(along)
@@ -110,18 +103,7 @@ def max_pool(
     storage_order: int = 0,
     **placing: Any,
 ) -> Array | tuple[Array, Array]:
-    """Return the maximum of each window and, if requested, its flat index in x.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        outputs: 2 to return indices as well.
-        storage_order: 1 to flatten the spatial axes in column-major order for the indices.
-        placing: strides, dilations, pads, auto_pad and ceil_mode, as `slides` takes them.
-
-    Returns:
-        [N, C, *steps], and int64 indices of the same shape.
-    """
+    """Return the maximum of each window and, if requested, its flat index in x."""
     along = slides(x.shape, kernel_shape, **placing)
     y = reduce_windows(x, along, _lowest(x), np.maximum)
     return y if outputs == 1 else (y, _indices(x, along, "F" if storage_order else "C"))
@@ -133,12 +115,6 @@ def average_pool(
     """Average each window over the elements it covers, optionally including explicit padding.
 
     Positions beyond the padding, covered by an overhanging window of `ceil_mode`, never count.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        count_include_pad: 1 to count the padding's zeros.
-        placing: as in `max_pool`.
     """
     along = slides(x.shape, kernel_shape, **placing)
     total = reduce_windows(widened(x), along, 0, np.add)
@@ -147,14 +123,7 @@ def average_pool(
 
 
 def lp_pool(x: Array, *, kernel_shape: Sequence[int], p: float = 2, **placing: Any) -> Array:
-    """Return the p-norm of each window.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        p: the exponent.
-        placing: as in `max_pool`.
-    """
+    """Return the p-norm of each window."""
     along = slides(x.shape, kernel_shape, **placing)
     powers = np.abs(widened(x)) ** float(p)
     return rounded(reduce_windows(powers, along, 0, np.add) ** (1 / float(p)), x)

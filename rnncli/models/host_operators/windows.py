@@ -20,25 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """A window that slides along one spatial axis.
+    """A window that slides along one spatial axis."""
 
-    Attributes:
-        length: size of the input along the axis.
-        kernel: number of taps of the window.
-        stride: distance between windows.
-        dilation: distance between taps.
-        begin: padding before the input.
-        end: padding after it.
-        steps: number of windows, the size of the output.
-    """
-
-    length: int
-    kernel: int
-    stride: int
-    dilation: int
-    begin: int
-    end: int
-    steps: int
+    length: int  # size of the input along the axis
+    kernel: int  # number of taps of the window
+    stride: int  # distance between windows
+    dilation: int  # distance between taps
+    begin: int  # padding before the input
+    end: int  # padding after it
+    steps: int  # number of windows, the size of the output
 
     @property
     def extent(self) -> int:
