@@ -131,18 +131,11 @@ LARGEST_BATCH = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationPlan:
-    """Settings of a generation.
-
-    Attributes:
-        suite: the suite of the cases.
-        selection: the expression that selects cases, see `Suite.select`; "" for all.
-        layout: a row of `LAYOUTS`.
-        workers: who does the work.
-    """
+    """Settings of a generation."""
 
     suite: Suite
-    selection: str = ""
-    layout: str = ONNX
+    selection: str = ""  # the expression that selects cases, see `Suite.select`; "" for all
+    layout: str = ONNX  # a row of `LAYOUTS`
     workers: Workers = HERE
 
     def entries(self) -> tuple[Entry, ...]:

@@ -52,44 +52,25 @@ faster than NumPy, and to call it takes as long as six such nodes."""
 
 
 class Region(NamedTuple):
-    """A subgraph for a host engine.
+    """A subgraph for a host engine."""
 
-    Attributes:
-        nodes: in order.
-        inputs: the names of the values it reads that are neither made in it nor constants.
-        constants: the names of the constants it reads.
-        outputs: the names of its values that are read elsewhere.
-    """
-
-    nodes: list[Numbered]
-    inputs: list[str]
-    constants: list[str]
-    outputs: list[str]
+    nodes: list[Numbered]  # in order
+    inputs: list[str]  # the names of the values it reads that are neither made in it nor constants
+    constants: list[str]  # the names of the constants it reads
+    outputs: list[str]  # the names of its values that are read elsewhere
 
 
 class Division(NamedTuple):
-    """The nodes of a body, divided.
+    """The nodes of a body, divided."""
 
-    Attributes:
-        constant: the nodes that are computed before the first run.
-        parts: what runs in turn: nodes that stay, and lists of nodes for a host engine.
-        spare: all nodes that read constants alone, of which regions have copies.
-    """
-
-    constant: list[Numbered]
-    parts: list[Part]
-    spare: list[Numbered]
+    constant: list[Numbered]  # the nodes that are computed before the first run
+    parts: list[Part]  # what runs in turn: nodes that stay, and lists of nodes for a host engine
+    spare: list[Numbered]  # all nodes that read constants alone, of which regions have copies
 
     def region(
         self, hosted: list[Numbered], constants: Collection[str], outputs: Collection[str]
     ) -> Region:
-        """Return the subgraph of one of the lists.
-
-        Args:
-            hosted: the list.
-            constants: the names of values that are known.
-            outputs: the names of the body's outputs.
-        """
+        """Return the subgraph of one of the lists."""
         nodes = nodes_that_make(self.spare, _read_by([hosted])) + hosted
         made = {name for _, node in nodes for name in node.output}
         outside = dict.fromkeys(name for _, node in nodes for name in sorted(reads_of(node) - made))

@@ -116,11 +116,7 @@ def node_seconds(
 ) -> dict[str, float]:
     """Return the seconds per run of each operator's nodes, including those of bodies and calls.
 
-    Args:
-        model: from `load_model`.
-        inputs: every required input by name.
-        runs: the number of runs to average, after one warm-up run.
-        arithmetic: how nodes are evaluated.
+    They are averaged over the runs after one to warm up.
 
     Raises:
         RnncliError: the model cannot be evaluated.

@@ -37,12 +37,9 @@ def resolve_call(
 ) -> FunctionProto:
     """Return a copy of a function with its attributes replaced by those of a call.
 
-    References to an attribute without value and default are removed.
+    The schema is that of the operator, if ONNX's library defines it by the function.
 
-    Args:
-        function: the function.
-        call: the node that calls it.
-        schema: the operator's schema, if ONNX's library defines the operator by the function.
+    References to an attribute without value and default are removed.
     """
     values = _schema_defaults(schema) if schema else {}
     values |= {attribute.name: attribute for attribute in function.attribute_proto}
@@ -184,11 +181,7 @@ class Library:
 class FunctionCall(OwnNode):
     """A node that calls a function.
 
-    Args:
-        onnx_node: the call.
-        library: builds and caches the functions.
-        function: the function.
-        schema: the operator's schema, if ONNX defines the operator by the function.
+    It has a schema if ONNX defines the operator by the function.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -313,19 +313,6 @@ class InputRecipe:
             warnings.warn(
                 f"{self.model.name}: assumed to be 1: {listed}", RnncliWarning, stacklevel=3
             )
-
-
-def generate_inputs(
-    model: Model, given: Mapping[str, Array] | None = None, **asked: Any
-) -> dict[str, Array]:
-    """Complete the inputs of a model by an `InputRecipe`; unknown sizes are 1.
-
-    Warns:
-        RnncliWarning: dimensions were assumed to be 1, or inputs contradict a symbol.
-    """
-    recipe = InputRecipe(model, given, **asked)
-    recipe.warn_of_ones(recipe.sizes.free)
-    return recipe.make({})
 
 
 def _purposes(

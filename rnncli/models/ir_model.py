@@ -70,15 +70,10 @@ _BODIES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class IrControl:
-    """A loop or a condition with recurrent nodes in its bodies.
+    """A loop or a condition with recurrent nodes in its bodies."""
 
-    Attributes:
-        op: openvino's node.
-        bodies: its body; of a condition those of true and false.
-    """
-
-    op: Any
-    bodies: tuple[IrGraph, ...]
+    op: Any  # openvino's node
+    bodies: tuple[IrGraph, ...]  # its body; of a condition those of true and false
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,19 +344,12 @@ _LACKED = re.compile("doesn't contain the operation with type|from unsupported o
 
 @dataclass(frozen=True, eq=False)
 class IrModel:
-    """A model of OpenVINO.
+    """A model of OpenVINO."""
 
-    Attributes:
-        net: openvino's model.
-        recurrent: the recurrent nodes, at any depth, as a model of ours for listings.
-        interface: its own inputs and outputs, as a model without nodes.
-        graph: its recurrent nodes, and where their inputs come from.
-    """
-
-    net: Any
-    recurrent: Model
-    interface: Model
-    graph: IrGraph
+    net: Any  # openvino's model
+    recurrent: Model  # the recurrent nodes, at any depth, as a model of ours for listings
+    interface: Model  # its own inputs and outputs, as a model without nodes
+    graph: IrGraph  # its recurrent nodes, and where their inputs come from
 
     @property
     def unevaluated(self) -> tuple[UnevaluatedNode, ...]:

@@ -69,19 +69,12 @@ class Model:
 
 
 class Site(NamedTuple):
-    """A node and its location.
-
-    Attributes:
-        node: the node.
-        name: its name, or operator and position (``LSTM_3``) for a nameless one.
-        path: the enclosing bodies, outermost first: ``("If_12.then_branch",)``.
-        opsets: versions of the domains imported there.
-    """
+    """A node and its location."""
 
     node: NodeProto
-    name: str
-    path: tuple[str, ...]
-    opsets: dict[str, int]
+    name: str  # its name, or operator and position (``LSTM_3``) for a nameless one
+    path: tuple[str, ...]  # the enclosing bodies, outermost first: ``("If_12.then_branch",)``
+    opsets: dict[str, int]  # versions of the domains imported there
 
     @property
     def version(self) -> int:
@@ -223,12 +216,7 @@ def defined_names(body: Body) -> set[str]:
 
 
 def part_that_makes(model: Model, names: Collection[str]) -> Model:
-    """Return a model with the nodes, inputs and weights that some values of a graph depend on.
-
-    Args:
-        model: the model, which is not changed.
-        names: values of its graph, which become the outputs.
-    """
+    """Return a model with the nodes, inputs and weights that some values of a graph depend on."""
     source = model.proto
     nodes = [node for _, node in nodes_that_make([*enumerate(source.graph.node)], names)]
     read = {name for node in nodes for name in (*node.input, *captured_names(node))} | {*names}

@@ -59,19 +59,12 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
 
 @dataclass(frozen=True)
 class UnevaluatedNode:
-    """A node of a recurrent operator that is not supported, or that breaks its specification.
+    """A node of a recurrent operator that is not supported, or that breaks its specification."""
 
-    Attributes:
-        name: its own name, or operator and position.
-        operator: the operator with its domain: ``com.microsoft::AttnLSTM``.
-        path: the enclosing bodies, outermost first, then its name.
-        reason: why it is refused, if its operator is supported.
-    """
-
-    name: str
-    operator: str
-    path: tuple[str, ...]
-    reason: str = ""
+    name: str  # its own name, or operator and position
+    operator: str  # the operator with its domain: ``com.microsoft::AttnLSTM``
+    path: tuple[str, ...]  # the enclosing bodies, outermost first, then its name
+    reason: str = ""  # why it is refused, if its operator is supported
 
     def __str__(self) -> str:
         why = self.reason and f": {self.reason}"

@@ -49,9 +49,6 @@ class Watch:
 
     A constant is an initializer or a value computed only from constants: many exporters leave the
     assembly of weights to the runtime.
-
-    Args:
-        observer: called once per execution.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -67,12 +64,7 @@ class Watch:
         return values is None or self._constants.get(id(values)) is values
 
     def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
-        """Process a step that has run.
-
-        Args:
-            step: the node.
-            values: its inputs and outputs by name.
-        """
+        """Process a step that has run."""
         read = [values[name] for name in (*step.inputs, *step.captured)]
         made = [values[name] for name in step.outputs if name]
         if all(map(self._is_constant, read)):

@@ -36,9 +36,7 @@ _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
 def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
     """Return the model's skeleton with all inferred shapes.
 
-    Args:
-        model: any model.
-        shapes: shapes of some inputs, instead of the declared ones.
+    The shapes are of some inputs, instead of the declared ones.
     """
     skeleton = _skeleton(model)
     for value in skeleton.graph.input:

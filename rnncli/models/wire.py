@@ -89,10 +89,6 @@ _BRACKETS = re.compile(rb"[(\[{<>}\])]")
 def refuse_bomb(data: bytes, format_name: str) -> None:
     """Raise if a file has more messages, or deeper ones, than any model.
 
-    Args:
-        data: the whole file.
-        format_name: the name in `onnx.serialization`.
-
     Raises:
         UnreadableFile: the file is not a model.
     """
@@ -153,10 +149,6 @@ def without_weights(data: bytes, location: str) -> bytes:
     """Return the model with the graph's large initializers as external data in a file.
 
     Malformed parts stay unchanged for the parser.
-
-    Args:
-        data: the content of the file.
-        location: the file's name in external data.
     """
     return _lightened(data, 0, len(data), RAW_DATA, location)
 

@@ -43,10 +43,6 @@ class WorkspaceSize(NamedTuple):
 class AlignedArrays:
     """Arrays of a kernel's numbers in one block of memory, which share no cache line.
 
-    Args:
-        shape: the kernel's.
-        counts: number of elements of each array.
-
     Attributes:
         memory: the bytes.
         places: the arrays' addresses.
@@ -70,9 +66,7 @@ def panels_and_units(shape: Shape, H: int) -> tuple[int, int]:
 class PackedWeights(AlignedArrays):
     """AlignedArrays for the packed weights and biases of all directions.
 
-    Args:
-        shape: the kernels'.
-        size: the sizes, of which D, I and H matter.
+    Of the sizes D, I and H matter.
 
     Attributes:
         records: the fields `bias` to `packed` of each direction's KernelPlan [D, 5].

@@ -80,15 +80,7 @@ def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
 
 
 class Tile:
-    """The code of tiles of one height.
-
-    Args:
-        builder: emits the code.
-        kind: vector type.
-        height: rows.
-        width: columns.
-        prefetches: whether it prefetches weights.
-    """
+    """The code of tiles of one height."""
 
     def __init__(
         self, builder: Builder, kind: Any, height: int, width: int, *, prefetches: bool
@@ -201,19 +193,12 @@ def multiply_add(x: VectorLanes, y: VectorLanes, z: VectorLanes) -> VectorLanes:
 
 
 class SquareBlock(NamedTuple):
-    """A block with as many rows as a vector has lanes; addresses and strides are in bytes.
+    """A block with as many rows as a vector has lanes; addresses and strides are in bytes."""
 
-    Attributes:
-        source: address of the first row.
-        source_stride: stride from row to row.
-        target: address of the first transposed row.
-        target_stride: stride from there to the next.
-    """
-
-    source: int
-    source_stride: int
-    target: int
-    target_stride: int
+    source: int  # address of the first row
+    source_stride: int  # stride from row to row
+    target: int  # address of the first transposed row
+    target_stride: int  # stride from there to the next
 
 
 @instruction

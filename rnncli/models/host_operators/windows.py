@@ -136,15 +136,7 @@ def slides(
 ) -> Slides:
     """Return the windows along each spatial axis, as the specifications of Conv and the pools say.
 
-    Args:
-        shape: the input's, [N, C, D1 ... Dn].
-        kernel: taps per spatial axis. The other sequences are also per spatial axis; `pads` has all
-            starts first, then all ends.
-        strides: 1 by default.
-        dilations: 1 by default.
-        pads: 0 by default; used only if `auto_pad` is NOTSET.
-        auto_pad: NOTSET, VALID, SAME_UPPER or SAME_LOWER.
-        ceil_mode: 1 to let the last window overhang the end.
+    Arguments are the attributes of those; the shape is that of the input.
 
     Raises:
         InvalidRequest: the window does not fit, or a sequence has the wrong length.
@@ -225,14 +217,10 @@ def windows(x: Array, along: Slides, fill: Any) -> Array:
 def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:
     """Combine the taps of every window: [N, C, *steps].
 
+    Padding is filled with a value that is neutral for `combine`, a ufunc such as `np.maximum`.
+
     The reduction runs axis by axis and tap by tap over whole tensors, which is dozens of times
     faster than reducing the strided axes of `windows`.
-
-    Args:
-        x: [N, C, *lengths].
-        along: one slide per spatial axis.
-        fill: the value of padding, neutral for `combine`.
-        combine: a ufunc such as `np.add` or `np.maximum`.
     """
     x = padded(x, along, fill)
     for axis, slide in enumerate(along, start=2):
