@@ -35,17 +35,12 @@ BYTES_PER_ELEMENT = 12
 
 
 class FreeDimension(NamedTuple):
-    """A dimension of generated inputs without a given size.
+    """A dimension of generated inputs without a given size."""
 
-    Attributes:
-        symbol: the name; "" for an unnamed dimension.
-        input: the input of an unnamed dimension; "" for a symbol, which several inputs may share.
-        axis: the axis of an unnamed dimension; 0 for a symbol.
-    """
-
-    symbol: str
+    symbol: str  # the name; "" for an unnamed dimension
+    # the input of an unnamed dimension; "" for a symbol, which several inputs may share
     input: str = ""
-    axis: int = 0
+    axis: int = 0  # the axis of an unnamed dimension; 0 for a symbol
 
     def __str__(self) -> str:
         return f"'{self.symbol}'" if self.symbol else f"dimension {self.axis} of {self.input}"

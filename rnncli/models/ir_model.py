@@ -78,29 +78,19 @@ class IrControl:
 
 @dataclass(frozen=True, eq=False)
 class IrGraph:
-    """A graph or a body.
+    """A graph or a body."""
 
-    Attributes:
-        net: openvino's model.
-        path: the enclosing bodies, outermost first.
-        proto: the recurrent nodes; loops and conditions with their bodies stand among them.
-            Initializers have shapes only.
-        constants: the values of the initializers by name.
-        version: of our operators: each is the newest up to it.
-        sources: where the inputs of the recurrent nodes come from, by name: openvino's outputs of
-            nodes.
-        controls: loops and conditions with recurrent nodes.
-        unevaluated: recurrent nodes at any depth that are not supported.
-    """
-
-    net: Any
-    path: tuple[str, ...]
+    net: Any  # openvino's model
+    path: tuple[str, ...]  # the enclosing bodies, outermost first
+    # the recurrent nodes; loops and conditions with their bodies stand among them. Initializers
+    # have shapes only
     proto: GraphProto
-    constants: Mapping[str, Array]
-    version: int
+    constants: Mapping[str, Array]  # the values of the initializers by name
+    version: int  # of our operators: each is the newest up to it
+    # where the inputs of the recurrent nodes come from, by name: openvino's outputs of nodes
     sources: Mapping[str, Any]
-    controls: tuple[IrControl, ...]
-    unevaluated: tuple[UnevaluatedNode, ...]
+    controls: tuple[IrControl, ...]  # loops and conditions with recurrent nodes
+    unevaluated: tuple[UnevaluatedNode, ...]  # recurrent nodes at any depth that are not supported
 
     def listing(self, name: str) -> Model:
         """Return the recurrent nodes at any depth as a model, which cannot be run."""

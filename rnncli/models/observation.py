@@ -25,23 +25,15 @@ Observer: TypeAlias = "Callable[[Occurrence], None]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrence:
-    """One execution of a recurrent node.
+    """One execution of a recurrent node."""
 
-    Attributes:
-        path: the enclosing bodies, outermost first, then its name; inside a function, from there.
-        key: identifies the node across executions, even among nodes of the same name.
-        node: the node.
-        inputs: the present inputs by the operator's names.
-        constants: the names of inputs that depend only on the model.
-        nbytes: the size of its inputs and outputs.
-    """
-
+    # the enclosing bodies, outermost first, then its name; inside a function, from there
     path: tuple[str, ...]
-    key: int
-    node: Node
-    inputs: Mapping[str, Array]
-    constants: frozenset[str]
-    nbytes: int
+    key: int  # identifies the node across executions, even among nodes of the same name
+    node: Node  # the node
+    inputs: Mapping[str, Array]  # the present inputs by the operator's names
+    constants: frozenset[str]  # the names of inputs that depend only on the model
+    nbytes: int  # the size of its inputs and outputs
 
 
 class Watch:

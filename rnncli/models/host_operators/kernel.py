@@ -44,24 +44,16 @@ class Staged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostOperator:
-    """The kernel of an operator of ONNX's own domain for a range of opsets.
+    """The kernel of an operator of ONNX's own domain for a range of opsets."""
 
-    Attributes:
-        op_type: the operator.
-        first: the first opset served.
-        last: the last opset served, or None for all later ones.
-        kernel: ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged`
-            kernel, an `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`.
-        inert: attributes that do not affect the result of inference.
-        counts_outputs: whether the kernel takes `outputs`, the number of outputs that the node
-            names.
-    """
-
-    op_type: str
-    first: int
-    last: int | None
+    op_type: str  # the operator
+    first: int  # the first opset served
+    last: int | None  # the last opset served, or None for all later ones
+    # ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged` kernel, an
+    # `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`
     kernel: str
-    inert: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()  # attributes that do not affect the result of inference
+    # whether the kernel takes `outputs`, the number of outputs that the node names
     counts_outputs: bool = False
 
     def serves(self, opset: int) -> bool:

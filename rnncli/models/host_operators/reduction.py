@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rnncli.models.host_operators.kernel import Staged
 from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.models.host_operators.windows import Slide, Slides, reduce_windows, slides, windows
 from rnncli.numerics import Array, dtype_of
@@ -21,28 +20,24 @@ Over = Callable[[Array, tuple[int, ...] | None, bool], Any]
 """A reduction of an array over axes, with or without keeping them as size 1."""
 
 
-def _reduction(over: Over, *, exact: bool = False) -> Staged:
+def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
     """Return a kernel; an exact one reduces integers as integers."""
 
-    def prepare(
+    def reduced(
+        data: Array,
         axes: Array | Sequence[int] | None = None,
         *,
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
-    ) -> Callable[[Array], Array]:
+    ) -> Array:
         numbers = () if axes is None else tuple(np.ravel(axes).tolist())
-        chosen = numbers if numbers or noop_with_empty_axes else None
-        keep = bool(keepdims)
+        chosen, keep = numbers if numbers or noop_with_empty_axes else None, bool(keepdims)
+        if dtype_of(data).is_float:
+            return rounded(over(widened(data), chosen, keep), data)
+        values = over(data if exact else widened(data), chosen, keep)
+        return np.asarray(values).astype(data.dtype)
 
-        def reduced(data: Array) -> Array:
-            if dtype_of(data).is_float:
-                return rounded(over(widened(data), chosen, keep), data)
-            values = over(data if exact else widened(data), chosen, keep)
-            return np.asarray(values).astype(data.dtype)
-
-        return reduced
-
-    return Staged(prepare)
+    return reduced
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
@@ -53,17 +48,11 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     return total if keep else total.squeeze(axes)
 
 
-def _mean(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
-    """Divide a sum as `np.mean` does, with half the overhead."""
-    total = x.sum(axes, keepdims=keep)
-    return total / (x.size / max(np.size(total), 1))
-
-
 reduce_sum = _reduction(lambda x, axes, keep: x.sum(axes, keepdims=keep), exact=True)
 reduce_prod = _reduction(lambda x, axes, keep: x.prod(axes, keepdims=keep), exact=True)
 reduce_l1 = _reduction(lambda x, axes, keep: np.abs(x).sum(axes, keepdims=keep), exact=True)
 reduce_sum_square = _reduction(lambda x, axes, keep: (x * x).sum(axes, keepdims=keep), exact=True)
-reduce_mean = _reduction(_mean)
+reduce_mean = _reduction(lambda x, axes, keep: x.mean(axes, keepdims=keep))
 reduce_l2 = _reduction(lambda x, axes, keep: np.sqrt((x * x).sum(axes, keepdims=keep)))
 reduce_log_sum = _reduction(lambda x, axes, keep: np.log(x.sum(axes, keepdims=keep)))
 reduce_log_sum_exp = _reduction(_log_sum_exp)
