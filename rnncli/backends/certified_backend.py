@@ -186,17 +186,11 @@ _TO_BALL = np.frompyfunc(arb, 1, 1)
 
 
 class FloatTarget(NamedTuple):
-    """A floating-point format: n * 2**exponent with |n| <= 2**precision.
+    """A floating-point format: n * 2**exponent with |n| <= 2**precision."""
 
-    Attributes:
-        precision: bits of n.
-        smallest: the least exponent, that of subnormal numbers.
-        overflow: values of at least 2**overflow are infinite.
-    """
-
-    precision: int
-    smallest: int
-    overflow: int
+    precision: int  # bits of n
+    smallest: int  # the least exponent, that of subnormal numbers
+    overflow: int  # values of at least 2**overflow are infinite
 
     @classmethod
     def of(cls, dtype: DType) -> FloatTarget:

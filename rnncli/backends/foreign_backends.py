@@ -79,19 +79,12 @@ class PluggedBackend:
 
 
 class ResultForm(NamedTuple):
-    """The form of the results of recurrences.
+    """The form of the results of recurrences."""
 
-    Attributes:
-        dtype: of all tensors.
-        Y: the shape of Y; None if it is not requested.
-        last: the shape of each last state.
-        states: the number of last states.
-    """
-
-    dtype: DType
-    Y: tuple[int, ...] | None
-    last: tuple[int, ...]
-    states: int
+    dtype: DType  # of all tensors
+    Y: tuple[int, ...] | None  # the shape of Y; None if it is not requested
+    last: tuple[int, ...]  # the shape of each last state
+    states: int  # the number of last states
 
     @classmethod
     def of(cls, recurrence: Recurrence) -> ResultForm:
@@ -103,11 +96,6 @@ class ResultForm(NamedTuple):
 
     def check(self, source: str, Y: Any, *last: Any) -> None:
         """Raise if a result has another form.
-
-        Args:
-            source: what returned it.
-            Y: hidden states of all steps.
-            last: the last states.
 
         Raises:
             TypeError: the number, dtype or shape of the arrays differs.

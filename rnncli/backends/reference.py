@@ -256,11 +256,6 @@ def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
 def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
     """Return Xt*(W^T) + (Wb + Rb) of every gate for some steps.
 
-    Args:
-        engine: the arithmetic.
-        lanes: the lanes, for their weights and biases.
-        X: inputs [L, steps, N, I].
-
     Returns:
         [G, L, steps, N, H].
     """

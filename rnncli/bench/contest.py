@@ -33,27 +33,18 @@ LOST = (Status.CRASHED, Status.TIMEOUT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestTerms:
-    """The conditions of a measurement.
+    """The conditions of a measurement."""
 
-    Attributes:
-        limits: of each implementation, and of any answer, which includes compilation.
-        rounds: the number of turns for each.
-        seconds: the length of a turn; a longer call runs once.
-        clock: a name of `stopwatch.CLOCKS`.
-        statistic: the statistic over all rounds.
-        compute: the arithmetic of our backends, "float64" or "native".
-        call: the call of our backends that is timed: "evaluate", "bound" or "session".
-        nodes: whether the nodes of models are also timed.
-    """
-
+    # of each implementation, and of any answer, which includes compilation
     limits: Limits = OF_CONTESTS
-    rounds: int = 15
-    seconds: float = 0.02
-    clock: str = "wall"
-    statistic: str = "median"
-    compute: str = "native"
+    rounds: int = 15  # the number of turns for each
+    seconds: float = 0.02  # the length of a turn; a longer call runs once
+    clock: str = "wall"  # a name of `stopwatch.CLOCKS`
+    statistic: str = "median"  # the statistic over all rounds
+    compute: str = "native"  # the arithmetic of our backends, "float64" or "native"
+    # the call of our backends that is timed: "evaluate", "bound" or "session"
     call: str = "evaluate"
-    nodes: bool = False
+    nodes: bool = False  # whether the nodes of models are also timed
 
     @property
     def threads(self) -> int:
@@ -82,19 +73,13 @@ STORED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestPlan:
-    """The workloads, implementations and conditions of a benchmark.
+    """The workloads, implementations and conditions of a benchmark."""
 
-    Attributes:
-        workloads: the workloads, without tensors.
-        contestants: the implementations; ratios are relative to the first that runs.
-        terms: the conditions.
-        notes: remarks for the user.
-    """
-
-    workloads: Sequence[PlannedWorkload]
+    workloads: Sequence[PlannedWorkload]  # the workloads, without tensors
+    # the implementations; ratios are relative to the first that runs
     contestants: Sequence[Contestant]
-    terms: ContestTerms
-    notes: tuple[str, ...] = ()
+    terms: ContestTerms  # the conditions
+    notes: tuple[str, ...] = ()  # remarks for the user
 
     @property
     def turns(self) -> int:

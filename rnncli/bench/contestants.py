@@ -13,7 +13,8 @@ from rnncli.backends import backend_named, known_backends
 from rnncli.backends.backend_table import FAMILIES
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
-from rnncli.models.evaluator import node_seconds, run
+from rnncli.models.evaluator import node_seconds
+from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare as prepare_model
 from rnncli.models.loading import model_from
 from rnncli.models.sessions import prepare
@@ -92,11 +93,7 @@ class Own:
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
         evaluator = prepare_model(model, **self._how, host=self._host)
-        names = evaluator.output_names
-        return Prepared(
-            partial(run, evaluator, vector.inputs),
-            lambda outputs: dict(zip(names, outputs, strict=True)),
-        )
+        return Prepared(partial(outputs_of, evaluator, vector.inputs), _as_they_are)
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return what the nodes of each operator of a model take in one run."""
@@ -127,19 +124,12 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "L
 
 
 class Contestant(NamedTuple):
-    """An implementation in a benchmark.
+    """An implementation in a benchmark."""
 
-    Attributes:
-        name: the runtime's or backend's name.
-        where: "module:attribute" of a factory of `rnncli.subjects.runtime.Preparing`.
-        settings: the factory's settings.
-        is_own: whether it is a backend of this package.
-    """
-
-    name: str
-    where: str
-    settings: Mapping[str, str]
-    is_own: bool = False
+    name: str  # the runtime's or backend's name
+    where: str  # "module:attribute" of a factory of `rnncli.subjects.runtime.Preparing`
+    settings: Mapping[str, str]  # the factory's settings
+    is_own: bool = False  # whether it is a backend of this package
 
 
 def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:

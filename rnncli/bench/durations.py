@@ -52,19 +52,12 @@ RNNCLI = ("-m", "rnncli")
 
 @dataclass(frozen=True, slots=True)
 class TimedProcess:
-    """A kind of process to measure.
+    """A kind of process to measure."""
 
-    Attributes:
-        name: its name in the table.
-        arguments: Python's arguments; `{model}` is the file of a tiny model.
-        reference: the process it is compared with.
-        package: the package it needs, or "".
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    reference: str
-    package: str = ""
+    name: str  # its name in the table
+    arguments: tuple[str, ...]  # Python's arguments; `{model}` is the file of a tiny model
+    reference: str  # the process it is compared with
+    package: str = ""  # the package it needs, or ""
 
 
 HELP, SESSION = "a click program's --help", "load and run with onnxruntime"
@@ -196,19 +189,12 @@ WORKERS_NEED = ("rnncli.generating.generation", "numpy.random")  # as in `rnncli
 
 @dataclass(frozen=True, slots=True)
 class GenerationMethod:
-    """A method to generate the same vectors.
+    """A method to generate the same vectors."""
 
-    Attributes:
-        name: its name in the table.
-        golden: "float64" or "certified".
-        jobs: the number of processes; 0 for the requested number.
-        share: the fraction of the requested cases, which limits the time of slow methods.
-    """
-
-    name: str
-    golden: str
-    jobs: int
-    share: float = 1.0
+    name: str  # its name in the table
+    golden: str  # "float64" or "certified"
+    jobs: int  # the number of processes; 0 for the requested number
+    share: float = 1.0  # the fraction of the requested cases, which limits the time of slow methods
 
 
 WAYS = (
@@ -220,17 +206,11 @@ WAYS = (
 
 @dataclass(slots=True)
 class GenerationTimes(RoundTimes):
-    """The times of one method.
-
-    Attributes:
-        method: which.
-        jobs: the number of processes.
-        cases: the number of vectors per round, whose times include writing.
-    """
+    """The times of one method."""
 
     method: GenerationMethod
-    jobs: int
-    cases: int
+    jobs: int  # the number of processes
+    cases: int  # the number of vectors per round, whose times include writing
 
     @property
     def rate(self) -> float:

@@ -33,15 +33,10 @@ ATTEMPTS = 8
 
 
 class MachineLimits(NamedTuple):
-    """The limits of one process with a number of threads.
+    """The limits of one process with a number of threads."""
 
-    Attributes:
-        flops: additions and multiplications per second, in matrix products of NumPy's BLAS.
-        bandwidth: bytes read and written per second, when copying more than any cache holds.
-    """
-
-    flops: float
-    bandwidth: float
+    flops: float  # additions and multiplications per second, in matrix products of NumPy's BLAS
+    bandwidth: float  # bytes read and written per second, when copying more than any cache holds
 
 
 def serve(descriptor: int) -> None:

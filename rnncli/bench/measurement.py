@@ -32,37 +32,23 @@ RAN = "ran"
 
 @dataclass(slots=True)
 class Measurement:
-    """The measurement of one implementation on one workload.
-
-    Attributes:
-        workload, operator: the workload.
-        implementation: its name.
-        is_own: whether it is a backend of this package.
-        status: "ran", or how it failed.
-        message: the reason.
-        seconds: the seconds per call in each round.
-        build: seconds to prepare the workload.
-        first: seconds of the first call, which may compile.
-        memory: the largest growth of its process, bytes, while preparing and running; None if
-            unknown.
-        errors: the largest absolute difference of the outputs from float64, for each set of data.
-        nodes: seconds per run of a model's nodes, by operator; None if unknown.
-        description: its version and settings, as it reports them.
-    """
+    """The measurement of one implementation on one workload."""
 
     workload: str
     operator: str
     implementation: str
-    is_own: bool
-    status: str = RAN
-    message: str = ""
-    seconds: list[float] = field(default_factory=list)
-    build: float | None = None
-    first: float | None = None
+    is_own: bool  # whether it is a backend of this package
+    status: str = RAN  # or how it failed
+    message: str = ""  # the reason
+    seconds: list[float] = field(default_factory=list)  # per call in each round
+    build: float | None = None  # seconds to prepare the workload
+    first: float | None = None  # seconds of the first call, which may compile
+    # The largest growth of its process, bytes, while preparing and running; None if unknown.
     memory: int | None = None
+    # The largest absolute difference of the outputs from float64, for each set of data.
     errors: list[float] = field(default_factory=list)
-    nodes: dict[str, float] | None = None
-    description: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, float] | None = None  # seconds per run of a model's nodes, by operator
+    description: dict[str, str] = field(default_factory=dict)  # version and settings, as it says
 
     @property
     def error(self) -> float | None:
@@ -108,19 +94,13 @@ def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadMeasurements:
-    """The measurements of all implementations on one workload, taken in turns.
+    """The measurements of all implementations on one workload, taken in turns."""
 
-    Attributes:
-        workload: the workload.
-        limits: the machine's limits, measured alongside.
-        measurements: the measurements; ratios are relative to the first that ran.
-        statistic: a name of `STATISTICS`.
-    """
-
-    workload: Workload
-    limits: MachineLimits
+    workload: Workload  # the workload
+    limits: MachineLimits  # the machine's limits, measured alongside
+    # the measurements; ratios are relative to the first that ran
     measurements: tuple[Measurement, ...]
-    statistic: str
+    statistic: str  # a name of `STATISTICS`
 
     def records(self) -> list[dict[str, Any]]:
         """Return each measurement as JSON values."""
@@ -170,19 +150,13 @@ Key: TypeAlias = tuple[str, ...]
 
 
 class RatioChange(NamedTuple):
-    """The change of a ratio to the first runtime.
-
-    Attributes:
-        workload, operator, implementation: the measurement.
-        is_own: whether it is a backend of this package.
-        before, now: the ratios; None if it did not run.
-    """
+    """The change of a ratio to the first runtime."""
 
     workload: str
     operator: str
     implementation: str
-    is_own: bool
-    before: float | None
+    is_own: bool  # whether it is a backend of this package
+    before: float | None  # the ratio; None if it did not run, likewise now
     now: float | None
 
     @property

@@ -29,20 +29,15 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """Lower bounds on the cost of an evaluation; None if unknown.
+    """Lower bounds on the cost of an evaluation; None if unknown."""
 
-    Attributes:
-        flops: multiplications and additions of the matrix products; activations are not counted.
-        moved: bytes read or written: every input and output once, and the recurrent weights again
-            in each further step, be it from memory or from a cache.
-        held: bytes of inputs, outputs and the input projection of all steps.
-        given: bytes of the inputs, which exist beforehand.
-    """
-
+    # multiplications and additions of the matrix products; activations are not counted
     flops: int | None
+    # bytes read or written: every input and output once, and the recurrent weights again in
+    # each further step, be it from memory or from a cache
     moved: int | None
-    held: int | None
-    given: int | None
+    held: int | None  # bytes of inputs, outputs and the input projection of all steps
+    given: int | None  # bytes of the inputs, which exist beforehand
 
 
 UNKNOWN = Cost(None, None, None, None)
@@ -117,24 +112,15 @@ inputs:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """One evaluation to measure.
+    """One evaluation to measure."""
 
-    Attributes:
-        name: the name of a row of `WORKLOADS`, or of the target.
-        operator: its type, such as LSTM, or "model".
-        description: its sizes and dtype on one line.
-        vector: a model with stored weights, and its inputs, for the implementations.
-        exact: its outputs in float64, rounded once.
-        cost: its minimum cost.
-        others: vectors and outputs on other data, only for errors.
-    """
-
-    name: str
-    operator: str
-    description: str
-    vector: Vector
-    exact: Tensors
-    cost: Cost
+    name: str  # the name of a row of `WORKLOADS`, or of the target
+    operator: str  # its type, such as LSTM, or "model"
+    description: str  # its sizes and dtype on one line
+    vector: Vector  # a model with stored weights, and its inputs, for the implementations
+    exact: Tensors  # its outputs in float64, rounded once
+    cost: Cost  # its minimum cost
+    # vectors and outputs on other data, only for errors
     others: tuple[tuple[Vector, Tensors], ...] = ()
 
     @property
@@ -144,18 +130,12 @@ class Workload:
 
 
 class PlannedWorkload(NamedTuple):
-    """A workload whose tensors are not generated yet.
+    """A workload whose tensors are not generated yet."""
 
-    Attributes:
-        name: the workload's name.
-        loaded: the operator or the model.
-        request: the request, as for `rnncli run`.
-        reseeded: returns the operator with data from another seed; None if it has fixed data.
-    """
-
-    name: str
-    loaded: Case | Model
-    request: Request
+    name: str  # the workload's name
+    loaded: Case | Model  # the operator or the model
+    request: Request  # the request, as for `rnncli run`
+    # returns the operator with data from another seed; None if it has fixed data
     reseeded: Callable[[int], Case] | None = None
 
     @property

@@ -58,19 +58,12 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capture:
-    """An execution chosen to become a case.
-
-    Attributes:
-        occurrence: the execution.
-        path: path of its node, from its graph or function.
-        node: index of its node in the order of first execution, from 0.
-        number: number of the execution of that node, from 1.
-    """
+    """An execution chosen to become a case."""
 
     occurrence: Occurrence
-    path: NodePath
-    node: int
-    number: int
+    path: NodePath  # path of its node, from its graph or function
+    node: int  # index of its node in the order of first execution, from 0
+    number: int  # number of the execution of that node, from 1
 
     @property
     def where(self) -> str:
@@ -255,21 +248,13 @@ NOTE = (
 
 
 class ExtractionPlan(NamedTuple):
-    """Settings of an extraction.
+    """Settings of an extraction."""
 
-    Attributes:
-        model: the model's name, from which the pack gets its name.
-        golden: how expected values are computed: a row of `goldens.KINDS`.
-        profile: the name of the profile of the tolerances.
-        layout: a row of `LAYOUTS`.
-        steps: whether the signals of every step are stored.
-    """
-
-    model: str
-    golden: str = "float64"
-    profile: str = "standard"
-    layout: str = ONNX
-    steps: bool = False
+    model: str  # the model's name, from which the pack gets its name
+    golden: str = "float64"  # how expected values are computed: a row of `goldens.KINDS`
+    profile: str = "standard"  # the name of the profile of the tolerances
+    layout: str = ONNX  # a row of `LAYOUTS`
+    steps: bool = False  # whether the signals of every step are stored
 
     @property
     def suite(self) -> str:

@@ -63,25 +63,17 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedCase:
-    """The result of making one case.
+    """The result of making one case."""
 
-    Attributes:
-        id: the case's id.
-        record: its manifest entry; None if it failed.
-        files: contents of its files, if they are returned.
-        differing: (path, problem) of its files, if they are compared.
-        error: why it failed, or "".
-        exit_code: exit code of the failure.
-        traceback: traceback of the failure.
-    """
-
-    id: str
-    record: Record | None = None
+    id: str  # the case's id
+    record: Record | None = None  # its manifest entry; None if it failed
+    # contents of its files, if they are returned
     files: Mapping[str, bytes] = field(default_factory=dict)
+    # (path, problem) of its files, if they are compared
     differing: tuple[tuple[str, str], ...] = ()
-    error: str = ""
-    exit_code: int = 0
-    traceback: str = ""
+    error: str = ""  # why it failed, or ""
+    exit_code: int = 0  # exit code of the failure
+    traceback: str = ""  # traceback of the failure
 
 
 def work(
@@ -131,18 +123,11 @@ LARGEST_BATCH = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationPlan:
-    """Settings of a generation.
-
-    Attributes:
-        suite: the suite of the cases.
-        selection: the expression that selects cases, see `Suite.select`; "" for all.
-        layout: a row of `LAYOUTS`.
-        workers: who does the work.
-    """
+    """Settings of a generation."""
 
     suite: Suite
-    selection: str = ""
-    layout: str = ONNX
+    selection: str = ""  # the expression that selects cases, see `Suite.select`; "" for all
+    layout: str = ONNX  # a row of `LAYOUTS`
     workers: Workers = HERE
 
     def entries(self) -> tuple[Entry, ...]:

@@ -28,16 +28,11 @@ ARRAYS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
 
 
 class Solution(NamedTuple):
-    """A stack of n recurrences and their goldens.
+    """A stack of n recurrences and their goldens."""
 
-    Attributes:
-        recurrence: the stack.
-        golden: the results; every array has n in front.
-        proofs: bits and passes of each golden's proof; 0 bits if it was not proved.
-    """
-
-    recurrence: Recurrence
-    golden: Result
+    recurrence: Recurrence  # the stack
+    golden: Result  # the results; every array has n in front
+    # bits and passes of each golden's proof; 0 bits if it was not proved
     proofs: Sequence[tuple[int, int]]
 
     def alone(self, k: int) -> tuple[Recurrence, Result]:
@@ -144,20 +139,14 @@ def _canonical(values: Array) -> Array:
 
 
 class Draft(NamedTuple):
-    """A stack without its tolerances.
+    """A stack without its tolerances."""
 
-    Attributes:
-        stack: the stack.
-        solutions: the solutions under the case's own readings, "", and under `READING=CHOICE` of
-            every other reading that changes some result; none for a stack that must be refused.
-        rows: for each solution, mask of the entries whose results it changes [n].
-        later: the drafts of the same entries at their later calls.
-    """
-
-    stack: Stack
+    stack: Stack  # the stack
+    # the solutions under the case's own readings, "", and under `READING=CHOICE` of every other
+    # reading that changes some result; none for a stack that must be refused
     solutions: Mapping[str, Solution]
-    rows: Mapping[str, Array]
-    later: Sequence[Draft] = ()
+    rows: Mapping[str, Array]  # for each solution, mask of the entries whose results it changes [n]
+    later: Sequence[Draft] = ()  # the drafts of the same entries at their later calls
 
     @property
     def calls(self) -> Sequence[Draft]:

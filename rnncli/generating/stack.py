@@ -81,19 +81,12 @@ TOGETHER = 1 << 15
 
 
 class Stack(NamedTuple):
-    """Some entries of one structure, at one call.
+    """Some entries of one structure, at one call."""
 
-    Attributes:
-        entries: the n entries.
-        case: the case of the first entry; the others differ only in inputs.
-        inputs: the inputs by name, [n, ...].
-        call: the number of the data set.
-    """
-
-    entries: Sequence[CaseSource]
-    case: CaseContent
-    inputs: Mapping[str, Array]
-    call: int = 0
+    entries: Sequence[CaseSource]  # the n entries
+    case: CaseContent  # the case of the first entry; the others differ only in inputs
+    inputs: Mapping[str, Array]  # the inputs by name, [n, ...]
+    call: int = 0  # the number of the data set
 
     @property
     def named(self) -> str:

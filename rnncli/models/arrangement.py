@@ -1,7 +1,7 @@
-"""The arrangement of a body's nodes: what is computed once, in every run, or by a host engine.
+"""The division of a body's nodes: what is computed once, in every run, or by a host engine.
 
-Exporters leave the assembly of weights to the runtime, and make initial states of zeros in a shape
-that follows from the inputs. Backends prepare constant weights once, so such nodes run once.
+Exporters leave the assembly of weights to the runtime. Backends prepare constant weights once, so
+nodes that read constants alone run once.
 
 A host engine takes subgraphs of nodes that are not recurrent. A node's phase is the number of times
 that the values on a path to it change from nodes that stay to nodes of the engine. Those of the
@@ -11,7 +11,6 @@ are no more subgraphs than the longest path has changes.
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from onnx import NodeProto
@@ -33,86 +32,6 @@ RANDOM = frozenset(
 )
 """Operators that draw different numbers in each run."""
 
-OF_SHAPES = frozenset(("Shape", "Size"))
-"""Operators that read nothing of their input but its shape."""
-
-MOVES = frozenset(
-    (
-        *("Constant", "Flatten", "Identity", "Reshape", "Shape", "Size"),
-        *("Slice", "Squeeze", "Transpose", "Unsqueeze"),
-    )
-)
-"""Operators of which NumPy makes a view, and the shape follows from those of inputs, if all but the
-first are constants."""
-
-
-class Arrangement(NamedTuple):
-    """The nodes of a body by when they run, each list in order.
-
-    Attributes:
-        constant: before the first run: they read constants alone.
-        shaped: once for the shapes of inputs: they read those, constants and each other.
-        others: in every run.
-        moved: those of the others that only move inputs, so that shapes are read of what they make.
-    """
-
-    constant: list[Numbered]
-    shaped: list[Numbered]
-    others: list[Numbered]
-    moved: list[Numbered]
-
-
-def arranged(
-    nodes: Sequence[Numbered],
-    constants: Collection[str],
-    inputs: Collection[str],
-    defined: Collection[str],
-    folds: Collection[int],
-) -> Arrangement:
-    """Return the arrangement of a body's nodes.
-
-    Args:
-        nodes: the nodes, in an order in which they can run.
-        constants: the names of values that are known.
-        inputs: the names of inputs of which one run has one shape; none of a body that runs often.
-        defined: the names that have a value before the first node.
-        folds: the places of nodes whose outputs depend on their inputs alone.
-    """
-    found = Arrangement([], [], [], [])
-    constant, shaped, outlined = {*constants, ""}, set[str](), {*inputs}
-    read = {*constants, *defined}
-    for index, node in nodes:
-        reads = {*node.input}
-        may_fold = index in folds and read.isdisjoint(node.output)  # a name read keeps its meaning
-        if may_fold and reads <= constant:
-            found.constant.append((index, node))
-            constant.update(node.output)
-        elif may_fold and (reads <= constant | shaped or _reads_shapes(node, outlined)):
-            found.shaped.append((index, node))
-            shaped.update(node.output)
-        else:
-            found.others.append((index, node))
-            if may_fold and _moves(node, outlined, constant):
-                found.moved.append((index, node))
-                outlined.update(node.output)
-        read |= reads | captured_names(node)
-    return found
-
-
-def in_order(nodes: Iterable[Numbered]) -> list[Numbered]:
-    """Return nodes in the order of their body."""
-    return sorted(nodes, key=itemgetter(0))
-
-
-def _reads_shapes(node: NodeProto, outlined: Collection[str]) -> bool:
-    return not node.domain and node.op_type in OF_SHAPES and node.input[0] in outlined
-
-
-def _moves(node: NodeProto, outlined: Collection[str], constant: Collection[str]) -> bool:
-    first, *others = node.input
-    is_one = not node.domain and node.op_type in MOVES
-    return is_one and first in outlined and all(name in constant for name in others)
-
 
 def draws(node: NodeProto) -> bool:
     """Return whether a node draws random numbers; Dropout does if it is told to train."""
@@ -121,52 +40,37 @@ def draws(node: NodeProto) -> bool:
 
 Part: TypeAlias = Numbered | list[Numbered]
 
-COPIES = MOVES.union(("Cast", "Concat", "ConstantOfShape", "Expand", "Gather", "Split"))
+COPIES = frozenset(
+    (
+        *("Cast", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather"),
+        *("Identity", "Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Transpose"),
+        "Unsqueeze",
+    )
+)
 """Operators that compute nothing. Subgraphs of nothing else are none for an engine: it copies no
 faster than NumPy, and to call it takes as long as six such nodes."""
 
 
 class Region(NamedTuple):
-    """A subgraph for a host engine.
+    """A subgraph for a host engine."""
 
-    Attributes:
-        nodes: in order.
-        inputs: the names of the values it reads that are neither made in it nor constants.
-        constants: the names of the constants it reads.
-        outputs: the names of its values that are read elsewhere.
-    """
-
-    nodes: list[Numbered]
-    inputs: list[str]
-    constants: list[str]
-    outputs: list[str]
+    nodes: list[Numbered]  # in order
+    inputs: list[str]  # the names of the values it reads that are neither made in it nor constants
+    constants: list[str]  # the names of the constants it reads
+    outputs: list[str]  # the names of its values that are read elsewhere
 
 
 class Division(NamedTuple):
-    """The nodes of a body, divided.
+    """The nodes of a body, divided."""
 
-    Attributes:
-        constant: the nodes that are computed before the first run.
-        shaped: those that are computed once for the shapes of inputs.
-        parts: what runs in turn: nodes that stay, and lists of nodes for a host engine.
-        spare: all nodes that read constants and shapes alone, of which regions have copies.
-    """
-
-    constant: list[Numbered]
-    shaped: list[Numbered]
-    parts: list[Part]
-    spare: list[Numbered]
+    constant: list[Numbered]  # the nodes that are computed before the first run
+    parts: list[Part]  # what runs in turn: nodes that stay, and lists of nodes for a host engine
+    spare: list[Numbered]  # all nodes that read constants alone, of which regions have copies
 
     def region(
         self, hosted: list[Numbered], constants: Collection[str], outputs: Collection[str]
     ) -> Region:
-        """Return the subgraph of one of the lists.
-
-        Args:
-            hosted: the list.
-            constants: the names of values that are known.
-            outputs: the names of the body's outputs.
-        """
+        """Return the subgraph of one of the lists."""
         nodes = nodes_that_make(self.spare, _read_by([hosted])) + hosted
         made = {name for _, node in nodes for name in node.output}
         outside = dict.fromkeys(name for _, node in nodes for name in sorted(reads_of(node) - made))
@@ -180,21 +84,37 @@ class Division(NamedTuple):
 
 
 def division_of(
-    arrangement: Arrangement, outputs: Collection[str], stays: Callable[[NodeProto], bool]
+    nodes: Sequence[Numbered],
+    constants: Collection[str],
+    defined: Collection[str],
+    outputs: Collection[str],
+    *,
+    folds: Collection[int],
+    stays: Callable[[NodeProto], bool],
 ) -> Division:
     """Return the division of a body's nodes.
 
     Args:
-        arrangement: the nodes.
+        nodes: the nodes, in an order in which they can run.
+        constants: the names of values that are known.
+        defined: the names that have a value before the first node.
         outputs: the names of the body's outputs.
+        folds: the places of nodes whose outputs depend on their inputs alone.
         stays: whether a node is not one for the engine.
     """
-    parts = _parts(arrangement.others, stays)
-    read = _read_by(part for part in parts if not isinstance(part, list)).union(outputs)
-    shaped = nodes_that_make(arrangement.shaped, read)
-    shaped = in_order(shaped + nodes_that_make(arrangement.moved, _read_by(shaped)))
-    constant = nodes_that_make(arrangement.constant, read | _read_by(shaped))
-    return Division(constant, shaped, parts, in_order(arrangement.constant + arrangement.shaped))
+    spare, others = [], []
+    constant, seen = {*constants, ""}, {*constants, *defined}
+    for index, node in nodes:
+        is_new = seen.isdisjoint(node.output)  # a name that was read keeps its meaning
+        if index in folds and is_new and constant.issuperset(node.input):
+            spare.append((index, node))
+            constant.update(node.output)
+        else:
+            others.append((index, node))
+        seen |= {*node.input} | captured_names(node)
+    parts = _parts(others, stays)
+    wanted = _read_by(part for part in parts if not isinstance(part, list)).union(outputs)
+    return Division(nodes_that_make(spare, wanted), parts, spare)
 
 
 def _read_by(parts: Iterable[Part]) -> set[str]:

@@ -17,7 +17,7 @@ from onnx import FunctionProto
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
-from rnncli.models.arrangement import Division, arranged, division_of, draws, shadows
+from rnncli.models.arrangement import Division, division_of, draws, shadows
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
 from rnncli.models.hosted_nodes import HostedNodes, graph_of
@@ -37,7 +37,7 @@ from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from onnx import GraphProto, NodeProto
@@ -46,14 +46,11 @@ if TYPE_CHECKING:
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer
-    from rnncli.models.recurrent_node import Call, OwnNode
+    from rnncli.models.recurrent_node import OwnNode
     from rnncli.numerics import Array
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-MOST_SHAPES = 4
-"""The shapes of inputs for which a graph keeps what it made of them."""
 
 
 def prepare(
@@ -119,11 +116,7 @@ def node_seconds(
 ) -> dict[str, float]:
     """Return the seconds per run of each operator's nodes, including those of bodies and calls.
 
-    Args:
-        model: from `load_model`.
-        inputs: every required input by name.
-        runs: the number of runs to average, after one warm-up run.
-        arithmetic: how nodes are evaluated.
+    They are averaged over the runs after one to warm up.
 
     Raises:
         RnncliError: the model cannot be evaluated.
@@ -201,17 +194,14 @@ class Evaluator:
         known = {name: values for name, values in outer.items() if name not in names}
         known |= {name: values for name, values in initial.items() if name not in fed}
         self._hosts = library.has_host and not shadows(body.node, defined_names(body))
-        division = self._folded(known, fed if is_graph else set())
-        self._shaped = [self._step(node, i, known) for i, node in division.shaped]
+        division = self._folded(known)
         steps = [self._part(part, division, known) for part in division.parts]
-        self._of_shapes: dict[tuple[Any, ...], dict[Any, Any]] = {}
-        read = [{*step.inputs, *step.captured} for step in (*self._shaped, *steps)]
+        read = [{*step.inputs, *step.captured} for step in steps]
         self._constants = {n: known[n] for n in {*self.output_names}.union(*read) if n in known}
-        ready = {*self._constants}.union(*(step.outputs for step in self._shaped))
-        self._steps = forget_early(steps, ready.union(self.output_names))
+        self._steps = forget_early(steps, {*self._constants, *self.output_names})
         self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
 
-    def _folded(self, known: dict[str, Any], fed: Collection[str]) -> Division:
+    def _folded(self, known: dict[str, Any]) -> Division:
         """Return the division of the nodes; add to what is known what constant ones make.
 
         A constant node that cannot be evaluated, or makes too much, is one to run.
@@ -220,8 +210,9 @@ class Evaluator:
         first, defined = {*known}, defined_names(self._body)
         folds = {index for index, node in nodes if self._may_fold(node)}
         while True:
-            arrangement = arranged(nodes, first, fed, defined, folds)
-            found = division_of(arrangement, self.output_names, self._stays)
+            found = division_of(
+                nodes, first, defined, self.output_names, folds=folds, stays=self._stays
+            )
             if failed := self._fold(found.constant, known):
                 folds -= failed
                 continue
@@ -285,7 +276,7 @@ class Evaluator:
             self._library.drawing.add(operator)
         return Step(
             operator,
-            _call_of(operator),
+            operator.run,
             path,
             inputs=tuple(node.input),
             outputs=tuple(name or None for name in node.output),
@@ -390,41 +381,19 @@ class Evaluator:
         # An omitted input is named ""; constants may have names that others have outside.
         values = {"": None, **feed_inputs, **self._constants}
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
-        if self._shaped:
-            values |= self._made_of_shapes(values, tally)
-        self._run_steps(self._steps, values, tally)
+        self._run_steps(values, tally)
         if tally:
             tally.close()
         return values
 
-    def _made_of_shapes(self, values: dict[Any, Any], tally: MemoryTally | None) -> dict[Any, Any]:
-        """Return what nodes make of the shapes of these inputs, computed once for each."""
-        shapes = tuple([np.shape(values[name]) for name in self.input_names])
-        if shapes not in self._of_shapes:
-            scratch = {**values}
-            self._run_steps(self._shaped, scratch, tally)
-            names = {name for step in self._shaped for name in step.outputs if name}
-            made = {name: scratch[name] for name in names}
-            if not self._library.may_keep(made.values()):
-                return made
-            if len(self._of_shapes) >= MOST_SHAPES:
-                self._of_shapes.clear()
-            self._of_shapes[shapes] = {name: kept(each) for name, each in made.items()}
-        return self._of_shapes[shapes]
-
-    def _run_steps(
-        self, steps: Sequence[Step], values: dict[Any, Any], tally: MemoryTally | None
-    ) -> None:
+    def _run_steps(self, values: dict[Any, Any], tally: MemoryTally | None) -> None:
         """Run steps; their outputs are added to the values, which are released when read."""
         watch, activity = self._library.watch, deadline.current()
-        for step in steps:
+        for step in self._steps:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
-                if step.short:
-                    step.short(values)
-                else:
-                    values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
+                values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
                 if tally:
                     tally.add(map(values.get, step.outputs))
             except Exception as error:  # noqa: BLE001 -- raised again, with the node named
@@ -445,11 +414,6 @@ class Evaluator:
         with self._placed(step.path, step.operator.onnx_node):
             raise error
         raise AssertionError
-
-
-def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return the function that evaluates a node, without onnx's `run` for our own."""
-    return getattr(operator, "call", operator.run)
 
 
 def _names(values: Sequence[Any]) -> list[str]:

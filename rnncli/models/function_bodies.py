@@ -37,12 +37,9 @@ def resolve_call(
 ) -> FunctionProto:
     """Return a copy of a function with its attributes replaced by those of a call.
 
-    References to an attribute without value and default are removed.
+    The schema is that of the operator, if ONNX's library defines it by the function.
 
-    Args:
-        function: the function.
-        call: the node that calls it.
-        schema: the operator's schema, if ONNX's library defines the operator by the function.
+    References to an attribute without value and default are removed.
     """
     values = _schema_defaults(schema) if schema else {}
     values |= {attribute.name: attribute for attribute in function.attribute_proto}
@@ -61,29 +58,17 @@ def _schema_defaults(schema: OpSchema) -> dict[str, AttributeProto]:
 
 
 def _resolve_node(node: NodeProto, values: Mapping[str, AttributeProto]) -> None:
-    resolved = []
-    for attribute in node.attribute:
-        if not attribute.ref_attr_name:
-            resolved.append(attribute)
-        elif attribute.ref_attr_name in values:
-            value = AttributeProto()
-            value.CopyFrom(values[attribute.ref_attr_name])
-            value.name = attribute.name
-            resolved.append(value)
-    if len(resolved) < len(node.attribute) or any(a.ref_attr_name for a in node.attribute):
-        kept = [_copy(attribute) for attribute in resolved]
-        del node.attribute[:]
-        node.attribute.extend(kept)
-
-
-def _copy(attribute: AttributeProto) -> AttributeProto:
-    copy = AttributeProto()
-    copy.CopyFrom(attribute)
-    return copy
+    for attribute in [each for each in node.attribute if each.ref_attr_name]:
+        name, value = attribute.name, values.get(attribute.ref_attr_name)
+        if value is None:
+            node.attribute.remove(attribute)
+        else:
+            attribute.CopyFrom(value)
+            attribute.name = name
 
 
 MOST_KEPT = 1 << 26
-"""The most bytes that a model's nodes make of constants and shapes and that are kept."""
+"""The most bytes that a model's nodes make of constants and that are kept."""
 
 
 def kept(values: Array) -> Array:
@@ -196,11 +181,7 @@ class Library:
 class FunctionCall(OwnNode):
     """A node that calls a function.
 
-    Args:
-        onnx_node: the call.
-        library: builds and caches the functions.
-        function: the function.
-        schema: the operator's schema, if ONNX defines the operator by the function.
+    It has a schema if ONNX defines the operator by the function.
     """
 
     def __init__(

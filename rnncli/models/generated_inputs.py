@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,17 +35,12 @@ BYTES_PER_ELEMENT = 12
 
 
 class FreeDimension(NamedTuple):
-    """A dimension of generated inputs without a given size.
+    """A dimension of generated inputs without a given size."""
 
-    Attributes:
-        symbol: the name; "" for an unnamed dimension.
-        input: the input of an unnamed dimension; "" for a symbol, which several inputs may share.
-        axis: the axis of an unnamed dimension; 0 for a symbol.
-    """
-
-    symbol: str
+    symbol: str  # the name; "" for an unnamed dimension
+    # the input of an unnamed dimension; "" for a symbol, which several inputs may share
     input: str = ""
-    axis: int = 0
+    axis: int = 0  # the axis of an unnamed dimension; 0 for a symbol
 
     def __str__(self) -> str:
         return f"'{self.symbol}'" if self.symbol else f"dimension {self.axis} of {self.input}"
@@ -313,19 +308,6 @@ class InputRecipe:
             warnings.warn(
                 f"{self.model.name}: assumed to be 1: {listed}", RnncliWarning, stacklevel=3
             )
-
-
-def generate_inputs(
-    model: Model, given: Mapping[str, Array] | None = None, **asked: Any
-) -> dict[str, Array]:
-    """Complete the inputs of a model by an `InputRecipe`; unknown sizes are 1.
-
-    Warns:
-        RnncliWarning: dimensions were assumed to be 1, or inputs contradict a symbol.
-    """
-    recipe = InputRecipe(model, given, **asked)
-    recipe.warn_of_ones(recipe.sizes.free)
-    return recipe.make({})
 
 
 def _purposes(

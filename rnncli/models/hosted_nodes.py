@@ -12,7 +12,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
@@ -24,7 +24,7 @@ from rnncli.numerics import dtype_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from onnx import FunctionProto
+    from onnx import FunctionProto, GraphProto, TypeProto
 
     from rnncli.models.function_bodies import Runnable
     from rnncli.numerics import Array
@@ -60,10 +60,7 @@ class HostedNodes(OwnNode):
         super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
         self._model = ModelProto(ir_version=IR_VERSION, graph=graph, functions=functions)
         imports = {function.domain: 1 for function in self._model.functions} | dict(opsets)
-        self._model.opset_import.extend(
-            OperatorSetIdProto(domain=domain, version=version)
-            for domain, version in imports.items()
-        )
+        self._model.opset_import.extend(map(helper.make_opsetid, imports, imports.values()))
         self._inputs = [value.name for value in graph.input]
         self._outputs = [value.name for value in graph.output]
         self._constants, self._make_rows = constants, rows
@@ -185,32 +182,23 @@ def _is_plain(values: Array) -> bool:
 
 def _type_of(values: Any, *, with_shape: bool) -> TypeProto:
     """Return the type of an input, a tensor's with its rank."""
-    found = TypeProto()
     if isinstance(values, list):
         if not values:
             raise Unsupported("an empty sequence has no type")
-        found.sequence_type.elem_type.CopyFrom(_type_of(values[0], with_shape=False))
-        found.sequence_type.elem_type.tensor_type.ClearField("shape")
-    elif isinstance(values, np.ndarray):
-        found.tensor_type.elem_type = dtype_of(values).onnx
-        found.tensor_type.shape.SetInParent()
-        for size in values.shape:
-            found.tensor_type.shape.dim.add(**({"dim_value": size} if with_shape else {}))
-    else:
+        element = helper.make_tensor_type_proto(dtype_of(values[0]).onnx, None)
+        return helper.make_sequence_type_proto(element)
+    if not isinstance(values, np.ndarray):
         raise Unsupported(f"a {type(values).__name__} has no type")
-    return found
+    shape = values.shape if with_shape else [None] * values.ndim
+    return helper.make_tensor_type_proto(dtype_of(values).onnx, shape)
 
 
 def graph_of(
     nodes: Sequence[tuple[str, NodeProto]], inputs: Iterable[str], outputs: Iterable[str]
 ) -> GraphProto:
     """Return a graph of nodes that keep the names they have in messages."""
-    graph = GraphProto(name="subgraph")
-    for name, node in nodes:
-        graph.node.add().CopyFrom(node)
-        graph.node[-1].name = name
-    for name in inputs:
-        graph.input.add(name=name)
-    for name in outputs:
-        graph.output.add(name=name)
+    read, made = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
+    graph = helper.make_graph([node for _, node in nodes], "subgraph", read, made)
+    for (name, _), node in zip(nodes, graph.node, strict=True):
+        node.name = name
     return graph

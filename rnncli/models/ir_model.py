@@ -70,42 +70,27 @@ _BODIES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class IrControl:
-    """A loop or a condition with recurrent nodes in its bodies.
+    """A loop or a condition with recurrent nodes in its bodies."""
 
-    Attributes:
-        op: openvino's node.
-        bodies: its body; of a condition those of true and false.
-    """
-
-    op: Any
-    bodies: tuple[IrGraph, ...]
+    op: Any  # openvino's node
+    bodies: tuple[IrGraph, ...]  # its body; of a condition those of true and false
 
 
 @dataclass(frozen=True, eq=False)
 class IrGraph:
-    """A graph or a body.
+    """A graph or a body."""
 
-    Attributes:
-        net: openvino's model.
-        path: the enclosing bodies, outermost first.
-        proto: the recurrent nodes; loops and conditions with their bodies stand among them.
-            Initializers have shapes only.
-        constants: the values of the initializers by name.
-        version: of our operators: each is the newest up to it.
-        sources: where the inputs of the recurrent nodes come from, by name: openvino's outputs of
-            nodes.
-        controls: loops and conditions with recurrent nodes.
-        unevaluated: recurrent nodes at any depth that are not supported.
-    """
-
-    net: Any
-    path: tuple[str, ...]
+    net: Any  # openvino's model
+    path: tuple[str, ...]  # the enclosing bodies, outermost first
+    # the recurrent nodes; loops and conditions with their bodies stand among them. Initializers
+    # have shapes only
     proto: GraphProto
-    constants: Mapping[str, Array]
-    version: int
+    constants: Mapping[str, Array]  # the values of the initializers by name
+    version: int  # of our operators: each is the newest up to it
+    # where the inputs of the recurrent nodes come from, by name: openvino's outputs of nodes
     sources: Mapping[str, Any]
-    controls: tuple[IrControl, ...]
-    unevaluated: tuple[UnevaluatedNode, ...]
+    controls: tuple[IrControl, ...]  # loops and conditions with recurrent nodes
+    unevaluated: tuple[UnevaluatedNode, ...]  # recurrent nodes at any depth that are not supported
 
     def listing(self, name: str) -> Model:
         """Return the recurrent nodes at any depth as a model, which cannot be run."""
@@ -349,19 +334,12 @@ _LACKED = re.compile("doesn't contain the operation with type|from unsupported o
 
 @dataclass(frozen=True, eq=False)
 class IrModel:
-    """A model of OpenVINO.
+    """A model of OpenVINO."""
 
-    Attributes:
-        net: openvino's model.
-        recurrent: the recurrent nodes, at any depth, as a model of ours for listings.
-        interface: its own inputs and outputs, as a model without nodes.
-        graph: its recurrent nodes, and where their inputs come from.
-    """
-
-    net: Any
-    recurrent: Model
-    interface: Model
-    graph: IrGraph
+    net: Any  # openvino's model
+    recurrent: Model  # the recurrent nodes, at any depth, as a model of ours for listings
+    interface: Model  # its own inputs and outputs, as a model without nodes
+    graph: IrGraph  # its recurrent nodes, and where their inputs come from
 
     @property
     def unevaluated(self) -> tuple[UnevaluatedNode, ...]:

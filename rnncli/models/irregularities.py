@@ -108,15 +108,10 @@ Scopes: TypeAlias = "tuple[set[str], ...]"
 
 
 class EarlyRead(NamedTuple):
-    """A node that reads what a later node of its body produces.
+    """A node that reads what a later node of its body produces."""
 
-    Attributes:
-        node: the node in words.
-        value: the name of the value.
-    """
-
-    node: str
-    value: str
+    node: str  # the node in words
+    value: str  # the name of the value
 
 
 def sort_nodes(proto: ModelProto) -> EarlyRead | None:

@@ -46,11 +46,7 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
 def unless_giant(op_type: str, call: Call, late: Sequence[int], early: Sequence[Any]) -> Call:
     """Return a prepared node that refuses inputs which give it a giant output.
 
-    Args:
-        op_type: the operator; the shapes of the late inputs decide.
-        call: the node as a function of its late inputs.
-        late: their positions.
-        early: the other inputs.
+    The shapes of the late inputs, at their positions among the early ones, decide.
     """
     sizes: dict[Any, tuple[float, int]] = {}
 

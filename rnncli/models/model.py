@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    ValueInfoProto,
+    helper,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     Numbered = tuple[int, NodeProto]
@@ -61,19 +69,12 @@ class Model:
 
 
 class Site(NamedTuple):
-    """A node and its location.
-
-    Attributes:
-        node: the node.
-        name: its name, or operator and position (``LSTM_3``) for a nameless one.
-        path: the enclosing bodies, outermost first: ``("If_12.then_branch",)``.
-        opsets: versions of the domains imported there.
-    """
+    """A node and its location."""
 
     node: NodeProto
-    name: str
-    path: tuple[str, ...]
-    opsets: dict[str, int]
+    name: str  # its name, or operator and position (``LSTM_3``) for a nameless one
+    path: tuple[str, ...]  # the enclosing bodies, outermost first: ``("If_12.then_branch",)``
+    opsets: dict[str, int]  # versions of the domains imported there
 
     @property
     def version(self) -> int:
@@ -166,28 +167,6 @@ def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
-_ONE: Mapping[int, str] = {
-    AttributeProto.FLOAT: "f",
-    AttributeProto.INT: "i",
-    AttributeProto.STRING: "s",
-    AttributeProto.TENSOR: "t",
-    AttributeProto.GRAPH: "g",
-    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
-    AttributeProto.TYPE_PROTO: "tp",
-}
-"""The field that holds an attribute's value, by type."""
-
-_SEVERAL: Mapping[int, str] = {
-    AttributeProto.FLOATS: "floats",
-    AttributeProto.INTS: "ints",
-    AttributeProto.STRINGS: "strings",
-    AttributeProto.TENSORS: "tensors",
-    AttributeProto.GRAPHS: "graphs",
-    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
-    AttributeProto.TYPE_PROTOS: "type_protos",
-}
-
-
 def attribute_value(attribute: AttributeProto) -> Any:
     """Return an attribute's value, with text as str; None if it has no type.
 
@@ -196,9 +175,10 @@ def attribute_value(attribute: AttributeProto) -> Any:
     """
     if attribute.ref_attr_name:
         raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
-    if attribute.type in _SEVERAL:
-        return [_text(item) for item in getattr(attribute, _SEVERAL[attribute.type])]
-    return _text(getattr(attribute, _ONE[attribute.type])) if attribute.type in _ONE else None
+    if attribute.type == AttributeProto.UNDEFINED:
+        return None
+    value = helper.get_attribute_value(attribute)
+    return [*map(_text, value)] if isinstance(value, list) else _text(value)
 
 
 def _text(value: Any) -> Any:
@@ -236,12 +216,7 @@ def defined_names(body: Body) -> set[str]:
 
 
 def part_that_makes(model: Model, names: Collection[str]) -> Model:
-    """Return a model with the nodes, inputs and weights that some values of a graph depend on.
-
-    Args:
-        model: the model, which is not changed.
-        names: values of its graph, which become the outputs.
-    """
+    """Return a model with the nodes, inputs and weights that some values of a graph depend on."""
     source = model.proto
     nodes = [node for _, node in nodes_that_make([*enumerate(source.graph.node)], names)]
     read = {name for node in nodes for name in (*node.input, *captured_names(node))} | {*names}

@@ -23,25 +23,18 @@ RECURRENT = re.compile("LSTM|GRU|RNN")
 
 @dataclass(frozen=True)
 class RecurrentNode:
-    """A recurrent node of a model.
+    """A recurrent node of a model."""
 
-    Attributes:
-        name: its own name, or operator and position.
-        operator: the row that evaluates it.
-        path: the enclosing bodies, outermost first, then its name.
-        attributes: every attribute of the operator, with defaults; None if absent, ``"@x"`` if a
-            function takes it from its caller's attribute x.
-        inputs: shapes of the present inputs by the operator's names; None if unknown, "" for an
-            unknown dimension.
-        outputs: the operator's names of the node's outputs.
-    """
-
-    name: str
-    operator: Operator
-    path: tuple[str, ...]
+    name: str  # its own name, or operator and position
+    operator: Operator  # the row that evaluates it
+    path: tuple[str, ...]  # the enclosing bodies, outermost first, then its name
+    # every attribute of the operator, with defaults; None if absent, ``"@x"`` if a function
+    # takes it from its caller's attribute x
     attributes: Mapping[str, Any]
+    # shapes of the present inputs by the operator's names; None if unknown, "" for an unknown
+    # dimension
     inputs: Mapping[str, Shape | None]
-    outputs: tuple[str, ...]
+    outputs: tuple[str, ...]  # the operator's names of the node's outputs
 
     def __str__(self) -> str:
         return " / ".join(self.path)
@@ -59,19 +52,12 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
 
 @dataclass(frozen=True)
 class UnevaluatedNode:
-    """A node of a recurrent operator that is not supported, or that breaks its specification.
+    """A node of a recurrent operator that is not supported, or that breaks its specification."""
 
-    Attributes:
-        name: its own name, or operator and position.
-        operator: the operator with its domain: ``com.microsoft::AttnLSTM``.
-        path: the enclosing bodies, outermost first, then its name.
-        reason: why it is refused, if its operator is supported.
-    """
-
-    name: str
-    operator: str
-    path: tuple[str, ...]
-    reason: str = ""
+    name: str  # its own name, or operator and position
+    operator: str  # the operator with its domain: ``com.microsoft::AttnLSTM``
+    path: tuple[str, ...]  # the enclosing bodies, outermost first, then its name
+    reason: str = ""  # why it is refused, if its operator is supported
 
     def __str__(self) -> str:
         why = self.reason and f": {self.reason}"

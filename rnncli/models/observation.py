@@ -25,23 +25,15 @@ Observer: TypeAlias = "Callable[[Occurrence], None]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrence:
-    """One execution of a recurrent node.
+    """One execution of a recurrent node."""
 
-    Attributes:
-        path: the enclosing bodies, outermost first, then its name; inside a function, from there.
-        key: identifies the node across executions, even among nodes of the same name.
-        node: the node.
-        inputs: the present inputs by the operator's names.
-        constants: the names of inputs that depend only on the model.
-        nbytes: the size of its inputs and outputs.
-    """
-
+    # the enclosing bodies, outermost first, then its name; inside a function, from there
     path: tuple[str, ...]
-    key: int
-    node: Node
-    inputs: Mapping[str, Array]
-    constants: frozenset[str]
-    nbytes: int
+    key: int  # identifies the node across executions, even among nodes of the same name
+    node: Node  # the node
+    inputs: Mapping[str, Array]  # the present inputs by the operator's names
+    constants: frozenset[str]  # the names of inputs that depend only on the model
+    nbytes: int  # the size of its inputs and outputs
 
 
 class Watch:
@@ -49,9 +41,6 @@ class Watch:
 
     A constant is an initializer or a value computed only from constants: many exporters leave the
     assembly of weights to the runtime.
-
-    Args:
-        observer: called once per execution.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -67,12 +56,7 @@ class Watch:
         return values is None or self._constants.get(id(values)) is values
 
     def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
-        """Process a step that has run.
-
-        Args:
-            step: the node.
-            values: its inputs and outputs by name.
-        """
+        """Process a step that has run."""
         read = [values[name] for name in (*step.inputs, *step.captured)]
         made = [values[name] for name in step.outputs if name]
         if all(map(self._is_constant, read)):

@@ -30,11 +30,7 @@ Call: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 class OwnNode:
-    """A node with the part of onnx's `OpRun` that evaluators use, without importing onnx.
-
-    Args:
-        onnx_node: the node.
-    """
+    """A node with the part of onnx's `OpRun` that evaluators use, without importing onnx."""
 
     def __init__(self, onnx_node: NodeProto) -> None:
         self.onnx_node = onnx_node
@@ -55,11 +51,6 @@ class OwnNode:
 
 class OwnRecurrentNode(OwnNode):
     """A node evaluated by one of our operators.
-
-    Args:
-        onnx_node: the node.
-        row: the operator.
-        arithmetic: how it is evaluated.
 
     Raises:
         InvalidOperator: an attribute breaks the specification, or there are too many inputs.

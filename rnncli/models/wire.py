@@ -20,21 +20,13 @@ VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 
 
 class WireField(NamedTuple):
-    """A field of a message.
+    """A field of a message."""
 
-    Attributes:
-        number: the field number.
-        kind: VARINT, FIXED_64, BYTES or FIXED_32.
-        begin: position of the key.
-        start: position of the value.
-        end: end of the value, possibly past the end of a damaged file.
-    """
-
-    number: int
-    kind: int
-    begin: int
-    start: int
-    end: int
+    number: int  # the field number
+    kind: int  # VARINT, FIXED_64, BYTES or FIXED_32
+    begin: int  # position of the key
+    start: int  # position of the value
+    end: int  # end of the value, possibly past the end of a damaged file
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:
@@ -97,10 +89,6 @@ _BRACKETS = re.compile(rb"[(\[{<>}\])]")
 def refuse_bomb(data: bytes, format_name: str) -> None:
     """Raise if a file has more messages, or deeper ones, than any model.
 
-    Args:
-        data: the whole file.
-        format_name: the name in `onnx.serialization`.
-
     Raises:
         UnreadableFile: the file is not a model.
     """
@@ -161,10 +149,6 @@ def without_weights(data: bytes, location: str) -> bytes:
     """Return the model with the graph's large initializers as external data in a file.
 
     Malformed parts stay unchanged for the parser.
-
-    Args:
-        data: the content of the file.
-        location: the file's name in external data.
     """
     return _lightened(data, 0, len(data), RAW_DATA, location)
 

@@ -15,7 +15,7 @@ from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.declarations import check_inputs, check_names
 from rnncli.models.evaluator import Evaluator, prepare
-from rnncli.models.evaluator import run as run_graph
+from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.model import Model
 from rnncli.numerics import FLOAT64
@@ -154,9 +154,8 @@ def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Arra
     check_inputs(model, inputs)
     order = [value.name for value in model.proto.graph.input if value.name in inputs]
     start = time.perf_counter()
-    values = run_graph(evaluator, inputs)
+    outputs = outputs_of(evaluator, inputs)
     seconds = time.perf_counter() - start
-    outputs = dict(zip(evaluator.output_names, values, strict=True))
     _check_outputs(model, outputs)
     return Run(name, {key: inputs[key] for key in order}, outputs, seconds)
 

@@ -75,38 +75,23 @@ def _chunks(values: Array) -> Iterator[Array]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """How to run targets.
+    """How to run targets."""
 
-    Attributes:
-        tolerance: applied to expected outputs that come with a target.
-        own_tolerances: whether tolerances that come with the target take precedence.
-        backend, compute, readings: how recurrent operators are computed.
-        host: what evaluates the other nodes of models.
-        input_files: input name -> `FILE` or `FILE.npz::KEY`.
-        inputs_from: a file or folder with several inputs; "" for none.
-        seed: seeds generated inputs; None takes the target's own.
-        shapes: input name -> shape of the generated input.
-        dims: symbolic dimension -> size.
-        data_set: the number of the only test data set to run; None runs all.
-        limits: of each target; memory is `budget.DEFAULT` plus the size of its files where it is
-            not limited.
-        steps: whether the signals of every step of the recurrent nodes are computed.
-    """
-
-    tolerance: Tolerance
-    own_tolerances: bool = True
-    backend: str = "numpy"
+    tolerance: Tolerance  # of expected outputs that come with a target
+    own_tolerances: bool = True  # whether tolerances that come with the target take precedence
+    backend: str = "numpy"  # with the next two: how recurrent operators are computed
     compute: str = "float64"
     readings: Mapping[str, str] = field(default_factory=dict)
-    host: str = ONNX
-    input_files: Mapping[str, str] = field(default_factory=dict)
-    inputs_from: str = ""
-    seed: int | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    dims: Mapping[str, int] = field(default_factory=dict)
-    data_set: int | None = None
+    host: str = ONNX  # what evaluates the other nodes of models
+    input_files: Mapping[str, str] = field(default_factory=dict)  # name -> FILE or FILE.npz::KEY
+    inputs_from: str = ""  # a file or folder with several inputs
+    seed: int | None = None  # of generated inputs; None takes the target's own
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of generated inputs
+    dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimension -> size
+    data_set: int | None = None  # the number of the only test data set to run; None runs all
+    # Of each target; memory is `budget.DEFAULT` plus the size of its files where it is not limited.
     limits: Limits = UNLIMITED
-    steps: bool = False
+    steps: bool = False  # whether the signals of every step of the recurrent nodes are computed
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -126,62 +111,40 @@ class Request:
 
 
 class Run(NamedTuple):
-    """One evaluation of a target.
+    """One evaluation of a target."""
 
-    Attributes:
-        name: the test data set's name, or "" without one.
-        inputs: as fed.
-        outputs: as computed.
-        seconds: duration of the evaluation, without loading and writing.
-        expected: the outputs that came with the target; None if none did.
-        tolerances: the tolerance of each expected element, for outputs that came with tolerances.
-        steps: the signals of every step of the recurrent nodes, if they are wanted; see
-            `running.execution.steps_of`.
-    """
-
-    name: str
-    inputs: dict[str, Array]
-    outputs: dict[str, Array]
-    seconds: float
+    name: str  # the test data set's name, or "" without one
+    inputs: dict[str, Array]  # as fed
+    outputs: dict[str, Array]  # as computed
+    seconds: float  # duration of the evaluation, without loading and writing
+    # the outputs that came with the target; None if none did
     expected: dict[str, Array] | None = None
+    # the tolerance of each expected element, for outputs that came with tolerances
     tolerances: Mapping[str, Array] = {}
+    # the signals of every step of the recurrent nodes, if they are wanted; see
+    # `running.execution.steps_of`
     steps: Mapping[str, Array] = {}
 
 
 class RunReport(NamedTuple):
-    """The part of a run that is reported.
+    """The part of a run that is reported."""
 
-    Attributes:
-        name: the test data set's name, or "".
-        seconds: duration of the evaluation.
-        outputs: a summary of each output.
-        comparison: expected and unexpected outputs; empty if no outputs were expected.
-    """
-
-    name: str
-    seconds: float
-    outputs: tuple[TensorSummary, ...]
+    name: str  # the test data set's name, or ""
+    seconds: float  # duration of the evaluation
+    outputs: tuple[TensorSummary, ...]  # a summary of each output
+    # expected and unexpected outputs; empty if no outputs were expected
     comparison: tuple[OutputComparison, ...] = ()
 
 
 class TargetReport(NamedTuple):
-    """The report on one target.
+    """The report on one target."""
 
-    Attributes:
-        target: the target as the user wrote it.
-        runs: one for each data set; empty if it failed.
-        error: the reason of its failure, or "".
-        exit_code: 0; 1 if an output differs; otherwise the failure's.
-        warnings: sentences for the user.
-        traceback: the failure's traceback.
-    """
-
-    target: str
-    runs: tuple[RunReport, ...] = ()
-    error: str = ""
-    exit_code: int = 0
-    warnings: tuple[str, ...] = ()
-    traceback: str = ""
+    target: str  # the target as the user wrote it
+    runs: tuple[RunReport, ...] = ()  # one for each data set; empty if it failed
+    error: str = ""  # the reason of its failure, or ""
+    exit_code: int = 0  # 0; 1 if an output differs; otherwise the failure's
+    warnings: tuple[str, ...] = ()  # sentences for the user
+    traceback: str = ""  # the failure's traceback
 
     def record(self) -> dict[str, Any]:
         """Return the report as JSON values."""

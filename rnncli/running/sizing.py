@@ -52,17 +52,11 @@ MOST_NUMBERS = 64
 
 
 class SizeChoice(NamedTuple):
-    """The smallest size at which a node was found to run.
+    """The smallest size at which a node was found to run."""
 
-    Attributes:
-        dimensions: the dimensions of that size.
-        size: the size.
-        node: the node's name in messages.
-    """
-
-    dimensions: tuple[FreeDimension, ...]
+    dimensions: tuple[FreeDimension, ...]  # the dimensions of that size
     size: int
-    node: str
+    node: str  # the node's name in messages
 
 
 class Sizing(Generic[T]):

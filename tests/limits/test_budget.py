@@ -12,7 +12,7 @@ from measured import measured
 from rnncli.errors import InvalidRequest
 from rnncli.limits import budget
 from rnncli.limits.budget import OutOfMemory
-from rnncli.models.generated_inputs import generate_inputs
+from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import model_from
 
 MIB = 1 << 20
@@ -65,7 +65,7 @@ def test_an_input_of_zero_elements_may_be_too_large(shape):
     )
 
     with pytest.raises(InvalidRequest, match=r"input 'x' of shape .* takes"):
-        generate_inputs(model)
+        InputRecipe(model).make({})
 
 
 @on_linux

@@ -1,4 +1,4 @@
-"""What is made of constants alone, or of shapes, is made once; what is fed, or drawn, never is."""
+"""What is made of constants alone is made once; what is fed, or drawn, never is."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from onnx import numpy_helper
 from rnncli.errors import InvalidRequest
 from rnncli.limits import Limits
 from rnncli.limits.budget import OutOfMemory
-from rnncli.models import evaluator, function_bodies
+from rnncli.models import function_bodies
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.host_operators.kernel import KernelRun
+from rnncli.models.schedule import Step
 from rnncli.models.sessions import evaluate_model
 
 CUT = """g (float[2] x) => (float[2] y)
@@ -20,19 +20,14 @@ CUT = """g (float[2] x) => (float[2] y)
 @pytest.fixture
 def ran(monkeypatch):
     """The operators that ran."""
-    seen = []
+    seen, run_step = [], Step.run
 
-    def record(where, name):
-        made = getattr(where, name)
+    def recorded(step, values):
+        made = run_step(step, values)
+        seen.append(step.operator.op_type)
+        return made
 
-        def recorded(operator, *early):
-            call = made(operator, *early)
-            return lambda *inputs, **more: (seen.append(operator.op_type), call(*inputs, **more))[1]
-
-        monkeypatch.setattr(where, name, recorded)
-
-    record(evaluator, "_call_of")
-    record(KernelRun, "prepared")
+    monkeypatch.setattr(Step, "run", recorded)
     return seen
 
 
@@ -137,29 +132,6 @@ def test_branches_without_nodes_read_what_is_around_them(parse):
     prepared = prepare(parse(text))
     for x in ([1, 2], [3, 4]):
         assert run(prepared, {"x": np.float32(x)})[0].tolist() == x
-
-
-ZEROS = """g (float[B,2] x) => (float[B,2] y)
-    { s = Shape (x)  z = ConstantOfShape (s)  n = Neg (x)  y = Add (n, z) }"""
-
-
-def test_what_is_made_of_shapes_is_made_once_for_each(parse, ran):
-    """Another shape is noticed before anything reads what the last one gave."""
-    prepared = prepare(parse(ZEROS))
-    for rows in (1, 1, 1, 3, 3, 1):
-        (y,) = run(prepared, {"x": np.ones((rows, 2), np.float32)})
-        assert y.tolist() == [[-1, -1]] * rows
-
-    assert ran.count("ConstantOfShape") == 2
-    assert ran.count("Neg") == 6
-
-
-def test_shapes_that_keep_changing_do_not_pile_up(parse):
-    """What was made of a few of them is kept."""
-    prepared = prepare(parse(ZEROS))
-    for rows in range(1, 4 * evaluator.MOST_SHAPES):
-        assert run(prepared, {"x": np.ones((rows, 2), np.float32)})[0].shape == (rows, 2)
-        assert len(prepared._of_shapes) <= evaluator.MOST_SHAPES
 
 
 def test_shapes_inside_are_noticed_where_they_are_made(parse):

@@ -6,12 +6,20 @@ from real_models import PATHS
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
 from rnncli.models.declarations import check_inputs
-from rnncli.models.generated_inputs import generate_inputs
+from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.sessions import evaluate_model
 
 BODY = "(float[batch,3] x, int64[2] n) => (float[batch,3] y) { y = Identity (x) }"
 X, N = np.zeros((5, 3), np.float32), np.zeros(2, np.int64)
+
+
+def generate_inputs(model, given=None, **asked):
+    """Complete the inputs of a model; unknown sizes are 1."""
+    recipe = InputRecipe(model, given, **asked)
+    recipe.warn_of_ones(recipe.sizes.free)
+    return recipe.make({})
+
 
 MISFITS = {
     "unknown": ({"x": X, "n": N, "xx": X}, "no input 'xx'; did you mean 'x'"),

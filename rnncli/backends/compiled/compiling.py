@@ -53,11 +53,7 @@ def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
 
 
 class CompilationNotice(Listener):  # type: ignore[misc]
-    """A notice printed when a kernel is compiled, which is slow, but not when it is loaded.
-
-    Args:
-        function: the kernel.
-    """
+    """A notice printed when a kernel is compiled, which is slow, but not when it is loaded."""
 
     def __init__(self, function: Any) -> None:
         self.function = function

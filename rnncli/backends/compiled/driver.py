@@ -70,13 +70,7 @@ def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
 
 
 class BoundScan:
-    """A prepared call for recurrences of the same weights and sizes; a tiny one takes 1 us.
-
-    Args:
-        routine: that of the recurrence.
-        packed: its weights.
-        recurrence: it.
-    """
+    """A prepared call for recurrences of the same weights and sizes; a tiny one takes 1 us."""
 
     def __init__(self, routine: Routine, packed: PackedWeights, recurrence: Recurrence) -> None:
         self._routine, self._T = routine, len(recurrence.X)
@@ -173,12 +167,7 @@ def block_steps(recurrence: Recurrence) -> int:
 
 
 class Call:
-    """One evaluation: its tensors in the kernels' format and a workspace of its own.
-
-    Args:
-        recurrence: the recurrence.
-        compute: the arithmetic.
-    """
+    """One evaluation: its tensors in the kernels' format and a workspace of its own."""
 
     def __init__(self, recurrence: Recurrence, compute: Compute) -> None:
         self.recurrence = r = recurrence

@@ -21,24 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """The constants of a floating-point format.
+    """The constants of a floating-point format."""
 
-    Attributes:
-        stored: bits of the significand without the hidden bit.
-        bias: bias of the exponent.
-        ln2: ln 2 rounded to the format, and the remainder.
-        vanishing: the bound below which e^x rounds to 0.
-        all_gone: the bound below which e^x - 1 rounds to -1.
-        expm1: coefficients of Q, lowest first, in expm1(r) = r + r^2 Q(r).
-        atanh: coefficients of A, lowest first, in atanh(s) = s + s^3 A(s^2) for s <= 1/3.
-    """
-
-    stored: int
-    bias: int
-    ln2: tuple[float, float]
-    vanishing: float
-    all_gone: float
-    expm1: tuple[float, ...]
+    stored: int  # bits of the significand without the hidden bit
+    bias: int  # bias of the exponent
+    ln2: tuple[float, float]  # ln 2 rounded to the format, and the remainder
+    vanishing: float  # the bound below which e^x rounds to 0
+    all_gone: float  # the bound below which e^x - 1 rounds to -1
+    expm1: tuple[float, ...]  # coefficients of Q, lowest first, in expm1(r) = r + r^2 Q(r)
+    # coefficients of A, lowest first, in atanh(s) = s + s^3 A(s^2) for s <= 1/3
     atanh: tuple[float, ...]
 
     @property

@@ -263,43 +263,24 @@ def equations_of(recurrence: Recurrence) -> str:
 
 
 class Unit(NamedTuple):
-    """The numbers of one row and one vector of units; addresses and strides are in bytes.
+    """The numbers of one row and one vector of units; addresses and strides are in bytes."""
 
-    Attributes:
-        phase: the phase of the time step.
-        sums: address of the first gate's sums.
-        gate: stride from gate to gate.
-        state: address in the first state.
-        next_state: stride from state to state.
-        now: 0 or 1, the index of the state that is Ht-1.
-        P: address of the peephole weights of i.
-        next_P: stride from i to o and from o to f.
-        Y: address of Ht in the output.
-        room: the number of units that fit in Y.
-        numbers: address of the NUMBERS.
-        f: code of the activation f.
-        g: code of the activation g.
-        h: code of the activation h.
-        peepholes: whether there are peepholes.
-        input_forget: whether the forget gate is 1 - it.
-    """
-
-    phase: int
-    sums: int
-    gate: int
-    state: int
-    next_state: int
-    now: int
-    P: int
-    next_P: int
-    Y: int
-    room: int
-    numbers: int
-    f: int
-    g: int
-    h: int
-    peepholes: int
-    input_forget: int
+    phase: int  # the phase of the time step
+    sums: int  # address of the first gate's sums
+    gate: int  # stride from gate to gate
+    state: int  # address in the first state
+    next_state: int  # stride from state to state
+    now: int  # 0 or 1, the index of the state that is Ht-1
+    P: int  # address of the peephole weights of i
+    next_P: int  # stride from i to o and from o to f
+    Y: int  # address of Ht in the output
+    room: int  # the number of units that fit in Y
+    numbers: int  # address of the NUMBERS
+    f: int  # code of the activation f
+    g: int  # code of the activation g
+    h: int  # code of the activation h
+    peepholes: int  # whether there are peepholes
+    input_forget: int  # whether the forget gate is 1 - it
 
 
 @instruction

@@ -23,15 +23,10 @@ WIDTHS = (512, 256, 128)
 
 
 class Registers(NamedTuple):
-    """The vector registers that kernels are written for.
+    """The vector registers that kernels are written for."""
 
-    Attributes:
-        bits: of one register.
-        number: number of registers.
-    """
-
-    bits: int
-    number: int
+    bits: int  # of one register
+    number: int  # number of registers
 
 
 @cache
@@ -71,17 +66,11 @@ Groups = tuple[int, int, int, int]
 
 
 class Phase(NamedTuple):
-    """A matrix product and the equations that follow it.
+    """A matrix product and the equations that follow it."""
 
-    Attributes:
-        units: number of vectors of units in a panel; each takes COLUMNS / units columns.
-        W: the gate of each group of columns in the input weights; NONE if it has none.
-        R: the same in the recurrent weights.
-    """
-
-    units: int
-    W: Groups
-    R: Groups
+    units: int  # number of vectors of units in a panel; each takes COLUMNS / units columns
+    W: Groups  # the gate of each group of columns in the input weights; NONE if it has none
+    R: Groups  # the same in the recurrent weights
 
 
 def _alike(units: int, *gates: int) -> Phase:
@@ -103,42 +92,25 @@ PHASES = {
 
 
 class PanelLayout(NamedTuple):
-    """The sizes of a shape that kernels compute with.
+    """The sizes of a shape that kernels compute with."""
 
-    Attributes:
-        lanes: numbers in a vector.
-        number: bytes of a number.
-        vector: bytes of a vector.
-        row: bytes of a row's sums.
-        term: bytes of a panel's weights for one term.
-        tallest: rows of a tile.
-    """
-
-    lanes: int
-    number: int
-    vector: int
-    row: int
-    term: int
-    tallest: int
+    lanes: int  # numbers in a vector
+    number: int  # bytes of a number
+    vector: int  # bytes of a vector
+    row: int  # bytes of a row's sums
+    term: int  # bytes of a panel's weights for one term
+    tallest: int  # rows of a tile
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The compile-time parameters of a kernel.
+    """The compile-time parameters of a kernel."""
 
-    Attributes:
-        cell: a key of PHASES.
-        plain: whether activations are the defaults, without clip, peepholes or input_forget.
-        dtype: of the arithmetic, float32 or float64.
-        bits: width of a vector register.
-        registers: number of vector registers.
-    """
-
-    cell: str
-    plain: bool
-    dtype: str
-    bits: int
-    registers: int
+    cell: str  # a key of PHASES
+    plain: bool  # whether activations are the defaults, without clip, peepholes or input_forget
+    dtype: str  # of the arithmetic, float32 or float64
+    bits: int  # width of a vector register
+    registers: int  # number of vector registers
 
     @property
     def code(self) -> str:

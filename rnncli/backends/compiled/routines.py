@@ -30,31 +30,18 @@ LINE = 64
 
 
 class WorkspaceSize(NamedTuple):
-    """The sizes that determine a workspace, in addition to the kernels' shape.
+    """The sizes that determine a workspace, in addition to the kernels' shape."""
 
-    Attributes:
-        D: directions.
-        N: sequences.
-        I: inputs.
-        H: units.
-        rows: rows of a block of time.
-        ragged: whether a block's live inputs are gathered.
-    """
-
-    D: int
-    N: int
-    I: int  # noqa: E741 -- the specification's letter
-    H: int
-    rows: int
-    ragged: bool
+    D: int  # directions
+    N: int  # sequences
+    I: int  # noqa: E741 -- the specification's letter: inputs
+    H: int  # units
+    rows: int  # rows of a block of time
+    ragged: bool  # whether a block's live inputs are gathered
 
 
 class AlignedArrays:
     """Arrays of a kernel's numbers in one block of memory, which share no cache line.
-
-    Args:
-        shape: the kernel's.
-        counts: number of elements of each array.
 
     Attributes:
         memory: the bytes.
@@ -79,9 +66,7 @@ def panels_and_units(shape: Shape, H: int) -> tuple[int, int]:
 class PackedWeights(AlignedArrays):
     """AlignedArrays for the packed weights and biases of all directions.
 
-    Args:
-        shape: the kernels'.
-        size: the sizes, of which D, I and H matter.
+    Of the sizes D, I and H matter.
 
     Attributes:
         records: the fields `bias` to `packed` of each direction's KernelPlan [D, 5].

@@ -44,29 +44,17 @@ AHEAD = 1 << 14
 
 
 class TileProduct(NamedTuple):
-    """The product of some rows of A with a panel; addresses and strides are in bytes.
+    """The product of some rows of A with a panel; addresses and strides are in bytes."""
 
-    Attributes:
-        rows: 1 to the shape's `tallest`.
-        terms: length of the sums.
-        A: address of the first row.
-        A_stride: stride from row to row.
-        panel: packed columns [terms, width * lanes].
-        start: address of the numbers added to the first row's sums.
-        start_stride: stride from row to row; 0 adds the same to all.
-        out: address of the first row's result; may be `start`.
-        out_stride: stride from row to row.
-    """
-
-    rows: int
-    terms: int
-    A: int
-    A_stride: int
-    panel: int
-    start: int
-    start_stride: int
-    out: int
-    out_stride: int
+    rows: int  # 1 to the shape's `tallest`
+    terms: int  # length of the sums
+    A: int  # address of the first row
+    A_stride: int  # stride from row to row
+    panel: int  # packed columns [terms, width * lanes]
+    start: int  # address of the numbers added to the first row's sums
+    start_stride: int  # stride from row to row; 0 adds the same to all
+    out: int  # address of the first row's result; may be `start`
+    out_stride: int  # stride from row to row
 
 
 @instruction
@@ -92,15 +80,7 @@ def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
 
 
 class Tile:
-    """The code of tiles of one height.
-
-    Args:
-        builder: emits the code.
-        kind: vector type.
-        height: rows.
-        width: columns.
-        prefetches: whether it prefetches weights.
-    """
+    """The code of tiles of one height."""
 
     def __init__(
         self, builder: Builder, kind: Any, height: int, width: int, *, prefetches: bool
@@ -213,19 +193,12 @@ def multiply_add(x: VectorLanes, y: VectorLanes, z: VectorLanes) -> VectorLanes:
 
 
 class SquareBlock(NamedTuple):
-    """A block with as many rows as a vector has lanes; addresses and strides are in bytes.
+    """A block with as many rows as a vector has lanes; addresses and strides are in bytes."""
 
-    Attributes:
-        source: address of the first row.
-        source_stride: stride from row to row.
-        target: address of the first transposed row.
-        target_stride: stride from there to the next.
-    """
-
-    source: int
-    source_stride: int
-    target: int
-    target_stride: int
+    source: int  # address of the first row
+    source_stride: int  # stride from row to row
+    target: int  # address of the first transposed row
+    target_stride: int  # stride from there to the next
 
 
 @instruction

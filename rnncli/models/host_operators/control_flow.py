@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """A graph attribute of a node, ready to run many times.
-
-    Args:
-        node: the node.
-        evaluator: the evaluator of the graph, as onnx passes it for the attribute.
-        attribute: the attribute's name.
-    """
+    """A graph attribute of a node, ready to run many times."""
 
     def __init__(self, node: onnx.NodeProto, evaluator: Any, attribute: str) -> None:
         self.graph = next(a.g for a in node.attribute if a.name == attribute)
@@ -36,10 +30,6 @@ class Body:
 
     def run(self, inputs: Sequence[Any], outer: Mapping[str, Any]) -> list[Any]:
         """Run the graph once.
-
-        Args:
-            inputs: the graph's inputs.
-            outer: values of the enclosing graphs by name.
 
         Raises:
             InvalidRequest: the number of inputs is wrong.

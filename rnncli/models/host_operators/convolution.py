@@ -34,15 +34,7 @@ def conv(
     kernel_shape: Sequence[int] | None = None,
     **placing: Any,
 ) -> OfX:
-    """Convolve X [N, C, D1 ... Dn] to [N, M, *steps], of the type of X.
-
-    Args:
-        W: [M, C/group, k1 ... kn].
-        B: [M].
-        group: number of groups.
-        kernel_shape: k1 ... kn, when given.
-        placing: strides, dilations, pads, auto_pad.
-    """
+    """Convolve X [N, C, D1 ... Dn] to [N, M, *steps], of the type of X."""
 
     def plan(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
         _check_weights(W.shape[1] * group, shape[1], W, group, kernel_shape)
@@ -119,13 +111,6 @@ def conv_transpose(
     """Convolve the other way: spread every input element over a window of the output.
 
     X is [N, C, D1 ... Dn], and the result [N, M, *sizes] of its type.
-
-    Args:
-        W: [C, M/group, k1 ... kn].
-        B: [M].
-        group: number of groups.
-        kernel_shape: k1 ... kn, when given.
-        placing: strides, dilations, pads, output_padding, output_shape, auto_pad.
     """
 
     @lru_cache(maxsize=1)
@@ -163,17 +148,7 @@ def _taps(W: Array, group: int, shape: tuple[int, ...]) -> OfX:
 
 
 def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
-    """Add up blocks where they lie in an image.
-
-    Args:
-        columns: [N, C * product of the block, number of blocks].
-        image_shape: [D1 ... Dn].
-        block_shape: as many sizes.
-        placing: strides, dilations and pads.
-
-    Returns:
-        [N, C, D1 ... Dn].
-    """
+    """Add up blocks where they lie in an image."""
     block = [int(n) for n in block_shape]
     along = slides((0, 0, *(int(n) for n in image_shape)), block, **placing)
     N, rows, _ = columns.shape

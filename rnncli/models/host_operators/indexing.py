@@ -32,12 +32,6 @@ def pad(
 ) -> OfData:
     """Pad, or crop with negative numbers, a tensor [D1 ... Dn] at both ends of its axes.
 
-    Args:
-        pads: the amounts at the start of all axes, then at their ends.
-        constant_value: the value of the mode constant; 0 if absent.
-        axes: the axes; all if absent.
-        mode: constant, reflect, edge or wrap.
-
     Raises:
         InvalidRequest: the numbers do not fit the tensor.
         Unsupported: the mode is unknown.
@@ -181,11 +175,7 @@ def squeeze(axes: Array | Sequence[int] | None = None) -> OfData:
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
     """Write the second of `values` at each index along a new axis, and the first elsewhere.
 
-    Args:
-        indices: [...]; negative ones count from the end, those out of range are ignored.
-        depth: one number, the size of the new axis.
-        values: [off, on].
-        axis: the position of the new axis in the result.
+    Negative indices count from the end, those out of range are ignored.
     """
     size = int(depth.item())
     wanted = np.expand_dims(indices.astype(np.int64), axis)
@@ -201,11 +191,7 @@ def unique(
     axis: int | None = None,
     sorted: int = 1,  # noqa: A002 -- ONNX's name
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the distinct elements or slices, in ascending order or by first appearance.
-
-    Returns:
-        The elements, their first indices in X, the inverse indices of X, and the counts.
-    """
+    """Return the distinct elements or slices, in ascending order or by first appearance."""
     found = np.unique(X, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     values, first, inverse, counts = (np.asarray(part) for part in found)
     inverse = inverse.reshape(-1)
@@ -232,14 +218,6 @@ def scatter_elements(
 ) -> Array:
     """Write one element per index, the counterpart of `gather_elements`.
 
-    Args:
-        data: [D1 ... Dn].
-        indices: [E1 ... En], no larger than the data along the other axes.
-        updates: like `indices`.
-        axis: the axis that the indices refer to.
-        reduction: how an update is combined with the old value: none (replaces it), add, mul, min
-            or max.
-
     Raises:
         Unsupported: the reduction is unknown.
     """
@@ -257,16 +235,7 @@ def scatter_elements(
 
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
-    """Return slices by their leading coordinates, the last axis of `indices`.
-
-    Args:
-        data: [B1 ... Bb, D1 ... Dn].
-        indices: [B1 ... Bb, ..., k].
-        batch_dims: b, the number of shared leading axes.
-
-    Returns:
-        [B1 ... Bb, ..., Dk+1 ... Dn].
-    """
+    """Return slices by their leading coordinates, the last axis of `indices`."""
     places = indices.shape[:-1]
     batch = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
     return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
@@ -276,11 +245,8 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
 def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, Array], Array]:
     """Write slices by their leading coordinates, the counterpart of `gather_nd`.
 
-    The second stage takes the data, [D1 ... Dn], and the updates, [..., Dk+1 ... Dn].
-
-    Args:
-        indices: [..., k]; the last of equal ones wins.
-        reduction: as in `scatter_elements`.
+    The second stage takes the data, [D1 ... Dn], and the updates, [..., Dk+1 ... Dn]; of equal
+    indices the last wins.
 
     Raises:
         InvalidRequest: the updates have another shape.
@@ -321,14 +287,6 @@ def split(
     num_outputs: int | None = None,
 ) -> tuple[Array, ...]:
     """Split into parts of given or equal lengths.
-
-    Args:
-        data: [D1 ... Dn].
-        lengths: the lengths of the parts.
-        outputs: the number of parts that the node names.
-        axis: the axis to split.
-        split: the lengths, as an attribute before opset 13.
-        num_outputs: the number of equal parts; the last may be shorter (opset 18).
 
     Raises:
         InvalidRequest: the number of parts or their total length is wrong.

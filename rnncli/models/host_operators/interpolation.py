@@ -23,20 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The resizing of one axis.
+    """The resizing of one axis."""
 
-    Attributes:
-        length: size of the input.
-        size: size of the output, an integer.
-        width: size of the output before rounding down to `size`.
-        ratio: the scale as a fraction, so that integer coordinates are exact.
-        roi: start and end of the region of interest, as fractions of the axis.
-    """
-
-    length: int
-    size: int
-    width: float
-    ratio: tuple[float, float]
+    length: int  # size of the input
+    size: int  # size of the output, an integer
+    width: float  # size of the output before rounding down to `size`
+    ratio: tuple[float, float]  # the scale as a fraction, so that integer coordinates are exact
+    # start and end of the region of interest, as fractions of the axis
     roi: tuple[float, float] = (0.0, 1.0)
 
     @property
@@ -123,16 +116,6 @@ def resize(
     **interpolation: object,
 ) -> Array:
     """Resize axes of a tensor (Resize from opset 11 on).
-
-    Args:
-        X: [D1 ... Dn].
-        roi: starts, then ends, of the axes; only for tf_crop_and_resize.
-        scales: output size over input size, one per axis.
-        sizes: output sizes; exactly one of scales and sizes is given.
-        axes: the axes; all if absent.
-        keep_aspect_ratio_policy: the interpretation of `sizes`.
-        coordinate_transformation_mode: the mapping of output to input coordinates.
-        interpolation: other attributes, named as in `Interpolation`.
 
     Raises:
         InvalidRequest: neither or both of scales and sizes are given, or too many of them.
@@ -310,18 +293,7 @@ def grid_sample(
     mode: str = "linear",
     padding_mode: str = "zeros",
 ) -> Array:
-    """Sample a tensor at normalised coordinates.
-
-    Args:
-        X: [N, C, D1 ... Dn].
-        grid: [N, S1 ... Sn, n], coordinates from -1 to 1, that of the last axis first.
-        align_corners: 1 if -1 and 1 mean the centres of the outermost elements, not their edges.
-        mode: nearest, linear or cubic; bilinear or bicubic.
-        padding_mode: zeros, border or reflection.
-
-    Returns:
-        [N, C, S1 ... Sn], of the type of X.
-    """
+    """Sample a tensor at normalised coordinates."""
     lengths, n = X.shape[2:], X.ndim - 2
     points = len(grid), prod(grid.shape[1:-1])
     normalised = widened(grid).reshape(*points, n)[..., ::-1]

@@ -44,24 +44,16 @@ class Staged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostOperator:
-    """The kernel of an operator of ONNX's own domain for a range of opsets.
+    """The kernel of an operator of ONNX's own domain for a range of opsets."""
 
-    Attributes:
-        op_type: the operator.
-        first: the first opset served.
-        last: the last opset served, or None for all later ones.
-        kernel: ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged`
-            kernel, an `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`.
-        inert: attributes that do not affect the result of inference.
-        counts_outputs: whether the kernel takes `outputs`, the number of outputs that the node
-            names.
-    """
-
-    op_type: str
-    first: int
-    last: int | None
+    op_type: str  # the operator
+    first: int  # the first opset served
+    last: int | None  # the last opset served, or None for all later ones
+    # ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged` kernel, an
+    # `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`
     kernel: str
-    inert: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()  # attributes that do not affect the result of inference
+    # whether the kernel takes `outputs`, the number of outputs that the node names
     counts_outputs: bool = False
 
     def serves(self, opset: int) -> bool:
@@ -75,11 +67,7 @@ class HostOperator:
 
 
 class KernelRun(OpRun):
-    """A node that runs the kernel of a row; its attributes are final.
-
-    Attributes:
-        call: what `run` does, as a function.
-    """
+    """A node that runs the kernel of a row; its attributes are final."""
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
@@ -88,13 +76,13 @@ class KernelRun(OpRun):
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
         self._wanted = len(onnx_node.output)
-        arguments = self._arguments()
-        kernel = partial(self.kernel, **arguments) if arguments else self.kernel
-        self.call = _call(kernel, len(onnx_node.input), self._wanted)
+        self._whole = partial(self.kernel, **self._arguments())
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
-        return self.call(*inputs)
+        return _outputs(self._whole(*inputs), self._wanted)
+
+    _run = run  # which onnx's class is abstract without
 
     @property
     def late(self) -> tuple[int, ...] | None:
@@ -103,11 +91,8 @@ class KernelRun(OpRun):
 
     def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
         """Return the node as a function of its late inputs."""
-        kernel = self.kernel.prepare(*early, **self._arguments())
-        return _call(kernel, len(self.kernel.late), self._wanted)
-
-    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
-        return self.run(*inputs)
+        kernel, wanted = self.kernel.prepare(*early, **self._arguments()), self._wanted
+        return lambda *inputs: _outputs(kernel(*inputs), wanted)
 
     def _arguments(self) -> dict[str, Any]:
         # consumed_inputs, only in opset 1, was just a hint at reusable memory.
@@ -119,30 +104,10 @@ class KernelRun(OpRun):
         return given
 
 
-def _call(kernel: Callable[..., Any], inputs: int, wanted: int) -> Callable[..., tuple[Any, ...]]:
-    """Return a kernel as a function to as many outputs as a node names.
-
-    Calls of a function of any number of inputs take longer than many kernels.
-    """
-
-    def unary(x: Any) -> tuple[Any, ...]:
-        results = kernel(x)
-        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
-
-    def binary(x: Any, y: Any) -> tuple[Any, ...]:
-        results = kernel(x, y)
-        return (results,) if type(results) is np.ndarray else _outputs(results, wanted)
-
-    def variadic(*inputs: Any) -> tuple[Any, ...]:
-        return _outputs(kernel(*inputs), wanted)
-
-    of_inputs: dict[int, Callable[..., tuple[Any, ...]]] = {1: unary, 2: binary}
-    return of_inputs.get(inputs if wanted == 1 else 0, variadic)
-
-
 def _outputs(results: Any, wanted: int) -> tuple[Any, ...]:
-    if not isinstance(results, tuple):
-        results = (results,)
+    if type(results) is np.ndarray and wanted == 1:
+        return (results,)
+    results = results if isinstance(results, tuple) else (results,)
     if len(results) < wanted:
         raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
     return tuple(map(np.asarray, results[:wanted]))

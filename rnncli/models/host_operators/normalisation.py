@@ -77,16 +77,6 @@ def batch_normalization(
 ) -> Callable[[Array], Array]:
     """Normalise [N, C, D1 ... Dn] with given statistics (in inference, opsets 1 to 13).
 
-    Args:
-        scale: [C]; [C, D1 ... Dn] when `spatial` is 0, like the following three.
-        bias: likewise.
-        mean: likewise.
-        var: likewise.
-        outputs: more than one requests training mode (opsets 7 to 13).
-        epsilon: added to the variance.
-        spatial: whether statistics are per channel (opsets 1 to 8).
-        is_test: 0 requests training mode (opsets 1 and 6).
-
     Raises:
         Unsupported: training mode.
     """
@@ -121,15 +111,7 @@ def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
 def local_response_normalization(
     x: Array, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
 ) -> Array:
-    """Divide by a power of the sum of squares over `size` neighbouring channels.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        size: number of channels; an even number has one more after than before.
-        alpha: factor of the sum, divided by `size`.
-        beta: exponent.
-        bias: added to the sum.
-    """
+    """Divide by a power of the sum of squares over `size` neighbouring channels."""
     wide = widened(x)
     before = (size - 1) // 2
     padding = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
@@ -147,19 +129,7 @@ def layer_normalization(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
-    """Normalise over the axes from `axis` on, then scale and shift.
-
-    Args:
-        X: [D1 ... Dn].
-        Scale: broadcasts to X, like `B`.
-        B: 0 when absent.
-        axis: the first axis to normalise over.
-        epsilon: added to the variance.
-        stash_type: number of the statistics' element type.
-
-    Returns:
-        Y like X, and the means and inverse standard deviations, [D1 ... 1].
-    """
+    """Normalise over the axes from `axis` on, then scale and shift."""
     y, mean, inverse = _standardised(widened(X), tuple(range(axis % X.ndim, X.ndim)), epsilon)
     y = y * widened(Scale)
     if B is not None:
@@ -195,12 +165,7 @@ def group_normalization(
 ) -> Array:
     """Normalise groups of channels of each instance, [N, C, D1 ... Dn].
 
-    Args:
-        X: the instances.
-        scale: [C], or one per group (opsets 18 to 20), like `bias`.
-        bias: likewise.
-        num_groups: the number of groups, which divides C.
-        epsilon: added to the variance.
+    Scale and bias are one per channel, or one per group (opsets 18 to 20).
 
     Raises:
         InvalidRequest: the channels cannot be divided into the groups.

@@ -126,18 +126,7 @@ def quantize_linear(
     precision: int = 0,
     saturate: int = 1,
 ) -> Array:
-    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``.
-
-    Args:
-        x: [...], floating point or int32.
-        y_scale: a scalar, a vector along `axis`, or [...] in blocks along `axis`.
-        y_zero_point: like `y_scale`; its type is that of the result.
-        axis: the axis of the scales.
-        block_size: elements that share a scale along the axis; 0 unless blocked.
-        output_dtype: number of the result's type if there is no zero point; 0 means uint8.
-        precision: number of the type to divide in; 0 means the scale's.
-        saturate: 0 lets an overflow become NaN or infinity in 8-bit floating-point types.
-    """
+    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``."""
     if y_zero_point is None:
         y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
     divisor = _spread(y_scale, x, axis, block_size)
@@ -160,16 +149,7 @@ def dequantize_linear(
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Array:
-    """Return ``(x - x_zero_point) * x_scale`` in the scale's type or `output_dtype`.
-
-    Args:
-        x: [...], quantised, or int32.
-        x_scale: as in `quantize_linear`, like the remaining parameters.
-        x_zero_point: 0 when absent.
-        axis: the axis of the scales.
-        block_size: elements that share a scale; 0 unless blocked.
-        output_dtype: number of the result's type.
-    """
+    """Return ``(x - x_zero_point) * x_scale`` in the scale's type or `output_dtype`."""
     wide = x.astype(np.float64)
     if x_zero_point is not None:
         wide = wide - _spread(x_zero_point, x, axis, block_size).astype(np.float64)

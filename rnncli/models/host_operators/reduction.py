@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rnncli.models.host_operators.kernel import Staged
 from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.models.host_operators.windows import Slide, Slides, reduce_windows, slides, windows
 from rnncli.numerics import Array, dtype_of
@@ -21,28 +20,24 @@ Over = Callable[[Array, tuple[int, ...] | None, bool], Any]
 """A reduction of an array over axes, with or without keeping them as size 1."""
 
 
-def _reduction(over: Over, *, exact: bool = False) -> Staged:
+def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
     """Return a kernel; an exact one reduces integers as integers."""
 
-    def prepare(
+    def reduced(
+        data: Array,
         axes: Array | Sequence[int] | None = None,
         *,
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
-    ) -> Callable[[Array], Array]:
+    ) -> Array:
         numbers = () if axes is None else tuple(np.ravel(axes).tolist())
-        chosen = numbers if numbers or noop_with_empty_axes else None
-        keep = bool(keepdims)
+        chosen, keep = numbers if numbers or noop_with_empty_axes else None, bool(keepdims)
+        if dtype_of(data).is_float:
+            return rounded(over(widened(data), chosen, keep), data)
+        values = over(data if exact else widened(data), chosen, keep)
+        return np.asarray(values).astype(data.dtype)
 
-        def reduced(data: Array) -> Array:
-            if dtype_of(data).is_float:
-                return rounded(over(widened(data), chosen, keep), data)
-            values = over(data if exact else widened(data), chosen, keep)
-            return np.asarray(values).astype(data.dtype)
-
-        return reduced
-
-    return Staged(prepare)
+    return reduced
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
@@ -53,31 +48,18 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     return total if keep else total.squeeze(axes)
 
 
-def _mean(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
-    """Divide a sum as `np.mean` does, with half the overhead."""
-    total = x.sum(axes, keepdims=keep)
-    return total / (x.size / max(np.size(total), 1))
-
-
 reduce_sum = _reduction(lambda x, axes, keep: x.sum(axes, keepdims=keep), exact=True)
 reduce_prod = _reduction(lambda x, axes, keep: x.prod(axes, keepdims=keep), exact=True)
 reduce_l1 = _reduction(lambda x, axes, keep: np.abs(x).sum(axes, keepdims=keep), exact=True)
 reduce_sum_square = _reduction(lambda x, axes, keep: (x * x).sum(axes, keepdims=keep), exact=True)
-reduce_mean = _reduction(_mean)
+reduce_mean = _reduction(lambda x, axes, keep: x.mean(axes, keepdims=keep))
 reduce_l2 = _reduction(lambda x, axes, keep: np.sqrt((x * x).sum(axes, keepdims=keep)))
 reduce_log_sum = _reduction(lambda x, axes, keep: np.log(x.sum(axes, keepdims=keep)))
 reduce_log_sum_exp = _reduction(_log_sum_exp)
 
 
 def cumsum(x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
-    """Sum along an axis up to each element, included or excluded.
-
-    Args:
-        x: [...].
-        axis: a single number.
-        exclusive: 1 to exclude the element itself.
-        reverse: 1 to start at the end.
-    """
+    """Sum along an axis up to each element, included or excluded."""
     along = int(axis.item()) % x.ndim
     values = widened(x) if dtype_of(x).is_float else x
     total = (np.flip(values, along) if reverse else values).cumsum(along)
@@ -110,18 +92,7 @@ def max_pool(
     storage_order: int = 0,
     **placing: Any,
 ) -> Array | tuple[Array, Array]:
-    """Return the maximum of each window and, if requested, its flat index in x.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        outputs: 2 to return indices as well.
-        storage_order: 1 to flatten the spatial axes in column-major order for the indices.
-        placing: strides, dilations, pads, auto_pad and ceil_mode, as `slides` takes them.
-
-    Returns:
-        [N, C, *steps], and int64 indices of the same shape.
-    """
+    """Return the maximum of each window and, if requested, its flat index in x."""
     along = slides(x.shape, kernel_shape, **placing)
     y = reduce_windows(x, along, _lowest(x), np.maximum)
     return y if outputs == 1 else (y, _indices(x, along, "F" if storage_order else "C"))
@@ -133,12 +104,6 @@ def average_pool(
     """Average each window over the elements it covers, optionally including explicit padding.
 
     Positions beyond the padding, covered by an overhanging window of `ceil_mode`, never count.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        count_include_pad: 1 to count the padding's zeros.
-        placing: as in `max_pool`.
     """
     along = slides(x.shape, kernel_shape, **placing)
     total = reduce_windows(widened(x), along, 0, np.add)
@@ -147,14 +112,7 @@ def average_pool(
 
 
 def lp_pool(x: Array, *, kernel_shape: Sequence[int], p: float = 2, **placing: Any) -> Array:
-    """Return the p-norm of each window.
-
-    Args:
-        x: [N, C, D1 ... Dn].
-        kernel_shape: n sizes.
-        p: the exponent.
-        placing: as in `max_pool`.
-    """
+    """Return the p-norm of each window."""
     along = slides(x.shape, kernel_shape, **placing)
     powers = np.abs(widened(x)) ** float(p)
     return rounded(reduce_windows(powers, along, 0, np.add) ** (1 / float(p)), x)

@@ -20,25 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """A window that slides along one spatial axis.
+    """A window that slides along one spatial axis."""
 
-    Attributes:
-        length: size of the input along the axis.
-        kernel: number of taps of the window.
-        stride: distance between windows.
-        dilation: distance between taps.
-        begin: padding before the input.
-        end: padding after it.
-        steps: number of windows, the size of the output.
-    """
-
-    length: int
-    kernel: int
-    stride: int
-    dilation: int
-    begin: int
-    end: int
-    steps: int
+    length: int  # size of the input along the axis
+    kernel: int  # number of taps of the window
+    stride: int  # distance between windows
+    dilation: int  # distance between taps
+    begin: int  # padding before the input
+    end: int  # padding after it
+    steps: int  # number of windows, the size of the output
 
     @property
     def extent(self) -> int:
@@ -146,15 +136,7 @@ def slides(
 ) -> Slides:
     """Return the windows along each spatial axis, as the specifications of Conv and the pools say.
 
-    Args:
-        shape: the input's, [N, C, D1 ... Dn].
-        kernel: taps per spatial axis. The other sequences are also per spatial axis; `pads` has all
-            starts first, then all ends.
-        strides: 1 by default.
-        dilations: 1 by default.
-        pads: 0 by default; used only if `auto_pad` is NOTSET.
-        auto_pad: NOTSET, VALID, SAME_UPPER or SAME_LOWER.
-        ceil_mode: 1 to let the last window overhang the end.
+    Arguments are the attributes of those; the shape is that of the input.
 
     Raises:
         InvalidRequest: the window does not fit, or a sequence has the wrong length.
@@ -235,14 +217,10 @@ def windows(x: Array, along: Slides, fill: Any) -> Array:
 def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:
     """Combine the taps of every window: [N, C, *steps].
 
+    Padding is filled with a value that is neutral for `combine`, a ufunc such as `np.maximum`.
+
     The reduction runs axis by axis and tap by tap over whole tensors, which is dozens of times
     faster than reducing the strided axes of `windows`.
-
-    Args:
-        x: [N, C, *lengths].
-        along: one slide per spatial axis.
-        fill: the value of padding, neutral for `combine`.
-        combine: a ufunc such as `np.add` or `np.maximum`.
     """
     x = padded(x, along, fill)
     for axis, slide in enumerate(along, start=2):

@@ -267,16 +267,11 @@ _SETTINGS: Mapping[str, tuple[Any, ...]] = {
 
 
 class StoredLayer(NamedTuple):
-    """A layer of a model.
+    """A layer of a model."""
 
-    Attributes:
-        path: the path of its weights.
-        kind: the name of its class.
-        settings: its settings; those of a layer in Bidirectional with its merge_mode.
-    """
-
-    path: str
-    kind: str
+    path: str  # the path of its weights
+    kind: str  # the name of its class
+    # its settings; those of a layer in Bidirectional with its merge_mode
     settings: Mapping[str, Any]
 
 
