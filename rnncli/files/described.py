@@ -50,16 +50,15 @@ class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
 
-class Texts(list[str]):
-    """A list without duplicates."""
+class Distinct(Described):
+    """A record whose lists that are `UNIQUE` have no duplicates."""
 
-    __slots__ = ()
-
-
-class Identifiers(Texts):
-    """Names of single files or folders, without duplicates."""
-
-    __slots__ = ()
+    def __post_init__(self) -> None:
+        """Refuse one that has; this is one call a record, where a type of list is one a list."""
+        for name in _unique_lists(type(self)):
+            items = getattr(self, name)
+            if items is not UNSET and len({*items}) < len(items):
+                raise ValueError(DUPLICATES)
 
 
 class Sums(dict[str, str]):
@@ -71,14 +70,14 @@ class Sums(dict[str, str]):
 Whole = Annotated[int, Meta(ge=0)]
 Stored = Annotated[int, Meta(ge=0, le=LARGEST)]
 """A whole number of 64 bits."""
+UNIQUE = Meta(extra_json_schema={"uniqueItems": True})
+DUPLICATES = "must not have duplicates"
+Texts = Annotated[list[str], UNIQUE]
+"""A list without duplicates, an entry of a `Distinct`."""
+Identifiers = Annotated[list[Identifier], UNIQUE]
+"""Names of single files or folders, without duplicates."""
 AtLeast0 = Annotated[float, Meta(ge=0)]
 Digits = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # $ may be before a \n
-
-
-def _distinct(items: list[str]) -> Any:
-    if len({*items}) < len(items):
-        raise ValueError("must not have duplicates")
-    return Texts(items)
 
 
 def path_named(text: str, what: str = "") -> RelativePath:
@@ -121,10 +120,6 @@ class OwnType(NamedTuple):
 OWN_TYPES: dict[Any, OwnType] = {
     RelativePath: OwnType(str, path_named, {"format": "rnncli-path"}),
     Identifier: OwnType(str, partial(_name_of_file, Identifier), {"format": "rnncli-identifier"}),
-    Texts: OwnType(list[str], _distinct, {"uniqueItems": True}),
-    Identifiers: OwnType(
-        list[Identifier], lambda items: Identifiers(_distinct(items)), {"uniqueItems": True}
-    ),
     Sums: OwnType(dict[RelativePath, Digits], _sums, {"propertyNames": {"format": "rnncli-path"}}),
 }
 
@@ -192,7 +187,8 @@ def _converted(value: Any, kind: Any) -> Any:
         found = msgspec.convert(value, kind, dec_hook=_made)
     except (msgspec.ValidationError, UnicodeError):  # UnicodeError: half a surrogate pair
         return UNSET
-    return UNSET if _has_defaults(kind) and _lacks(value, kind) else found
+    repeats = _is_unique(kind) and isinstance(value, list) and len({*value}) < len(value)
+    return UNSET if repeats or (_has_defaults(kind) and _lacks(value, kind)) else found
 
 
 def part_of(record: Described, kind: type[RecordT]) -> RecordT:
@@ -233,6 +229,16 @@ def _lacks(value: Any, kind: Any) -> bool:
         return any(_lacks(each, _kind_of_items(kind)) for each in items)
     inside = ((value[name], own) for name, own in _lax_entries(record) if name in value)
     return not due(record).keys() <= value.keys() or any(_lacks(*each) for each in inside)
+
+
+@cache
+def _is_unique(kind: Any) -> bool:
+    return any(UNIQUE in get_args(option) for option in _options(kind))
+
+
+@cache
+def _unique_lists(kind: Any) -> list[str]:
+    return [name for name, own in _hints(kind).items() if _is_unique(own)]
 
 
 @cache
@@ -373,6 +379,8 @@ def _limit(value: Any, option: Any) -> str:
         if meta.max_length is not None:
             items = "characters" if isinstance(value, str) else "entries"
             return f"must have at most {meta.max_length} {items}"
+        if meta is UNIQUE:
+            return DUPLICATES
     return _said(value, option)
 
 

@@ -27,6 +27,7 @@ from rnncli.packs.manifest import (
     SPOOL,
     SUMS,
     Manifest,
+    check_node,
     differences,
     read_manifest,
     sha256,
@@ -116,11 +117,12 @@ class Pack:
 
         Raises:
             InvalidRequest: no case has that id.
+            UnreadableFile: its operator cannot have such a case.
         """
         if case_id not in self._by_id:
             hint = did_you_mean(case_id, self._by_id)
             raise InvalidRequest(f"{self.folder}: no case '{case_id}'{hint}")
-        return self._by_id[case_id]
+        return self._sound(self._by_id[case_id])
 
     def select(self, expression: str) -> list[Mapping[str, Any]]:
         """Return the records of the cases that an expression selects, as `Suite.select` does.
@@ -131,9 +133,18 @@ class Pack:
         Raises:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
+            UnreadableFile: the operator of one cannot have such a case.
         """
         cases, holder = self.manifest.cases, str(self.folder)
-        return Selection(expression).chosen(cases, record_is_called, holder)
+        return [*map(self._sound, Selection(expression).chosen(cases, record_is_called, holder))]
+
+    def _sound(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a record of the manifest, whose node is checked when it is first used."""
+        if record["id"] not in self._used:
+            with reading(self.folder / MANIFEST):
+                check_node(record, f"cases[{[*self._by_id].index(record['id'])}]")
+            self._used.add(record["id"])
+        return record
 
     @property
     def reference(self) -> PackReference:
@@ -181,7 +192,7 @@ class Pack:
                 f"{self.folder}: is a pack in the layout {self.layout}, which is only written;"
                 " read the pack that it was made from"
             )
-        vector: Vector = pkgutil.resolve_name(reader)(self, record)
+        vector: Vector = pkgutil.resolve_name(reader)(self, self._sound(record))
         return vector
 
     @property
@@ -211,6 +222,11 @@ class Pack:
     @cached_property
     def _there(self) -> list[str]:
         return [*files_in(self.folder)]
+
+    @cached_property
+    def _used(self) -> set[str]:
+        """The ids of the cases whose nodes were checked."""
+        return set()
 
     @cached_property
     def _by_id(self) -> dict[str, Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from rnncli.files.described import (
     AtLeast0,
     Described,
     Digits,
+    Distinct,
     Identifiers,
     Stored,
     Sums,
@@ -49,7 +50,7 @@ Expectation = Annotated[
 Reason = Annotated[str, "why the case must be refused; empty if it must run"]
 
 
-class RequirementsRecord(Described):
+class RequirementsRecord(Distinct):
     """What an implementation must support to run the case."""
 
     opset: Stored
@@ -98,7 +99,7 @@ Tolerances = Annotated[
 FileSums = Annotated[Sums, "SHA-256 of every file, by path within the pack"]
 
 
-class CallRecord(Described):
+class CallRecord(Distinct):
     """The entries that each call of a case has for itself."""
 
     alternatives: Alternatives
@@ -109,7 +110,7 @@ class CallRecord(Described):
 OF_A_CALL = CallRecord.__struct_fields__
 
 
-class CaseRecord(Described, kw_only=True):
+class CaseRecord(Distinct, kw_only=True):
     """One case."""
 
     id: CaseId

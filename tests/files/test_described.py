@@ -78,7 +78,7 @@ class Words(StrEnum):
 Word = described.own_type("Word", Literal["yes", "no"], Words)
 
 
-class Inner(Described):
+class Inner(described.Distinct):
     """An inner record."""
 
     names: Annotated[Texts | UnsetType, "some names"] = UNSET
