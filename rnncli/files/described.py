@@ -55,7 +55,7 @@ class Distinct(Described):
 
     def __post_init__(self) -> None:
         """Refuse one that has; this is one call a record, where a type of list is one a list."""
-        for name in _unique_lists(type(self)):
+        for name in unique_lists(type(self)):
             items = getattr(self, name)
             if items is not UNSET and len({*items}) < len(items):
                 raise ValueError(DUPLICATES)
@@ -237,7 +237,8 @@ def _is_unique(kind: Any) -> bool:
 
 
 @cache
-def _unique_lists(kind: Any) -> list[str]:
+def unique_lists(kind: Any) -> list[str]:
+    """Return the entries of a class that are lists without duplicates."""
     return [name for name, own in _hints(kind).items() if _is_unique(own)]
 
 
@@ -412,17 +413,18 @@ def shown(value: Any) -> str:
 def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a class, without references."""
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema)
-    for row in _records(Described):
+    for row in {*subclasses(Described)}:
         if row.__name__ in parts:
             _describe(parts[row.__name__], row)
     found: dict[str, Any] = _inlined(root, parts)
     return found
 
 
-def _records(kind: Any) -> Iterator[Any]:
+def subclasses(kind: Any) -> Iterator[Any]:
+    """Yield the classes that derive from a class, at any depth."""
     for row in kind.__subclasses__():
         yield row
-        yield from _records(row)
+        yield from subclasses(row)
 
 
 def _describe(part: dict[str, Any], kind: Any) -> None:
