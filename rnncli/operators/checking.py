@@ -9,8 +9,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_of
-from rnncli.operators.activation_binding import activation_problems
-from rnncli.operators.attributes import attribute_problems, complete
+from rnncli.operators.attributes import activation_problems, attribute_problems, complete
 from rnncli.operators.operator import SYMBOLS, Dim
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.readings import check_reading

@@ -15,8 +15,7 @@ import numpy as np
 
 from rnncli.errors import InvalidOperator
 from rnncli.numerics import Array, dtype_of
-from rnncli.operators.activation_binding import resolve_activations
-from rnncli.operators.attributes import complete, remember
+from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.canonical_weights import EVALUATED
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
