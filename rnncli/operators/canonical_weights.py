@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -102,7 +103,7 @@ class WeightCache:
             return cached.weights
         weights = _bound(operator, sources, gates, literal=literal)
         nbytes = sum(values.nbytes for values in sources if values is not None)
-        if operator.quantised:
+        if weights.quantised:
             nbytes += weights.W.nbytes + weights.R.nbytes
         if nbytes > self._of_one or not _are_constants(sources):
             return weights
@@ -134,20 +135,18 @@ def _are_constants(tensors: WeightTensors) -> bool:
 
 
 def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: bool) -> Weights:
-    if not operator.has("num_directions"):  # of a cell: it has one
+    if not _has_directions(operator):  # of a cell: it has one
         tensors = _with_directions(tensors)
     W, R, B, Wb, Rb, P, *factors = tensors
     assert W is not None
     assert R is not None
     order = [gates.index(gate) for gate in operator.cell.gates]
     quantised = None
-    if operator.quantised:
+    if factors[0] is None:
+        W_values, recurrent = _blocks(W, order), _blocks(R, order)
+    else:
         quantised = _integers(order, W, *factors[:2]), _integers(order, R, *factors[2:])
-    W_values, recurrent = (
-        (_blocks(W, order), _blocks(R, order))
-        if quantised is None
-        else (each.values for each in quantised)
-    )
+        W_values, recurrent = (each.values for each in quantised)
     if B is not None:
         Wb, Rb = _split(B, operator.bias, gates, hidden_size=recurrent.shape[-1])
     return Weights(
@@ -158,6 +157,11 @@ def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: b
         _rows(P, range(3)),
         quantised,
     )
+
+
+@cache
+def _has_directions(operator: Operator) -> bool:
+    return operator.has("num_directions")
 
 
 def _with_directions(tensors: WeightTensors) -> WeightTensors:

@@ -21,9 +21,9 @@ from onnx import ModelProto
 from rnncli.errors import UnreadableFile
 from rnncli.files.formats import pb
 from rnncli.files.formats.onnx_folder import MODEL
+from rnncli.files.formats.pb import array_of
 from rnncli.files.formats.reading import reading
 from rnncli.files.formats.stored import normalised
-from rnncli.files.formats.tensor_messages import array_of
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.manifest import calls_of, sha256
 from rnncli.packs.record import Record
