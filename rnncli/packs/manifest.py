@@ -19,8 +19,7 @@ from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
-from rnncli.packs.record import Record, as_json, check_record, sums_of
-from rnncli.packs.record_classes import CaseRecord, PackRecord
+from rnncli.packs.record import CaseRecord, PackRecord, Record, as_json, check_record, sums_of
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:

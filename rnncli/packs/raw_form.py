@@ -30,7 +30,7 @@ from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.manifest import sha256
-from rnncli.packs.record_classes import (
+from rnncli.packs.record import (
     Attributes,
     CaseId,
     CaseRecord,

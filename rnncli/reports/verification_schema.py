@@ -19,7 +19,7 @@ from rnncli.judging.comparing.verdict import MEANINGS, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import JudgedPack, JudgedSubject
 from rnncli.numerics import DTYPES
-from rnncli.packs.record_classes import (
+from rnncli.packs.record import (
     Expectation,
     Flags,
     OperatorName,

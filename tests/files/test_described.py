@@ -23,7 +23,7 @@ from rnncli.files.described import (
     read,
     schema_of,
 )
-from rnncli.packs.record_classes import CaseRecord
+from rnncli.packs.record import CaseRecord
 from rnncli.reports.verification_schema import VerdictLine
 from rnncli.subjects.harness_messages import MESSAGES
 
