@@ -98,13 +98,20 @@ def read_bytes(path: str | Path, limit: int = LARGEST_TEXT) -> bytes:
     return content
 
 
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal."""
+    import hashlib  # loads OpenSSL, which few commands need
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def sha256_of(path: str | Path) -> str:
     """Return the SHA-256 of a file of any size in hexadecimal.
 
     Raises:
         UnreadableFile: as `open_regular`.
     """
-    import hashlib  # loads OpenSSL, which few commands need
+    import hashlib
 
     with open_regular(path) as stream:
         try:

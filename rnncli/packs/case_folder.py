@@ -24,8 +24,8 @@ from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.files.formats.pb import array_of
 from rnncli.files.formats.reading import reading
 from rnncli.files.formats.stored import normalised
+from rnncli.files.regular import sha256
 from rnncli.packs.layouts import folder_of
-from rnncli.packs.manifest import calls_of, sha256
 from rnncli.packs.record import Record
 from rnncli.packs.vector import (
     READINGS,
@@ -33,6 +33,7 @@ from rnncli.packs.vector import (
     Answers,
     Vector,
     answered,
+    calls_of,
     signal_names,
     stored_alternatives,
     stored_answers,

@@ -6,7 +6,6 @@ is one line, so that line-based tools can search and compare manifests.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +14,12 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Texts, check, document
 from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, read_bytes, sha256_of
+from rnncli.files.regular import MissingFile, read_bytes, sha256, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.packs.record import CaseRecord, PackRecord, Record, as_json, check_record, sums_of
+from rnncli.packs.vector import calls_of
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -94,11 +94,6 @@ class Manifest:
     @cached_property
     def _records(self) -> list[Record]:
         return [Record.of(case) for case in self.cases]
-
-
-def sha256(content: bytes) -> str:
-    """Return the checksum as hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def digest_of(entries: bytes) -> str:
@@ -177,14 +172,6 @@ def _check_names_in(case: Mapping[str, Any], where: str) -> None:
     for path in case["files"]:
         if not path.startswith(f"test_{case['id']}/"):
             raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
-
-
-def calls_of(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the records of the calls of a case, in order."""
-    if "later_calls" not in case:
-        return [case]
-    first = {name: value for name, value in case.items() if name != "later_calls"}
-    return [first, *({**first, **own} for own in case["later_calls"])]
 
 
 class _NamesInRecords(NamedTuple):

@@ -18,9 +18,9 @@ from rnncli.files.formats import format_with
 from rnncli.files.formats.reading import named, reading
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.regular import LARGEST, MissingFile, read_bytes
+from rnncli.files.regular import LARGEST, MissingFile, read_bytes, sha256
 from rnncli.jobs.tenancy import KeptOpen
-from rnncli.packs.layouts import LAYOUTS, file_of, folder_of
+from rnncli.packs.layouts import LAYOUTS, PREFIX, file_of
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
@@ -30,7 +30,6 @@ from rnncli.packs.manifest import (
     check_node,
     differences,
     read_manifest,
-    sha256,
 )
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Pack:
         Raises:
             UnreadableFile: one is missing or altered.
         """
-        folder = folder_of(record["id"])
+        folder = f"{PREFIX}{record['id']}"
         sums = {path.removeprefix(f"{folder}/"): sum_ for path, sum_ in record["files"].items()}
         files = {path: self.content(f"{folder}/{path}") for path in sums}
         return CaseContents(self.folder / folder, files, sums)

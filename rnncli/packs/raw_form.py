@@ -25,11 +25,10 @@ from rnncli.files.described import Described, Digits, Stored, check, document, p
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
 from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath
-from rnncli.files.regular import LARGEST_TEXT
+from rnncli.files.regular import LARGEST_TEXT, sha256
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
-from rnncli.packs.manifest import sha256
 from rnncli.packs.record import (
     Attributes,
     CaseId,

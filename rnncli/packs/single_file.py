@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.files.formats import write_tensors
 from rnncli.files.regular import sha256_of
-from rnncli.packs.manifest import Manifest, calls_of
+from rnncli.packs.manifest import Manifest
 from rnncli.packs.vector import (
     INPUTS,
     OUTPUTS,
@@ -18,6 +18,7 @@ from rnncli.packs.vector import (
     Answers,
     Vector,
     answered,
+    calls_of,
     group_of,
     signal_names,
     stored_alternatives,
