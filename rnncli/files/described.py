@@ -182,13 +182,16 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """Return JSON data as a value of a kind, or UNSET if it is not of that kind."""
+    """Return JSON data as a value of a kind, or UNSET if it is not of that kind.
+
+    Data that lacks an entry with a default would have more entries if it were written again.
+    """
     try:
         found = msgspec.convert(value, kind, dec_hook=_made)
     except (msgspec.ValidationError, UnicodeError):  # UnicodeError: half a surrogate pair
         return UNSET
     repeats = _is_unique(kind) and isinstance(value, list) and len({*value}) < len(value)
-    return UNSET if repeats or (_has_defaults(kind) and _lacks(value, kind)) else found
+    return UNSET if repeats or (_has_defaults(kind) and jsonable(found) != value) else found
 
 
 def part_of(record: Described, kind: type[RecordT]) -> RecordT:
@@ -219,18 +222,6 @@ def _has_defaults(kind: Any) -> bool:
     return lax or any(map(_has_defaults, _hints(bare).values()))
 
 
-def _lacks(value: Any, kind: Any) -> bool:
-    """Whether a right value of a kind lacks an entry that only our own code may leave out."""
-    if not isinstance(value, list | dict):
-        return False
-    record = _record_in(kind)
-    if isinstance(value, list) or record is None:
-        items = value if isinstance(value, list) else value.values()
-        return any(_lacks(each, _kind_of_items(kind)) for each in items)
-    inside = ((value[name], own) for name, own in _lax_entries(record) if name in value)
-    return not due(record).keys() <= value.keys() or any(_lacks(*each) for each in inside)
-
-
 @cache
 def _is_unique(kind: Any) -> bool:
     return any(UNIQUE in get_args(option) for option in _options(kind))
@@ -245,27 +236,6 @@ def unique_lists(kind: Any) -> list[str]:
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
-
-
-@cache
-def _record_in(kind: Any) -> Any:
-    """Return the class of records among the types of a union, or None."""
-    return next(filter(_is_record, map(_bare, _options(kind))), None)
-
-
-@cache
-def _kind_of_items(kind: Any) -> Any:
-    """Return the type of the items of the array, or of the mapping, among the types of a union."""
-    options = map(_bare, _options(kind))
-    inside = (get_args(each) for each in options if get_origin(each) in {list, tuple, dict})
-    first, *others = next(inside)
-    return others[0] if others and others[0] is not ... else first
-
-
-@cache
-def _lax_entries(record: Any) -> list[tuple[str, Any]]:
-    """Return the entries of a class inside which msgspec takes too little, with their types."""
-    return [(name, own) for name, own in _hints(record).items() if _has_defaults(own)]
 
 
 def _made(kind: Any, value: Any) -> Any:

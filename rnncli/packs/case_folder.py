@@ -23,7 +23,6 @@ from rnncli.files.formats import pb
 from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.files.formats.pb import array_of
 from rnncli.files.formats.reading import reading
-from rnncli.files.formats.stored import normalised
 from rnncli.files.regular import sha256
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.record import Record
@@ -214,4 +213,4 @@ def _initializers(model: bytes) -> Tensors:
         graph = ModelProto.FromString(model).graph
     except DecodeError as error:
         raise UnreadableFile("is not an ONNX model") from error
-    return {each.name: normalised(array_of(each)) for each in graph.initializer}
+    return {each.name: array_of(each) for each in graph.initializer}

@@ -149,13 +149,15 @@ def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
     if row.name == "string":
         allowance.take(len(tensor.string_data) * TEXT_OVERHEAD)
         return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
-    return normalised(array_of(tensor))
+    return array_of(tensor)
 
 
 def _check_count(tensor: TensorProto, row: DType) -> None:
     """Check that the values fill the declared shape exactly and are in one field only."""
+    from onnx import helper
+
     held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
-    field = RAW if tensor.HasField(RAW) else _typed_field(row)
+    field = RAW if tensor.HasField(RAW) else str(helper.tensor_dtype_to_field(row.onnx))
     wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
     if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
         found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
@@ -164,12 +166,6 @@ def _check_count(tensor: TensorProto, row: DType) -> None:
             f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
             f"but holds {found}"
         )
-
-
-def _typed_field(row: DType) -> str:
-    from onnx import helper
-
-    return str(helper.tensor_dtype_to_field(row.onnx))
 
 
 def _length(row: DType, elements: int, *, raw: bool) -> int:
@@ -186,7 +182,7 @@ def _length(row: DType, elements: int, *, raw: bool) -> int:
 def plain_row(dtype: np.dtype[Any]) -> DType | None:
     """Return the row of a type whose values are stored in messages as in memory, or None."""
     row = dtype_of(dtype)
-    packed = row.name in ("string", *NARROW) or sys.byteorder != "little"
+    packed = row.name in ("string", "bool", *NARROW) or sys.byteorder != "little"
     return None if packed or dtype != row.numpy else row
 
 
@@ -210,7 +206,7 @@ def tensor_of(name: str, values: Array) -> TensorProto:
 
 
 def array_of(tensor: TensorProto) -> Array:
-    """Return the values of a message, as a read-only view if possible.
+    """Return the values of a message, as a read-only view if possible; unused bits are 0.
 
     Raises:
         InvalidRequest: the type is unknown.
@@ -223,7 +219,7 @@ def array_of(tensor: TensorProto) -> Array:
             return np.frombuffer(tensor.raw_data, dtype).reshape(tensor.dims)
     from onnx import numpy_helper
 
-    return np.asarray(numpy_helper.to_array(tensor))
+    return normalised(np.asarray(numpy_helper.to_array(tensor)))
 
 
 PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write)
