@@ -131,12 +131,7 @@ def read_source(path: str | Path) -> bytes:
 
 
 def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARSER) -> YamlNode:
-    """Parse YAML text; empty text is a null.
-
-    Args:
-        source: the text, or its UTF-8 bytes.
-        name: the file's name in messages, for example ``<stdin>``.
-        parser: splits the text into events.
+    """Parse YAML text, or its UTF-8 bytes; empty text is a null.
 
     Raises:
         UnreadableFile: it is larger than 1 MiB.
@@ -415,12 +410,7 @@ def read_mapping(
 ) -> dict[Key, YamlNode]:
     """Return a mapping's entries; none for other values, which are findings.
 
-    Args:
-        node: the YAML.
-        whole: its name in messages.
-        what: the word for one of its keys in messages.
-        known: the allowed keys; None for any.
-        findings: receives the findings.
+    Messages call it `whole`, and a key that is not known `what`; None allows any key.
     """
     if not isinstance(node.value, dict):
         findings.add(node.place, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")

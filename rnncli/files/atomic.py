@@ -47,16 +47,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
-    """Write one of many small files atomically.
+    """Write one of many small files atomically; a link in its place is replaced.
 
-    Unlike `atomic_file` it does not follow links, and leaves temporaries if it is killed, see
-    `remove_temporaries`.
-
-    Args:
-        path: the path of the file; a link is replaced.
-        content: its content.
-        sync: whether to wait for the disk. Without it, a power failure (but not a kill) can leave a
-            torn file, which a pack's checksums detect.
+    Unlike `atomic_file` it leaves temporaries if it is killed, see `remove_temporaries`. Unless it
+    waits for the disk, `sync`, a power failure (but not a kill) can leave a torn file, which a
+    pack's checksums detect.
 
     Raises:
         OSError: the disk refuses.

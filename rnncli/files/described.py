@@ -412,17 +412,12 @@ def _describe(part: dict[str, Any], kind: Any) -> None:
 
 def document(kind: Any, title: str, description: str) -> dict[str, Any]:
     """Return the JSON Schema of a file that holds one record, draft 2020-12."""
-    return {**_header(title, description), **_without_text(schema_of(kind))}
+    schema = {name: value for name, value in schema_of(kind).items() if name != "description"}
+    return {**_header(title, description), **schema}
 
 
 def lines_document(title: str, description: str, lines: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a line, draft 2020-12.
-
-    Args:
-        title: the command that prints it.
-        description: the kinds of lines.
-        lines: kind -> class.
-    """
+    """Return the JSON Schema of the lines of a command, by their kinds, draft 2020-12."""
     return {
         **_header(title, description),
         "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in lines],
@@ -438,10 +433,6 @@ def counts_schema(names: Iterable[str]) -> dict[str, Any]:
 
 def _header(title: str, description: str) -> dict[str, Any]:
     return {"$schema": DRAFT, "title": title, "description": description}
-
-
-def _without_text(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "description"}
 
 
 def _schema(kind: Any) -> dict[str, Any]:

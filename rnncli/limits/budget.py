@@ -96,15 +96,10 @@ def current() -> Budget | None:
 
 
 def ask(size: float, what: str, *, otherwise: int = FROM_NOTHING) -> None:
-    """Check an allocation in advance.
-
-    Args:
-        size: bytes.
-        what: the subject of the message.
-        otherwise: the limit in bytes without a budget.
+    """Check in advance that some bytes may be allocated, without a budget at most `otherwise`.
 
     Raises:
-        OutOfMemory: it exceeds the limit.
+        OutOfMemory: they may not; `what` is the subject of the message.
     """
     if size < _NOT_WORTH_ASKING:
         return
@@ -135,11 +130,8 @@ def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
     """Run the body with a budget that, on Linux, the system enforces for the whole process.
 
     Only for processes of the command line, because callers of the library have memory of their own
-    in the process.
-
-    Args:
-        limit: bytes; None for the default, increased for the files that the user named.
-        named: paths of files and folders, or words that may be paths.
+    in the process. Without a limit it is the default, increased for the files and folders that the
+    user named, among other words.
 
     Raises:
         OutOfMemory: the body ran out of memory.

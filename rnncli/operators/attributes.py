@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -76,25 +77,19 @@ MOST_VALUES = 1000
 
 
 def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all attributes by role as Python values, with defaults; None if absent without one.
-
-    Args:
-        operator: the row.
-        attributes: a node's attributes, already checked.
-    """
-    written = {
-        row.role or row.name: _value(row, attributes.get(row.name))
-        for row in operator.attributes.values()
-    }
-    return {**operator.fixed, **written}
+    """Return all checked attributes by role, as Python values, with defaults; None without one."""
+    found = dict(operator.fixed)
+    for row in operator.attributes.values():
+        raw = attributes.get(row.name)
+        value = row.default if raw is None else TYPES[row.type][2](raw)
+        found[row.role or row.name] = row.canonical(value)
+    return found
 
 
 def held_values(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a node's attributes with the numbers that it holds: float32, where they are floats.
 
-    Args:
-        operator: the row.
-        attributes: as they were asked for; wrong ones stay as they are.
+    Wrong ones stay as they were asked for.
     """
     rows = operator.attributes
     return {
@@ -118,10 +113,6 @@ def remember(memory: dict[Key, CachedResult], key: Key, result: CachedResult) ->
     if len(memory) >= MOST_REMEMBERED:
         memory.clear()
     memory[key] = result
-
-
-def _value(row: Attribute, raw: Any) -> Any:
-    return row.canonical(row.default if raw is None else TYPES[row.type][2](raw))
 
 
 def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Iterator[Problem]:
@@ -236,18 +227,16 @@ def resolve_activations(
 ) -> tuple[tuple[Activation, ...], ...]:
     """Return the activation functions of each direction, with their alpha and beta.
 
-    Args:
-        operator: the row.
-        attributes: complete, by role.
-        directions: the number of directions.
-        readings: the choices; only alpha-order and threshold-tie have an effect.
+    The attributes are complete, by role; of the readings, alpha-order and threshold-tie count.
     """
     per_direction = len(operator.cell.activations)
     names = _names(operator, attributes["activations"], directions)
     rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]
-    give = ORDERS[readings.get("alpha-order", "queue")]
-    alphas = give("alpha", attributes["activation_alpha"] or (), rows)
-    betas = give("beta", attributes["activation_beta"] or (), rows)
+    is_queue = readings.get("alpha-order", "queue") == "queue"
+    alphas, betas = (
+        _assigned(parameter, attributes[f"activation_{parameter}"] or (), rows, is_queue=is_queue)
+        for parameter in ("alpha", "beta")
+    )
     bound = [row.with_values(a, b) for row, a, b in zip(rows, alphas, betas, strict=True)]
     return tuple(
         tuple(bound[start : start + per_direction]) for start in range(0, len(bound), per_direction)
@@ -263,41 +252,23 @@ def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) ->
     return names[:count]
 
 
-def _queue(
-    parameter: str, values: Sequence[float], rows: Sequence[Activation]
+def _assigned(
+    parameter: str, values: Sequence[float], rows: Sequence[Activation], *, is_queue: bool
 ) -> list[float | None]:
-    """Assign the values in order to the functions that take one."""
-    takes = [getattr(row, parameter) is not None for row in rows]
-    queue = iter(values)
-    assigned = [next(queue, None) if take else None for take in takes]
-    _warn_of_surplus(parameter, [*queue])
-    return assigned
+    """Return the value of each function: the next of a queue, or that at its own position.
 
-
-def _positional(
-    parameter: str, values: Sequence[float], rows: Sequence[Activation]
-) -> list[float | None]:
-    """Assign value k to function k, which ignores it if it takes none."""
-    padded = [*values, *[None] * len(rows)]
-    takes = [getattr(row, parameter) is not None for row in rows]
-    surplus = [
-        v for v, take in zip(values, [*takes, *[False] * len(values)], strict=False) if not take
-    ]
-    _warn_of_surplus(parameter, surplus)
-    return [value if take else None for value, take in zip(padded, takes, strict=False)]
-
-
-def _warn_of_surplus(parameter: str, values: Sequence[float]) -> None:
-    if values:
-        shown = listed([f"{value:g}" for value in values])
+    A function that takes none ignores the value at its position, with a warning as for those left
+    in the queue.
+    """
+    takers = [k for k, row in enumerate(rows) if getattr(row, parameter) is not None]
+    places = chain(takers, repeat(-1)) if is_queue else count()
+    given = [*zip(places, values, strict=False)]
+    if surplus := [value for place, value in given if place not in takers]:
+        shown = listed([f"{value:g}" for value in surplus])
         warnings.warn(
-            f"{parameter} value{'s' * (len(values) > 1)} {shown} used by no activation",
+            f"{parameter} value{'s' * (len(surplus) > 1)} {shown} used by no activation",
             RnncliWarning,
             stacklevel=2,
         )
-
-
-ORDERS: Mapping[str, Callable[[str, Sequence[float], Sequence[Activation]], list[float | None]]] = {
-    "queue": _queue,
-    "positional": _positional,
-}
+    by_place = dict(given)
+    return [by_place.get(k) if k in takers else None for k in range(len(rows))]

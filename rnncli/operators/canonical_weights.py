@@ -88,13 +88,10 @@ class WeightCache:
     def of(
         self, operator: Operator, tensors: Mapping[str, Array], gates: str, *, literal: bool
     ) -> Weights:
-        """Return a node's weights in canonical form.
+        """Return a node's weights in canonical form, given its tensors by role.
 
-        Args:
-            operator: the row.
-            tensors: the node's tensors by role.
-            gates: the order of the gates in W, R and the biases.
-            literal: whether states are multiplied by R instead of its transpose.
+        `gates` is the order of the gates in W, R and the biases; of a `literal` node, states
+        are multiplied by R instead of its transpose.
         """
         sources = tuple([tensors.get(role) for role in WEIGHTS])
         key = (operator, gates, literal, *map(id, sources))
@@ -105,7 +102,7 @@ class WeightCache:
         nbytes = sum(values.nbytes for values in sources if values is not None)
         if weights.quantised:
             nbytes += weights.W.nbytes + weights.R.nbytes
-        if nbytes > self._of_one or not _are_constants(sources):
+        if nbytes > self._of_one or not all(v is None or is_constant(v) for v in sources):
             return weights
         weights = weights._replace(constants=Constants())
         self._keep(key, CachedWeights(sources, weights, nbytes))
@@ -128,10 +125,6 @@ def any_unlocked(tensors: WeightTensors) -> bool:
         if values is not None and values.flags.writeable:
             return True
     return False
-
-
-def _are_constants(tensors: WeightTensors) -> bool:
-    return all(values is None or is_constant(values) for values in tensors)
 
 
 def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: bool) -> Weights:

@@ -74,13 +74,7 @@ class PreparedNode:
         return self._node or Node(self._operator, self._attributes, self._outputs, self._readings)
 
     def run(self, inputs_in_order: NodeInputs) -> tuple[Array, ...]:
-        """Evaluate the node.
-
-        Args:
-            inputs_in_order: all inputs in the operator's order; None for absent ones.
-
-        Returns:
-            The requested outputs, in the order of the request.
+        """Return the requested outputs, given all inputs in order; absent ones are None.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.
@@ -218,13 +212,9 @@ class OperatorSession:
         self.held = frozenset(self._held)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Evaluate the operator.
+        """Return the outputs by name, in the dtype of the inputs.
 
-        Args:
-            inputs: by the specification's names, in addition to the held ones or in their place.
-
-        Returns:
-            The outputs by name, in the dtype of the inputs.
+        Inputs have the specification's names; they are added to the held ones or replace them.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.

@@ -403,10 +403,7 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
 def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
     if not given:
         return f"{row.name}: {absent}"
-    shape = ", ".join(
-        dim.symbol if dim.multiple == 1 else f"{dim.multiple}*{dim.symbol}"
-        for dim in row.shape(variant)
-    )
+    shape = ", ".join(map(str, row.shape(variant)))
     return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
 
 

@@ -6,7 +6,6 @@ A record of a case is also checked against its operator, and is kept as its JSON
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +24,7 @@ from rnncli.files.described import (
     Stored,
     Sums,
     Texts,
+    jsonable,
 )
 from rnncli.files.paths import Identifier
 from rnncli.numerics import dtype_named
@@ -36,9 +36,8 @@ from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.vector import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
-    from rnncli.errors import Problem
     from rnncli.numerics import Array
     from rnncli.operators import Operator
 
@@ -308,7 +307,7 @@ def node_entries(
         "operator": operator.name,
         "domain": operator.domain,
         "opset": operator.version,
-        "attributes": {name: _sayable(value) for name, value in held.items() if value is not None},
+        "attributes": {name: jsonable(value) for name, value in held.items() if value is not None},
         "sizes": dict(sizes),
         "dtype": dtype,
         "inputs": [row.name for row in operator.inputs if row.name in inputs],
@@ -317,14 +316,6 @@ def node_entries(
         "readings": dict(readings),
         **more,
     }
-
-
-def _sayable(value: Any) -> Any:
-    """Return a value as JSON data, in which infinity and NaN become text."""
-    if isinstance(value, list | tuple):
-        return [_sayable(each) for each in value]
-    unsayable = isinstance(value, float) and not math.isfinite(value)
-    return str(value) if unsayable else value
 
 
 def check_record(record: Mapping[str, Any]) -> None:
@@ -338,16 +329,13 @@ def check_record(record: Mapping[str, Any]) -> None:
     """
     operator = operator_named(record["operator"])
     if record["expect"] == "rejection":
-        _refuse(reading_problems(operator, record["readings"]))
+        problems = reading_problems(operator, record["readings"])
+        if sentences := [problem.sentence for problem in problems]:
+            raise InvalidRequest("; ".join(sentences))
         return
     attributes = attributes_of(record)
     inputs = _stand_ins(operator, record, attributes)
     checked(operator, attributes, inputs, record["outputs"], record["readings"])
-
-
-def _refuse(problems: Iterable[Problem]) -> None:
-    if sentences := [problem.sentence for problem in problems]:
-        raise InvalidRequest("; ".join(sentences))
 
 
 @cache

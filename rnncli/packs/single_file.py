@@ -34,26 +34,16 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import Pack
 
 
-def write_single_file(path: Path, pack: Pack) -> str:
-    """Write the cases of a pack to one file, one case in memory at a time; return its SHA-256.
+def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
+    """Write the cases of a pack to one file, one case in memory at a time; return its manifest.
 
     Raises:
         InvalidRequest: the disk refuses.
         UnreadableFile: a case is damaged.
     """
     write_tensors(path, cast("Tensors", _PackTensors(pack)))
-    return sha256_of(path)
-
-
-def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
-    """Write the cases of a pack to one file, and return its manifest.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-        UnreadableFile: a case is damaged.
-    """
     records = tuple({**record, "files": {}} for record in pack.manifest.cases)
-    return Manifest(header, records, {path.name: write_single_file(path, pack)})
+    return Manifest(header, records, {path.name: sha256_of(path)})
 
 
 class _PackTensors(Mapping[str, "Array"]):

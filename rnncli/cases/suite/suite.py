@@ -157,8 +157,10 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
     breakage = _breakage(template, row, operator, findings)
-    if breakage:
-        _refuse_claims(plan, findings)
+    claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
+    for name in [name for name, is_made in claims.items() if breakage and is_made]:
+        sentence = f"a case that must be refused has no results that '{name}' could be about"
+        findings.add(template.place, sentence)
     return Entry(
         id=_id(operator, template, row),
         operator=operator,
@@ -175,15 +177,6 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         _row=row,
         _origin=origin,
     )
-
-
-def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
-    """Find keys about results in a must-reject case, which has none."""
-    claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
-    for name, is_made in claims.items():
-        if is_made:
-            sentence = f"a case that must be refused has no results that '{name}' could be about"
-            findings.add(plan.template.place, sentence)
 
 
 def _id(operator: Operator, template: Template, row: Row) -> str:
@@ -301,13 +294,7 @@ def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:
 
 
 def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | None = None) -> Suite:
-    """Read the text of a suite.
-
-    Args:
-        source: the text, or its UTF-8 bytes.
-        name: what messages call it.
-        folder: where the files it names lie.
-        seed: replaces the text's.
+    """Read the text of a suite, or its UTF-8 bytes; the files that it names lie in the folder.
 
     Raises:
         ConfigError: the text is wrong; every finding has a place.
