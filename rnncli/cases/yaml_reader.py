@@ -143,7 +143,9 @@ def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARS
             "and name it: {file: x.npz, key: X}"
         )
     text = source.removeprefix("\ufeff") if isinstance(source, str) else _decode(source, name)
-    _refuse_control_characters(text, name)
+    if found := _CONTROL.search(text):
+        sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
+        raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
     return _Composer(text, name, parser).document()
 
 
@@ -166,12 +168,6 @@ def _decode(data: bytes, name: str) -> str:
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-
-
-def _refuse_control_characters(text: str, name: str) -> None:
-    if found := _CONTROL.search(text):
-        sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
-        raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
 
 
 def _place_at(before: str, name: str) -> Place:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 LONGEST_SHOWN = 60
 LARGEST = (1 << 63) - 1
-NameT = TypeVar("NameT", bound=RelativePath)
 RecordT = TypeVar("RecordT", bound="Described")
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -80,13 +79,16 @@ AtLeast0 = Annotated[float, Meta(ge=0)]
 Digits = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # $ may be before a \n
 
 
-def path_named(text: str, what: str = "") -> RelativePath:
+def path_named(text: str, what: str = "", kind: type[RelativePath] = RelativePath) -> RelativePath:
     """Return a path; the sentence of the ValueError begins with `what`.
 
     Raises:
         ValueError: it is not one, as msgspec expects.
     """
-    return _name_of_file(RelativePath, text, what)
+    try:
+        return kind(text)
+    except InvalidRequest as error:
+        raise ValueError(f"{what} does not name a file: {error}".lstrip()) from None
 
 
 def _sums(sums: dict[str, str]) -> Any:
@@ -94,13 +96,6 @@ def _sums(sums: dict[str, str]) -> Any:
         for path in sums:
             path_named(path)
     return Sums(sums)
-
-
-def _name_of_file(kind: type[NameT], text: str, what: str = "") -> NameT:
-    try:
-        return kind(text)
-    except InvalidRequest as error:
-        raise ValueError(f"{what} does not name a file: {error}".lstrip()) from None
 
 
 class OwnType(NamedTuple):
@@ -119,7 +114,7 @@ class OwnType(NamedTuple):
 
 OWN_TYPES: dict[Any, OwnType] = {
     RelativePath: OwnType(str, path_named, {"format": "rnncli-path"}),
-    Identifier: OwnType(str, partial(_name_of_file, Identifier), {"format": "rnncli-identifier"}),
+    Identifier: OwnType(str, partial(path_named, kind=Identifier), {"format": "rnncli-identifier"}),
     Sums: OwnType(dict[RelativePath, Digits], _sums, {"propertyNames": {"format": "rnncli-path"}}),
 }
 

@@ -95,7 +95,8 @@ class PreparedNode:
         result = evaluate_recurrence(self._operator, recurrence, *self._engine)
         if recurrence.constants:
             if not (bound and bound.is_for(steady)):
-                bound = self._unbound(node, recurrence, steady)
+                orders = [node.move(name) for name in self._varying(self.names)[:-1]]
+                bound = BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
             self._bind(kinds, bound, recurrence)
         return node.arranged((result.Y, *result.last))
 
@@ -103,12 +104,6 @@ class PreparedNode:
         """Return the present inputs by the operator's names."""
         named = zip(self.names, inputs, strict=False)
         return {name: values for name, values in named if values is not None}
-
-    def _unbound(
-        self, node: Node, recurrence: Recurrence, steady: tuple[Array | None, ...]
-    ) -> BoundNode:
-        orders = [node.move(name) for name in self._varying(self.names)[:-1]]
-        return BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
 
     def _bind(self, kinds: tuple[Any, ...], bound: BoundNode, recurrence: Recurrence) -> None:
         """Ask the backend once for its fast path for recurrences like this one."""

@@ -130,8 +130,10 @@ class StoredVector(Vector):
         UnreadableFile: on use of a part, if a file is not listed or does not make sense.
     """
 
+    _contents: CaseContents
+
     def __init__(self, contents: CaseContents, record: Mapping[str, Any], call: int = 0) -> None:
-        vars(self).update(id=record["id"], contents=contents, record=record, call=call)
+        vars(self).update(id=record["id"], _contents=contents, record=record, call=call)
 
     @cached_property
     def later(self) -> tuple[Vector, ...]:
@@ -201,11 +203,6 @@ class StoredVector(Vector):
         content = self._contents.take(path)
         with reading(f"{self._contents.folder}/{path}"):
             return pb.named_tensor(content)
-
-    @property
-    def _contents(self) -> CaseContents:
-        contents: CaseContents = vars(self)["contents"]
-        return contents
 
 
 def _initializers(model: bytes) -> Tensors:
