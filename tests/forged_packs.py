@@ -11,10 +11,11 @@ import numpy as np
 from small_suite import small_suite
 
 from rnncli.files.formats import write_tensors
+from rnncli.files.regular import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack, write_cases
 from rnncli.packs.layouts import LAYOUTS
-from rnncli.packs.manifest import MANIFEST, SUMS, Manifest, sha256
+from rnncli.packs.manifest import MANIFEST, SUMS, Manifest
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Answers, Vector
 

@@ -109,7 +109,10 @@ class Case:
         if call == 0:
             return made
         first = self._made(keys)
-        return {k: turned_around(first[k], made[k], blank) for k, blank in self.blanks.items()}
+        return {
+            k: np.stack([_turned(*pair, blank) for pair in zip(first[k], made[k], strict=True)])
+            for k, blank in self.blanks.items()
+        }
 
     def _made(self, keys: Sequence[str]) -> dict[str, Array]:
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
@@ -177,12 +180,8 @@ def key_of(key: str, call: int) -> str:
     return f"{key}/{call}" if call else key
 
 
-def turned_around(first: Array, made: Array, blank: Blank) -> Array:
-    """Return the inputs of a later call [n, *shape], changed if they equal the first call's."""
-    return np.stack([_other(*pair, blank) for pair in zip(first, made, strict=True)])
-
-
-def _other(first: Array, made: Array, blank: Blank) -> Array:
+def _turned(first: Array, made: Array, blank: Blank) -> Array:
+    """Return the input of a later call, changed if it equals the first call's."""
     flat = made.ravel()
     candidates = (flat, flat[::-1], np.roll(flat, 1), *_shorter(flat, blank))
     other = (each for each in candidates if each.tobytes() != first.tobytes())

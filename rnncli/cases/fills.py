@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -82,14 +83,6 @@ class ParameterKind:
     hold: Callable[[Any], Any]
 
 
-def _small(**_: Any) -> float:
-    return 0.0
-
-
-def _nothing(**_: Any) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Fill:
     """One fill.
@@ -108,8 +101,8 @@ class Fill:
     summary: str
     make: Callable[..., Array]
     parameters: tuple[Parameter, ...] = ()
-    reach: Callable[..., float] = _small
-    broken: Callable[..., str] = _nothing
+    reach: Callable[..., float] = lambda **_: 0.0
+    broken: Callable[..., str] = lambda **_: ""
     kinds: tuple[str, ...] = ("values",)
 
 
@@ -158,10 +151,6 @@ def _middle(blank: Blank, _: Keys) -> Array:
 
 def _constant(blank: Blank, _: Keys, value: float = 0) -> Array:
     return np.full(blank.shape, value, np.float64 if blank.dtype.is_float else np.int64)
-
-
-def _one(blank: Blank, keys: Keys) -> Array:
-    return _constant(blank, keys, 1)
 
 
 def _ramp(blank: Blank, _: Keys, low: float, high: float) -> NDArray[np.float64]:
@@ -316,7 +305,7 @@ def _farthest(**values: float) -> float:
 
 FILLS: Mapping[str, Fill] = {
     "zeros": Fill("all zeros", _constant, kinds=ALL),
-    "ones": Fill("all ones", _one, reach=lambda: 1.0, kinds=ALL),
+    "ones": Fill("all ones", partial(_constant, value=1), reach=lambda: 1.0, kinds=ALL),
     "constant": Fill(
         "one value everywhere",
         _constant,

@@ -131,12 +131,7 @@ def read_source(path: str | Path) -> bytes:
 
 
 def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARSER) -> YamlNode:
-    """Parse YAML text; empty text is a null.
-
-    Args:
-        source: the text, or its UTF-8 bytes.
-        name: the file's name in messages, for example ``<stdin>``.
-        parser: splits the text into events.
+    """Parse YAML text, or its UTF-8 bytes; empty text is a null.
 
     Raises:
         UnreadableFile: it is larger than 1 MiB.
@@ -148,7 +143,9 @@ def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARS
             "and name it: {file: x.npz, key: X}"
         )
     text = source.removeprefix("\ufeff") if isinstance(source, str) else _decode(source, name)
-    _refuse_control_characters(text, name)
+    if found := _CONTROL.search(text):
+        sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
+        raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
     return _Composer(text, name, parser).document()
 
 
@@ -171,12 +168,6 @@ def _decode(data: bytes, name: str) -> str:
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-
-
-def _refuse_control_characters(text: str, name: str) -> None:
-    if found := _CONTROL.search(text):
-        sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
-        raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
 
 
 def _place_at(before: str, name: str) -> Place:
@@ -415,12 +406,7 @@ def read_mapping(
 ) -> dict[Key, YamlNode]:
     """Return a mapping's entries; none for other values, which are findings.
 
-    Args:
-        node: the YAML.
-        whole: its name in messages.
-        what: the word for one of its keys in messages.
-        known: the allowed keys; None for any.
-        findings: receives the findings.
+    Messages call it `whole`, and a key that is not known `what`; None allows any key.
     """
     if not isinstance(node.value, dict):
         findings.add(node.place, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")

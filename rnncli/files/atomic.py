@@ -47,16 +47,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
-    """Write one of many small files atomically.
+    """Write one of many small files atomically; a link in its place is replaced.
 
-    Unlike `atomic_file` it does not follow links, and leaves temporaries if it is killed, see
-    `remove_temporaries`.
-
-    Args:
-        path: the path of the file; a link is replaced.
-        content: its content.
-        sync: whether to wait for the disk. Without it, a power failure (but not a kill) can leave a
-            torn file, which a pack's checksums detect.
+    Unlike `atomic_file` it leaves temporaries if it is killed, see `remove_temporaries`. Unless it
+    waits for the disk, `sync`, a power failure (but not a kill) can leave a torn file, which a
+    pack's checksums detect.
 
     Raises:
         OSError: the disk refuses.
@@ -366,15 +361,16 @@ def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = 
         InvalidRequest: the disk refuses.
     """
     roots = [str(each) for each in (root, finished) if each]
-    try:
+    with errors_named(root, within=True):
         for folder in dict.fromkeys(path.rpartition("/")[0] for path in files):
             for each in roots:
                 below(Path(each), RelativePath(folder))
-        for top, inner in _by_top(files).items():
+        by_top: dict[str, dict[str, bytes]] = {}
+        for path, content in files.items():
+            top, _, rest = path.partition("/")
+            by_top.setdefault(top, {})[rest] = content
+        for top, inner in by_top.items():
             _put(top, inner, roots)
-    except OSError as error:
-        named = error.filename or root
-        raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error
 
 
 def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
@@ -391,15 +387,6 @@ def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
             target = below(root, RelativePath(folder)) if folder else root
             _make_folder(str(target))
             place.replace(target / name)
-
-
-def _by_top(files: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
-    """Group files by the first part of their path."""
-    found: dict[str, dict[str, bytes]] = {}
-    for path, content in files.items():
-        top, _, rest = path.partition("/")
-        found.setdefault(top, {})[rest] = content
-    return found
 
 
 def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 LONGEST_SHOWN = 60
 LARGEST = (1 << 63) - 1
-NameT = TypeVar("NameT", bound=RelativePath)
 RecordT = TypeVar("RecordT", bound="Described")
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -50,16 +49,15 @@ class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
 
-class Texts(list[str]):
-    """A list without duplicates."""
+class Distinct(Described):
+    """A record whose lists that are `UNIQUE` have no duplicates."""
 
-    __slots__ = ()
-
-
-class Identifiers(Texts):
-    """Names of single files or folders, without duplicates."""
-
-    __slots__ = ()
+    def __post_init__(self) -> None:
+        """Refuse one that has; this is one call a record, where a type of list is one a list."""
+        for name in unique_lists(type(self)):
+            items = getattr(self, name)
+            if items is not UNSET and len({*items}) < len(items):
+                raise ValueError(DUPLICATES)
 
 
 class Sums(dict[str, str]):
@@ -71,23 +69,26 @@ class Sums(dict[str, str]):
 Whole = Annotated[int, Meta(ge=0)]
 Stored = Annotated[int, Meta(ge=0, le=LARGEST)]
 """A whole number of 64 bits."""
+UNIQUE = Meta(extra_json_schema={"uniqueItems": True})
+DUPLICATES = "must not have duplicates"
+Texts = Annotated[list[str], UNIQUE]
+"""A list without duplicates, an entry of a `Distinct`."""
+Identifiers = Annotated[list[Identifier], UNIQUE]
+"""Names of single files or folders, without duplicates."""
 AtLeast0 = Annotated[float, Meta(ge=0)]
 Digits = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # $ may be before a \n
 
 
-def _distinct(items: list[str]) -> Any:
-    if len({*items}) < len(items):
-        raise ValueError("must not have duplicates")
-    return Texts(items)
-
-
-def path_named(text: str, what: str = "") -> RelativePath:
+def path_named(text: str, what: str = "", kind: type[RelativePath] = RelativePath) -> RelativePath:
     """Return a path; the sentence of the ValueError begins with `what`.
 
     Raises:
         ValueError: it is not one, as msgspec expects.
     """
-    return _name_of_file(RelativePath, text, what)
+    try:
+        return kind(text)
+    except InvalidRequest as error:
+        raise ValueError(f"{what} does not name a file: {error}".lstrip()) from None
 
 
 def _sums(sums: dict[str, str]) -> Any:
@@ -95,13 +96,6 @@ def _sums(sums: dict[str, str]) -> Any:
         for path in sums:
             path_named(path)
     return Sums(sums)
-
-
-def _name_of_file(kind: type[NameT], text: str, what: str = "") -> NameT:
-    try:
-        return kind(text)
-    except InvalidRequest as error:
-        raise ValueError(f"{what} does not name a file: {error}".lstrip()) from None
 
 
 class OwnType(NamedTuple):
@@ -120,11 +114,7 @@ class OwnType(NamedTuple):
 
 OWN_TYPES: dict[Any, OwnType] = {
     RelativePath: OwnType(str, path_named, {"format": "rnncli-path"}),
-    Identifier: OwnType(str, partial(_name_of_file, Identifier), {"format": "rnncli-identifier"}),
-    Texts: OwnType(list[str], _distinct, {"uniqueItems": True}),
-    Identifiers: OwnType(
-        list[Identifier], lambda items: Identifiers(_distinct(items)), {"uniqueItems": True}
-    ),
+    Identifier: OwnType(str, partial(path_named, kind=Identifier), {"format": "rnncli-identifier"}),
     Sums: OwnType(dict[RelativePath, Digits], _sums, {"propertyNames": {"format": "rnncli-path"}}),
 }
 
@@ -187,12 +177,16 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """Return JSON data as a value of a kind, or UNSET if it is not of that kind."""
+    """Return JSON data as a value of a kind, or UNSET if it is not of that kind.
+
+    Data that lacks an entry with a default would have more entries if it were written again.
+    """
     try:
         found = msgspec.convert(value, kind, dec_hook=_made)
     except (msgspec.ValidationError, UnicodeError):  # UnicodeError: half a surrogate pair
         return UNSET
-    return UNSET if _has_defaults(kind) and _lacks(value, kind) else found
+    repeats = _is_unique(kind) and isinstance(value, list) and len({*value}) < len(value)
+    return UNSET if repeats or (_has_defaults(kind) and jsonable(found) != value) else found
 
 
 def part_of(record: Described, kind: type[RecordT]) -> RecordT:
@@ -223,42 +217,20 @@ def _has_defaults(kind: Any) -> bool:
     return lax or any(map(_has_defaults, _hints(bare).values()))
 
 
-def _lacks(value: Any, kind: Any) -> bool:
-    """Whether a right value of a kind lacks an entry that only our own code may leave out."""
-    if not isinstance(value, list | dict):
-        return False
-    record = _record_in(kind)
-    if isinstance(value, list) or record is None:
-        items = value if isinstance(value, list) else value.values()
-        return any(_lacks(each, _kind_of_items(kind)) for each in items)
-    inside = ((value[name], own) for name, own in _lax_entries(record) if name in value)
-    return not due(record).keys() <= value.keys() or any(_lacks(*each) for each in inside)
+@cache
+def _is_unique(kind: Any) -> bool:
+    return any(UNIQUE in get_args(option) for option in _options(kind))
+
+
+@cache
+def unique_lists(kind: Any) -> list[str]:
+    """Return the entries of a class that are lists without duplicates."""
+    return [name for name, own in _hints(kind).items() if _is_unique(own)]
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
-
-
-@cache
-def _record_in(kind: Any) -> Any:
-    """Return the class of records among the types of a union, or None."""
-    return next(filter(_is_record, map(_bare, _options(kind))), None)
-
-
-@cache
-def _kind_of_items(kind: Any) -> Any:
-    """Return the type of the items of the array, or of the mapping, among the types of a union."""
-    options = map(_bare, _options(kind))
-    inside = (get_args(each) for each in options if get_origin(each) in {list, tuple, dict})
-    first, *others = next(inside)
-    return others[0] if others and others[0] is not ... else first
-
-
-@cache
-def _lax_entries(record: Any) -> list[tuple[str, Any]]:
-    """Return the entries of a class inside which msgspec takes too little, with their types."""
-    return [(name, own) for name, own in _hints(record).items() if _has_defaults(own)]
 
 
 def _made(kind: Any, value: Any) -> Any:
@@ -373,6 +345,8 @@ def _limit(value: Any, option: Any) -> str:
         if meta.max_length is not None:
             items = "characters" if isinstance(value, str) else "entries"
             return f"must have at most {meta.max_length} {items}"
+        if meta is UNIQUE:
+            return DUPLICATES
     return _said(value, option)
 
 
@@ -404,17 +378,18 @@ def shown(value: Any) -> str:
 def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a class, without references."""
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema)
-    for row in _records(Described):
+    for row in {*subclasses(Described)}:
         if row.__name__ in parts:
             _describe(parts[row.__name__], row)
     found: dict[str, Any] = _inlined(root, parts)
     return found
 
 
-def _records(kind: Any) -> Iterator[Any]:
+def subclasses(kind: Any) -> Iterator[Any]:
+    """Yield the classes that derive from a class, at any depth."""
     for row in kind.__subclasses__():
         yield row
-        yield from _records(row)
+        yield from subclasses(row)
 
 
 def _describe(part: dict[str, Any], kind: Any) -> None:
@@ -432,17 +407,12 @@ def _describe(part: dict[str, Any], kind: Any) -> None:
 
 def document(kind: Any, title: str, description: str) -> dict[str, Any]:
     """Return the JSON Schema of a file that holds one record, draft 2020-12."""
-    return {**_header(title, description), **_without_text(schema_of(kind))}
+    schema = {name: value for name, value in schema_of(kind).items() if name != "description"}
+    return {**_header(title, description), **schema}
 
 
 def lines_document(title: str, description: str, lines: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a line, draft 2020-12.
-
-    Args:
-        title: the command that prints it.
-        description: the kinds of lines.
-        lines: kind -> class.
-    """
+    """Return the JSON Schema of the lines of a command, by their kinds, draft 2020-12."""
     return {
         **_header(title, description),
         "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in lines],
@@ -458,10 +428,6 @@ def counts_schema(names: Iterable[str]) -> dict[str, Any]:
 
 def _header(title: str, description: str) -> dict[str, Any]:
     return {"$schema": DRAFT, "title": title, "description": description}
-
-
-def _without_text(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "description"}
 
 
 def _schema(kind: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.regular import is_alone
+from rnncli.files.regular import is_alone, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,8 +131,6 @@ def _note(descriptor: int) -> None:
 
 
 def _holder(path: Path) -> str:
-    from rnncli.files.regular import read_bytes
-
     with suppress(InvalidRequest):
         note = read_bytes(path, _LONGEST_NOTE).decode("utf-8", "replace")
         if note and note.isprintable():

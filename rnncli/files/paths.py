@@ -34,18 +34,14 @@ class RelativePath(str):
     """
 
     __slots__ = ()
+    noun = "path below a folder"
 
     def __new__(cls, text: str) -> Self:
         """Check the text and return the path."""
         if problem := _problem(text) or cls.also(text):
             shown = repr(text if len(text) <= LONGEST_PART else f"{text[:80]}...")
-            raise InvalidRequest(f"{shown} is not a {cls.noun()}: it {problem}")
+            raise InvalidRequest(f"{shown} is not a {cls.noun}: it {problem}")
         return super().__new__(cls, text)
-
-    @staticmethod
-    def noun() -> str:
-        """What messages call it."""
-        return "path below a folder"
 
     @staticmethod
     def also(text: str) -> str:
@@ -61,11 +57,7 @@ class Identifier(RelativePath):
     """
 
     __slots__ = ()
-
-    @staticmethod
-    def noun() -> str:
-        """What messages call it."""
-        return "name of one file or folder"
+    noun = "name of one file or folder"
 
     @staticmethod
     def also(text: str) -> str:

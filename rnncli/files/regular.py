@@ -71,10 +71,7 @@ def open_regular(
         if stat.S_ISFIFO(status.st_mode) and str(path).startswith(_OF_THE_SHELL):
             os.set_blocking(descriptor, True)
             return _drained(descriptor, path, limit)
-        _refuse_irregular(status, path)
-        _refuse_large(status, path, limit)
-        if not may_be_sparse:
-            _refuse_sparse(status, path)
+        _require_readable(status, path, limit, may_be_sparse=may_be_sparse)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         with suppress(OSError):
@@ -98,13 +95,20 @@ def read_bytes(path: str | Path, limit: int = LARGEST_TEXT) -> bytes:
     return content
 
 
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal."""
+    import hashlib  # loads OpenSSL, which few commands need
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def sha256_of(path: str | Path) -> str:
     """Return the SHA-256 of a file of any size in hexadecimal.
 
     Raises:
         UnreadableFile: as `open_regular`.
     """
-    import hashlib  # loads OpenSSL, which few commands need
+    import hashlib
 
     with open_regular(path) as stream:
         try:
@@ -208,21 +212,17 @@ def _drained(descriptor: int, path: str | Path, limit: int) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _refuse_irregular(status: os.stat_result, path: str | Path) -> None:
+def _require_readable(
+    status: os.stat_result, path: str | Path, limit: int, *, may_be_sparse: bool
+) -> None:
+    size = status.st_size
+    stored = _BLOCK * getattr(status, "st_blocks", size)
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
         raise UnreadableFile(f"{path}: is {kind}")
-
-
-def _refuse_large(status: os.stat_result, path: str | Path, limit: int) -> None:
-    if status.st_size > limit:
-        raise _too_large(path, status.st_size, limit)
-
-
-def _refuse_sparse(status: os.stat_result, path: str | Path) -> None:
-    size = status.st_size
-    stored = _BLOCK * getattr(status, "st_blocks", size)
-    if size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
+    if size > limit:
+        raise _too_large(path, size, limit)
+    if not may_be_sparse and size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
         raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on disk")
 
 

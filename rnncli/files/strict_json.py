@@ -15,10 +15,7 @@ LONGEST_NUMBER = 40  # characters: a float64 has 24, an integer of 64 bits 20
 def parse_json(text: str | bytes, *, surrogates: bool = False) -> Any:
     """Return the value of a JSON text.
 
-    Args:
-        text: the text.
-        surrogates: whether escapes of half a surrogate pair are allowed, as in messages whose bytes
-            are no UTF-8.
+    Escapes of half a surrogate pair may be allowed, as in messages whose bytes are no UTF-8.
 
     Raises:
         InvalidRequest: it is not JSON, has a key twice, NaN, an infinity, a number of more than 40

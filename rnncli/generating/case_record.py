@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rnncli.packs.record import node_entries
-from rnncli.packs.record_classes import OF_A_CALL, CaseRecord
+from rnncli.packs.record import OF_A_CALL, CaseRecord, node_entries
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ def record_of(
     horizon: Horizon | None,
     signals: Collection[str],
 ) -> dict[str, Any]:
-    """Return the record of a case that must run; see `packs.record_classes.CaseRecord`.
+    """Return the record of a case that must run; see `packs.record.CaseRecord`.
 
     Args:
         entry: an entry of a stack.

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.cases.suite.entry import LONGEST_ID
+from rnncli.cases.suite.suite import LONGEST_ID
 from rnncli.errors import (
     InvalidRequest,
     NothingSelected,

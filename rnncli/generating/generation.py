@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.cases.suite.entry import Entry
-    from rnncli.cases.suite.suite import Suite
+    from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.packs.record import Record
     from rnncli.packs.vector import Vector
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.regular import LARGEST, read_bytes
+from rnncli.files.regular import LARGEST, read_bytes, sha256
 from rnncli.generating.generation import (
     Delivery,
     Destination,
@@ -21,7 +21,7 @@ from rnncli.generating.generation import (
     require_backends,
 )
 from rnncli.packs.layouts import ONNX
-from rnncli.packs.manifest import differences, read_manifest, sha256
+from rnncli.packs.manifest import differences, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

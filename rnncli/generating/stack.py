@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rnncli.cases.case import Case
-    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Entry
     from rnncli.numerics import Array, DType
     from rnncli.operators import Node
 

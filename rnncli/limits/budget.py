@@ -42,21 +42,24 @@ class OutOfMemory(Exhausted):
 
 
 class Budget:
-    """The memory of one run: bytes that may be allocated from now on."""
+    """The memory of one run: bytes that may be allocated from now on.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: bytes.
+        before: the bytes that the process has already, if the system measures and enforces them, as
+            Linux does; 0 if live values must be counted.
+    """
+
+    def __init__(self, limit: int, before: int = 0) -> None:
         self.limit = limit
-        self._counted = 0
-
-    @property
-    def counts(self) -> bool:
-        """Whether live values must be counted, because the system does not measure them."""
-        return True
+        self.counts = not before
+        self._before, self._counted = before, 0
 
     @property
     def left(self) -> int:
-        """Bytes that may still be allocated."""
-        return self.limit - self._counted
+        """Bytes that may still be allocated, measured if possible."""
+        used = self._counted if self.counts else max(0, _private_bytes() - self._before)
+        return self.limit - used
 
     def count(self, size: int) -> None:
         """Add live bytes, or remove them if negative.
@@ -71,39 +74,17 @@ class Budget:
     def grow(self, size: int) -> None:
         """Raise the limit for some bytes of files that the user named."""
         self.limit += PER_BYTE * size
+        self.hold()
+
+    def hold(self) -> None:
+        """Make allocations beyond the limit fail, if the system can."""
+        if not self.counts:
+            _limit_private_bytes(self._before + self.limit)
 
     @property
     def terms(self) -> str:
         """The end of a message about excessive memory."""
         return f", and this run may take {amount(self.limit)} in all; --max-memory SIZE raises that"
-
-
-class _HeldBudget(Budget):
-    """A budget that the system enforces as well, on Linux."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self._before = _private_bytes()
-
-    @property
-    def counts(self) -> bool:
-        return not self._before
-
-    @property
-    def left(self) -> int:
-        """Bytes that may still be allocated, measured if possible."""
-        if not self._before:
-            return super().left
-        return self.limit - max(0, _private_bytes() - self._before)
-
-    def grow(self, size: int) -> None:
-        super().grow(size)
-        self.hold()
-
-    def hold(self) -> None:
-        """Make allocations beyond the limit fail."""
-        if self._before:
-            _limit_private_bytes(self._before + self.limit)
 
 
 _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -115,15 +96,10 @@ def current() -> Budget | None:
 
 
 def ask(size: float, what: str, *, otherwise: int = FROM_NOTHING) -> None:
-    """Check an allocation in advance.
-
-    Args:
-        size: bytes.
-        what: the subject of the message.
-        otherwise: the limit in bytes without a budget.
+    """Check in advance that some bytes may be allocated, without a budget at most `otherwise`.
 
     Raises:
-        OutOfMemory: it exceeds the limit.
+        OutOfMemory: they may not; `what` is the subject of the message.
     """
     if size < _NOT_WORTH_ASKING:
         return
@@ -154,11 +130,8 @@ def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
     """Run the body with a budget that, on Linux, the system enforces for the whole process.
 
     Only for processes of the command line, because callers of the library have memory of their own
-    in the process.
-
-    Args:
-        limit: bytes; None for the default, increased for the files that the user named.
-        named: paths of files and folders, or words that may be paths.
+    in the process. Without a limit it is the default, increased for the files and folders that the
+    user named, among other words.
 
     Raises:
         OutOfMemory: the body ran out of memory.
@@ -166,7 +139,7 @@ def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
     import numpy as np  # its threads' memory does not count
 
     del np
-    budget = _HeldBudget(DEFAULT if limit is None else limit)
+    budget = Budget(DEFAULT if limit is None else limit, _private_bytes())
     with _entered(budget), _limit_restored():
         budget.hold()
         if limit is None:

@@ -16,7 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
-from rnncli.files.formats.tensor_messages import tensor_of
+from rnncli.files.formats.pb import tensor_of
 from rnncli.limits import deadline
 from rnncli.models.recurrent_node import OwnNode
 from rnncli.numerics import dtype_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.files.formats.tensor_messages import array_of
+from rnncli.files.formats.pb import array_of
 from rnncli.models.model import Model, Site, bodies, subgraphs, walk
 from rnncli.models.shape_inference import shapes_in
 from rnncli.operators import operator_for

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from rnncli.errors import InvalidOperator, UnreadableFile, Unsupported, listed
-from rnncli.files.formats.tensor_messages import tensor_of
+from rnncli.files.formats.pb import tensor_of
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, read_bytes
 from rnncli.models.evaluation_settings import EvaluationSettings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.formats.tensor_messages import tensor_of
+from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
 

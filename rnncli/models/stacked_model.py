@@ -8,7 +8,7 @@ import numpy as np
 from onnx import ModelProto, helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.formats.tensor_messages import tensor_of
+from rnncli.files.formats.pb import tensor_of
 from rnncli.models.single_node import FREE_INITIALIZERS
 from rnncli.models.weights.layer import expect_stacked
 from rnncli.numerics import dtype_of

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TensorProto
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
-from rnncli.files.formats.tensor_messages import array_of, tensor_of
+from rnncli.files.formats.pb import array_of, tensor_of
 from rnncli.files.paths import RelativePath
 from rnncli.files.regular import open_regular, size_of
 from rnncli.limits.budget import ask

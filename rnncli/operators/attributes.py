@@ -1,20 +1,26 @@
-"""Checks of an operator's attributes, and their defaults."""
+"""An operator's attributes: their checks and defaults, and the activations that they name."""
 
 from __future__ import annotations
 
 import math
+import warnings
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rnncli.errors import Problem, did_you_mean
+from rnncli.errors import Problem, RnncliWarning, did_you_mean, listed
 from rnncli.operators.operator import SYMBOLS
 from rnncli.operators.operator_table import OPERATORS
+from rnncli.recurrence.activations import ACTIVATIONS, Activation
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.operators.operator import Attribute, Operator
+
+_CANONICAL = {name.casefold(): name for name in ACTIVATIONS}
 
 Key = TypeVar("Key")
 CachedResult = TypeVar("CachedResult")
@@ -71,25 +77,19 @@ MOST_VALUES = 1000
 
 
 def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all attributes by role as Python values, with defaults; None if absent without one.
-
-    Args:
-        operator: the row.
-        attributes: a node's attributes, already checked.
-    """
-    written = {
-        row.role or row.name: _value(row, attributes.get(row.name))
-        for row in operator.attributes.values()
-    }
-    return {**operator.fixed, **written}
+    """Return all checked attributes by role, as Python values, with defaults; None without one."""
+    found = dict(operator.fixed)
+    for row in operator.attributes.values():
+        raw = attributes.get(row.name)
+        value = row.default if raw is None else TYPES[row.type][2](raw)
+        found[row.role or row.name] = row.canonical(value)
+    return found
 
 
 def held_values(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a node's attributes with the numbers that it holds: float32, where they are floats.
 
-    Args:
-        operator: the row.
-        attributes: as they were asked for; wrong ones stay as they are.
+    Wrong ones stay as they were asked for.
     """
     rows = operator.attributes
     return {
@@ -113,10 +113,6 @@ def remember(memory: dict[Key, CachedResult], key: Key, result: CachedResult) ->
     if len(memory) >= MOST_REMEMBERED:
         memory.clear()
     memory[key] = result
-
-
-def _value(row: Attribute, raw: Any) -> Any:
-    return row.canonical(row.default if raw is None else TYPES[row.type][2](raw))
 
 
 def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Iterator[Problem]:
@@ -155,7 +151,7 @@ def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
         yield f"attribute '{row.name}' must be {kind}, got {value!r:.80}"
         return
     converted = convert(value)
-    is_list = isinstance(converted, list)  # only activations have choices, see activation_binding
+    is_list = isinstance(converted, list)  # only activations have choices, see below
     if row.choices and not is_list and converted not in row.accepted:
         choices = ", ".join(map(str, row.choices))
         yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}"
@@ -167,3 +163,112 @@ def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
         finding = "which is 0 in float32" if value > 0 else "runtimes read that in three ways"
         finding = "which is not a number" if math.isnan(converted) else finding
         yield f"attribute 'clip' must be greater than 0, got {value}, {finding}"
+
+
+def activation_problems(
+    operator: Operator, attributes: Mapping[str, Any], directions: int
+) -> Iterator[Problem]:
+    """Yield the problems of `activations`: unknown names, too few or too many."""
+    names = attributes.get("activations")
+    if names is None or not TYPES["strings"][1](names):
+        return
+    subject = ("attributes", "activations")
+    names = [text(name) for name in names]
+    spellings = operator.attributes["activations"].choices
+    for name in dict.fromkeys(names):
+        if not _is_known(name, operator, spellings):
+            known = spellings or operator.activations
+            hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
+            yield Problem(subject, f"unknown activation '{name}' for {operator.name}{hint}")
+    counts = _accepted_counts(operator, directions)
+    if len(names) not in counts:
+        letters = ", ".join(operator.cell.activations)
+        if operator.activation_lists != "one":
+            letters += f" for each of {counted(directions, 'direction')}"
+        yield Problem(
+            subject,
+            f"activations must name {' or '.join(map(str, counts))}"
+            f" function{'s' * (counts[-1] > 1)} ({letters}), got {len(names)}",
+        )
+    elif operator.activation_lists == "equal" and not _are_equal(operator, names):
+        first = len(operator.cell.activations)
+        yield Problem(
+            subject,
+            f"both directions of a {operator.type} must have the same activations, got"
+            f" {' '.join(names[:first])} and {' '.join(names[first:])}: OpenVINO computes both with"
+            " the first",
+        )
+
+
+def _is_known(name: str, operator: Operator, spellings: Sequence[str]) -> bool:
+    """Return whether an operator has an activation: in any case, unless it has exact spellings."""
+    canonical = _CANONICAL.get(name.casefold())
+    return name in spellings if spellings else canonical in operator.activations
+
+
+def _are_equal(operator: Operator, names: Sequence[str]) -> bool:
+    """Return whether the activations of a second direction, if named, are those of the first."""
+    folded = [name.casefold() for name in names]
+    first = len(operator.cell.activations)
+    return folded[first:] in ([], folded[:first])
+
+
+def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
+    """Return the lengths that `activations` may have."""
+    of_one = len(operator.cell.activations)
+    if operator.spare_activation and directions == 1:
+        return (of_one, of_one + 1)
+    accepted = {"each": [directions], "one": [1], "equal": [*range(1, directions + 1)]}
+    return tuple(of_one * lists for lists in accepted[operator.activation_lists])
+
+
+def resolve_activations(
+    operator: Operator, attributes: Mapping[str, Any], directions: int, readings: Mapping[str, str]
+) -> tuple[tuple[Activation, ...], ...]:
+    """Return the activation functions of each direction, with their alpha and beta.
+
+    The attributes are complete, by role; of the readings, alpha-order and threshold-tie count.
+    """
+    per_direction = len(operator.cell.activations)
+    names = _names(operator, attributes["activations"], directions)
+    rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]
+    is_queue = readings.get("alpha-order", "queue") == "queue"
+    alphas, betas = (
+        _assigned(parameter, attributes[f"activation_{parameter}"] or (), rows, is_queue=is_queue)
+        for parameter in ("alpha", "beta")
+    )
+    bound = [row.with_values(a, b) for row, a, b in zip(rows, alphas, betas, strict=True)]
+    return tuple(
+        tuple(bound[start : start + per_direction]) for start in range(0, len(bound), per_direction)
+    )
+
+
+def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) -> list[str]:
+    """Return the name of every activation, the forward direction's first."""
+    count = len(operator.cell.activations) * directions
+    names = list(operator.default_activations) * directions if chosen is None else list(chosen)
+    if operator.activation_lists != "each":
+        names = names[: len(operator.cell.activations)] * directions
+    return names[:count]
+
+
+def _assigned(
+    parameter: str, values: Sequence[float], rows: Sequence[Activation], *, is_queue: bool
+) -> list[float | None]:
+    """Return the value of each function: the next of a queue, or that at its own position.
+
+    A function that takes none ignores the value at its position, with a warning as for those left
+    in the queue.
+    """
+    takers = [k for k, row in enumerate(rows) if getattr(row, parameter) is not None]
+    places = chain(takers, repeat(-1)) if is_queue else count()
+    given = [*zip(places, values, strict=False)]
+    if surplus := [value for place, value in given if place not in takers]:
+        shown = listed([f"{value:g}" for value in surplus])
+        warnings.warn(
+            f"{parameter} value{'s' * (len(surplus) > 1)} {shown} used by no activation",
+            RnncliWarning,
+            stacklevel=2,
+        )
+    by_place = dict(given)
+    return [by_place.get(k) if k in takers else None for k in range(len(rows))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -87,13 +88,10 @@ class WeightCache:
     def of(
         self, operator: Operator, tensors: Mapping[str, Array], gates: str, *, literal: bool
     ) -> Weights:
-        """Return a node's weights in canonical form.
+        """Return a node's weights in canonical form, given its tensors by role.
 
-        Args:
-            operator: the row.
-            tensors: the node's tensors by role.
-            gates: the order of the gates in W, R and the biases.
-            literal: whether states are multiplied by R instead of its transpose.
+        `gates` is the order of the gates in W, R and the biases; of a `literal` node, states
+        are multiplied by R instead of its transpose.
         """
         sources = tuple([tensors.get(role) for role in WEIGHTS])
         key = (operator, gates, literal, *map(id, sources))
@@ -102,9 +100,9 @@ class WeightCache:
             return cached.weights
         weights = _bound(operator, sources, gates, literal=literal)
         nbytes = sum(values.nbytes for values in sources if values is not None)
-        if operator.quantised:
+        if weights.quantised:
             nbytes += weights.W.nbytes + weights.R.nbytes
-        if nbytes > self._of_one or not _are_constants(sources):
+        if nbytes > self._of_one or not all(v is None or is_constant(v) for v in sources):
             return weights
         weights = weights._replace(constants=Constants())
         self._keep(key, CachedWeights(sources, weights, nbytes))
@@ -129,25 +127,19 @@ def any_unlocked(tensors: WeightTensors) -> bool:
     return False
 
 
-def _are_constants(tensors: WeightTensors) -> bool:
-    return all(values is None or is_constant(values) for values in tensors)
-
-
 def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: bool) -> Weights:
-    if not operator.has("num_directions"):  # of a cell: it has one
+    if not _has_directions(operator):  # of a cell: it has one
         tensors = _with_directions(tensors)
     W, R, B, Wb, Rb, P, *factors = tensors
     assert W is not None
     assert R is not None
     order = [gates.index(gate) for gate in operator.cell.gates]
     quantised = None
-    if operator.quantised:
+    if factors[0] is None:
+        W_values, recurrent = _blocks(W, order), _blocks(R, order)
+    else:
         quantised = _integers(order, W, *factors[:2]), _integers(order, R, *factors[2:])
-    W_values, recurrent = (
-        (_blocks(W, order), _blocks(R, order))
-        if quantised is None
-        else (each.values for each in quantised)
-    )
+        W_values, recurrent = (each.values for each in quantised)
     if B is not None:
         Wb, Rb = _split(B, operator.bias, gates, hidden_size=recurrent.shape[-1])
     return Weights(
@@ -158,6 +150,11 @@ def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: b
         _rows(P, range(3)),
         quantised,
     )
+
+
+@cache
+def _has_directions(operator: Operator) -> bool:
+    return operator.has("num_directions")
 
 
 def _with_directions(tensors: WeightTensors) -> WeightTensors:

@@ -9,8 +9,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_of
-from rnncli.operators.activation_binding import activation_problems
-from rnncli.operators.attributes import attribute_problems, complete
+from rnncli.operators.attributes import activation_problems, attribute_problems, complete
 from rnncli.operators.operator import SYMBOLS, Dim
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.readings import check_reading
@@ -51,7 +50,9 @@ def problems(
     """
     first_problems = list(attribute_problems(operator, attributes))
     bad = {problem.subject[-1] for problem in first_problems} & set(operator.attributes)
-    completed = complete(operator, _well_formed(operator, attributes, first_problems))
+    known = operator.attributes.keys() - bad
+    sound = {name: value for name, value in attributes.items() if name in known}
+    completed = complete(operator, sound)
     # The expected number of activations and the shapes depend on the direction.
     misdirected = bool(bad & {"direction", operator.shapes_by}) or completed["direction"] is None
     if not misdirected:
@@ -66,13 +67,7 @@ def problems(
 
 
 def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> Iterator[Problem]:
-    """Yield the problems of lengths whose type and shape are right.
-
-    Args:
-        operator: the row.
-        inputs: arrays by name, otherwise checked.
-        T: the number of steps of X.
-    """
+    """Yield the problems of lengths of the right type and shape, given the number of steps of X."""
     for row in operator.inputs:
         if row.role == "lengths" and row.name in inputs:
             for sentence in _length_problems(row, inputs[row.name], T):
@@ -82,15 +77,6 @@ def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> 
 def num_directions(attributes: Mapping[str, Any]) -> int:
     """Return D, given complete attributes by role."""
     return 2 if attributes["direction"] == "bidirectional" else 1
-
-
-def _well_formed(
-    operator: Operator, attributes: Mapping[str, Any], known_problems: list[Problem]
-) -> dict[str, Any]:
-    """Return the attributes without problems, so that the remaining checks can use them."""
-    bad = {problem.subject[1] for problem in known_problems if len(problem.subject) > 1}
-    sound = {name: value for name, value in attributes.items() if name not in bad}
-    return {name: value for name, value in sound.items() if name in operator.attributes}
 
 
 def _name_problems(operator: Operator, inputs: Mapping[str, Array]) -> Iterator[Problem]:

@@ -82,10 +82,8 @@ def evaluate_recurrence(
 def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:
     """Return inputs as arrays, by name.
 
-    Args:
-        operator: the row, which says which inputs allow only one integer type. Integers in a Python
-            list take that type if it can hold them; arrays keep theirs.
-        inputs: arrays, or values that NumPy converts to arrays.
+    Integers in a Python list take the only integer type that the operator's row allows, if it can
+    hold them; arrays keep theirs.
     """
     dtypes = {row.name: row.dtypes for row in operator.inputs}
     return {name: _array(values, dtypes.get(name, ())) for name, values in inputs.items()}

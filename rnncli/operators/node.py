@@ -15,8 +15,7 @@ import numpy as np
 
 from rnncli.errors import InvalidOperator
 from rnncli.numerics import Array, dtype_of
-from rnncli.operators.activation_binding import resolve_activations
-from rnncli.operators.attributes import complete, remember
+from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.canonical_weights import EVALUATED
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
@@ -181,12 +180,7 @@ class Node:
         remember(self._sound, _kinds(inputs), self.canonical(name, inputs[name]).shape[-3])
 
     def recurrence(self, inputs: Mapping[str, Array], cache: WeightCache = EVALUATED) -> Recurrence:
-        """Return the canonical recurrence for some inputs.
-
-        Args:
-            inputs: arrays by the operator's input names, free of problems.
-            cache: of constant weights.
-        """
+        """Return the canonical recurrence for inputs, by name, that are free of problems."""
         tensors = _by_role(self._orders, inputs)
         is_literal = self.readings.get("recurrence") == "literal"
         weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
@@ -250,14 +244,8 @@ def checked(
 ) -> Node:
     """Return a node that satisfies its specification, cached for equal requests.
 
-    A node with alpha or beta values is not cached, so that each one warns about unused values.
-
-    Args:
-        operator: the row.
-        attributes: as written; None counts as absent.
-        inputs: arrays by the operator's input names, without absent optional ones.
-        outputs: the requested names; None means all.
-        readings: the requested choices.
+    A node with alpha or beta values is not cached, so that each one warns about unused values. The
+    arguments are those of `problems`.
 
     Raises:
         InvalidOperator: it violates the specification; all violations are named.

@@ -14,11 +14,8 @@ _ACTIVATION_ALPHA = Attribute(
     "alpha values, consumed in order by the activations that take one; missing ones take the"
     " function's default",
 )
-_ACTIVATION_BETA = Attribute(
-    "activation_beta",
-    "floats",
-    "beta values, consumed in order by the activations that take one; missing ones take the"
-    " function's default",
+_ACTIVATION_BETA = _ACTIVATION_ALPHA._replace(
+    name="activation_beta", summary=_ACTIVATION_ALPHA.summary.replace("alpha", "beta")
 )
 _CLIP = Attribute("clip", "float", "bound the input of activations to [-clip, +clip]; absent: none")
 _DIRECTION = Attribute(
@@ -85,19 +82,10 @@ def _inputs(gates: int, *more: Input) -> tuple[Input, ...]:
 _Y = Output(
     "Y", "Y", (shape("T D N H"), shape("N T D H")), "hidden state after each step", optional=True
 )
-_Y_H = Output(
-    "Y_h", "Y_h", (shape("D N H"), shape("N D H")), "hidden state after the last", optional=True
-)
-_Y_C = Output(
-    "Y_c", "Y_c", (shape("D N H"), shape("N D H")), "cell state after the last", optional=True
-)
-_INITIAL_C = Input(
-    "initial_c",
-    "initial_c",
-    (shape("D N H"), shape("N D H")),
-    "initial cell state; absent: 0",
-    optional=True,
-)
+_STATE = (shape("D N H"), shape("N D H"))
+_Y_H = Output("Y_h", "Y_h", _STATE, "hidden state after the last", optional=True)
+_Y_C = Output("Y_c", "Y_c", _STATE, "cell state after the last", optional=True)
+_INITIAL_C = Input("initial_c", "initial_c", _STATE, "initial cell state; absent: 0", optional=True)
 _P = Input("P", "P", (shape("D 3*H"),), "peephole weights, gates i, o, f; absent: 0", optional=True)
 
 _READINGS = {"alpha-order": "queue", "zero-length": "zero", "threshold-tie": "ge"}
@@ -185,14 +173,6 @@ def _corrected(row: Operator, *more: Attribute) -> Operator:
     return replace(_version(row, 7, *more, without="output_sequence"), readings=readings)
 
 
-def _with_layout(row: Operator) -> Operator:
-    return _version(row, 14, _LAYOUT)
-
-
-def _with_bfloat16(row: Operator) -> Operator:
-    return replace(_version(row, 22), dtypes=(*row.dtypes, "bfloat16"))
-
-
 _GRU_3 = replace(
     _version(_GRU_1, 3, _LINEAR_BEFORE_RESET),
     attributes=by_name(
@@ -200,8 +180,11 @@ _GRU_3 = replace(
     ),
 )
 _RNN_7, _GRU_7, LSTM_7 = map(_corrected, (_RNN_1, _GRU_3, _LSTM_1))
-_RNN_14, _GRU_14, _LSTM_14 = map(_with_layout, (_RNN_7, _GRU_7, LSTM_7))
-_RNN_22, _GRU_22, _LSTM_22 = map(_with_bfloat16, (_RNN_14, _GRU_14, _LSTM_14))
+_RNN_14, _GRU_14, _LSTM_14 = (_version(row, 14, _LAYOUT) for row in (_RNN_7, _GRU_7, LSTM_7))
+_RNN_22, _GRU_22, _LSTM_22 = (
+    replace(_version(row, 22), dtypes=(*row.dtypes, "bfloat16"))
+    for row in (_RNN_14, _GRU_14, _LSTM_14)
+)
 
 ROWS = (
     *(_RNN_1, _RNN_7, _RNN_14, _RNN_22),

@@ -103,12 +103,7 @@ AnyTensor = TypeVar("AnyTensor", Input, Output)
 
 
 def of_a_cell(tensor: AnyTensor, **changes: Any) -> AnyTensor:
-    """Return a tensor of a sequence without the axes of time and direction.
-
-    Args:
-        tensor: the tensor.
-        changes: other values of its fields.
-    """
+    """Return a tensor of a sequence without the axes of time and direction, and other changes."""
     lacking = {"seq_length", "num_directions"}
     shapes = (tuple(dim for dim in dims if dim.symbol not in lacking) for dims in tensor.shapes)
     return tensor._replace(shapes=tuple(shapes), **changes)
@@ -247,11 +242,7 @@ class Operator:
         return f"{', '.join(others)} and {last}"
 
     def present_outputs(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the outputs that a node has.
-
-        Args:
-            attributes: complete, by role.
-        """
+        """Return the names of the outputs of a node, given its complete attributes by role."""
         return tuple(
             row.name for row in self.outputs if not row.condition or attributes[row.condition]
         )
@@ -262,12 +253,7 @@ class Operator:
         return next((row for row in rows if (row.role or row.name) == role), None)
 
     def written(self, role: str, value: Any) -> dict[str, Any]:
-        """Return an attribute as a node writes it, by name; nothing if there is none.
-
-        Args:
-            role: the attribute's role.
-            value: the canonical value.
-        """
+        """Return the canonical value of a role as a node writes it, by name; {} if it has none."""
         row = self.attribute_for(role)
         return {row.name: row.spelled(value)} if row else {}
 

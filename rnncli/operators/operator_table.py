@@ -48,10 +48,7 @@ copyreg.pickle(Operator, _travels)
 def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
     """Return the operator of a model's node, or None if it is not recurrent.
 
-    Args:
-        domain: the node's domain; "ai.onnx" is the same as "".
-        op_type: the node's type.
-        opset: the version of that domain that the model imports.
+    The domain "ai.onnx" is the same as ""; the opset is the version of it that the model imports.
     """
     if domain == "ai.onnx":
         domain = ""

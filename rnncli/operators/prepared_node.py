@@ -74,13 +74,7 @@ class PreparedNode:
         return self._node or Node(self._operator, self._attributes, self._outputs, self._readings)
 
     def run(self, inputs_in_order: NodeInputs) -> tuple[Array, ...]:
-        """Evaluate the node.
-
-        Args:
-            inputs_in_order: all inputs in the operator's order; None for absent ones.
-
-        Returns:
-            The requested outputs, in the order of the request.
+        """Return the requested outputs, given all inputs in order; absent ones are None.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.
@@ -101,7 +95,8 @@ class PreparedNode:
         result = evaluate_recurrence(self._operator, recurrence, *self._engine)
         if recurrence.constants:
             if not (bound and bound.is_for(steady)):
-                bound = self._unbound(node, recurrence, steady)
+                orders = [node.move(name) for name in self._varying(self.names)[:-1]]
+                bound = BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
             self._bind(kinds, bound, recurrence)
         return node.arranged((result.Y, *result.last))
 
@@ -109,12 +104,6 @@ class PreparedNode:
         """Return the present inputs by the operator's names."""
         named = zip(self.names, inputs, strict=False)
         return {name: values for name, values in named if values is not None}
-
-    def _unbound(
-        self, node: Node, recurrence: Recurrence, steady: tuple[Array | None, ...]
-    ) -> BoundNode:
-        orders = [node.move(name) for name in self._varying(self.names)[:-1]]
-        return BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
 
     def _bind(self, kinds: tuple[Any, ...], bound: BoundNode, recurrence: Recurrence) -> None:
         """Ask the backend once for its fast path for recurrences like this one."""
@@ -218,13 +207,9 @@ class OperatorSession:
         self.held = frozenset(self._held)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Evaluate the operator.
+        """Return the outputs by name, in the dtype of the inputs.
 
-        Args:
-            inputs: by the specification's names, in addition to the held ones or in their place.
-
-        Returns:
-            The outputs by name, in the dtype of the inputs.
+        Inputs have the specification's names; they are added to the held ones or replace them.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.

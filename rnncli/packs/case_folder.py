@@ -21,11 +21,10 @@ from onnx import ModelProto
 from rnncli.errors import UnreadableFile
 from rnncli.files.formats import pb
 from rnncli.files.formats.onnx_folder import MODEL
+from rnncli.files.formats.pb import array_of
 from rnncli.files.formats.reading import reading
-from rnncli.files.formats.stored import normalised
-from rnncli.files.formats.tensor_messages import array_of
+from rnncli.files.regular import sha256
 from rnncli.packs.layouts import folder_of
-from rnncli.packs.manifest import calls_of, sha256
 from rnncli.packs.record import Record
 from rnncli.packs.vector import (
     READINGS,
@@ -33,6 +32,7 @@ from rnncli.packs.vector import (
     Answers,
     Vector,
     answered,
+    calls_of,
     signal_names,
     stored_alternatives,
     stored_answers,
@@ -130,8 +130,10 @@ class StoredVector(Vector):
         UnreadableFile: on use of a part, if a file is not listed or does not make sense.
     """
 
+    _contents: CaseContents
+
     def __init__(self, contents: CaseContents, record: Mapping[str, Any], call: int = 0) -> None:
-        vars(self).update(id=record["id"], contents=contents, record=record, call=call)
+        vars(self).update(id=record["id"], _contents=contents, record=record, call=call)
 
     @cached_property
     def later(self) -> tuple[Vector, ...]:
@@ -202,15 +204,10 @@ class StoredVector(Vector):
         with reading(f"{self._contents.folder}/{path}"):
             return pb.named_tensor(content)
 
-    @property
-    def _contents(self) -> CaseContents:
-        contents: CaseContents = vars(self)["contents"]
-        return contents
-
 
 def _initializers(model: bytes) -> Tensors:
     try:
         graph = ModelProto.FromString(model).graph
     except DecodeError as error:
         raise UnreadableFile("is not an ONNX model") from error
-    return {each.name: normalised(array_of(each)) for each in graph.initializer}
+    return {each.name: array_of(each) for each in graph.initializer}

@@ -47,11 +47,12 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "rnncli.packs.raw_form:read_case",
     ),
     "c": PackLayout(
-        "a C header for each case, which rnncli does not read back", "rnncli.packs.c_form:files_of"
+        "a C header for each case, which rnncli does not read back",
+        "rnncli.packs.derived_forms:c_files",
     ),
     "hex": PackLayout(
         "files for $readmemh and a .svh for each case, likewise only written",
-        "rnncli.packs.hex_form:files_of",
+        "rnncli.packs.derived_forms:hex_files",
         options=("elements",),
     ),
     "ir": PackLayout(

@@ -18,18 +18,18 @@ from rnncli.files.formats import format_with
 from rnncli.files.formats.reading import named, reading
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.regular import LARGEST, MissingFile, read_bytes
+from rnncli.files.regular import LARGEST, MissingFile, read_bytes, sha256
 from rnncli.jobs.tenancy import KeptOpen
-from rnncli.packs.layouts import LAYOUTS, file_of, folder_of
+from rnncli.packs.layouts import LAYOUTS, PREFIX, file_of
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
     SPOOL,
     SUMS,
     Manifest,
+    check_node,
     differences,
     read_manifest,
-    sha256,
 )
 
 if TYPE_CHECKING:
@@ -116,11 +116,12 @@ class Pack:
 
         Raises:
             InvalidRequest: no case has that id.
+            UnreadableFile: its operator cannot have such a case.
         """
         if case_id not in self._by_id:
             hint = did_you_mean(case_id, self._by_id)
             raise InvalidRequest(f"{self.folder}: no case '{case_id}'{hint}")
-        return self._by_id[case_id]
+        return self._sound(self._by_id[case_id])
 
     def select(self, expression: str) -> list[Mapping[str, Any]]:
         """Return the records of the cases that an expression selects, as `Suite.select` does.
@@ -131,9 +132,18 @@ class Pack:
         Raises:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
+            UnreadableFile: the operator of one cannot have such a case.
         """
         cases, holder = self.manifest.cases, str(self.folder)
-        return Selection(expression).chosen(cases, record_is_called, holder)
+        return [*map(self._sound, Selection(expression).chosen(cases, record_is_called, holder))]
+
+    def _sound(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a record of the manifest, whose node is checked when it is first used."""
+        if record["id"] not in self._used:
+            with reading(self.folder / MANIFEST):
+                check_node(record, f"cases[{[*self._by_id].index(record['id'])}]")
+            self._used.add(record["id"])
+        return record
 
     @property
     def reference(self) -> PackReference:
@@ -163,7 +173,7 @@ class Pack:
         Raises:
             UnreadableFile: one is missing or altered.
         """
-        folder = folder_of(record["id"])
+        folder = f"{PREFIX}{record['id']}"
         sums = {path.removeprefix(f"{folder}/"): sum_ for path, sum_ in record["files"].items()}
         files = {path: self.content(f"{folder}/{path}") for path in sums}
         return CaseContents(self.folder / folder, files, sums)
@@ -181,7 +191,7 @@ class Pack:
                 f"{self.folder}: is a pack in the layout {self.layout}, which is only written;"
                 " read the pack that it was made from"
             )
-        vector: Vector = pkgutil.resolve_name(reader)(self, record)
+        vector: Vector = pkgutil.resolve_name(reader)(self, self._sound(record))
         return vector
 
     @property
@@ -211,6 +221,11 @@ class Pack:
     @cached_property
     def _there(self) -> list[str]:
         return [*files_in(self.folder)]
+
+    @cached_property
+    def _used(self) -> set[str]:
+        """The ids of the cases whose nodes were checked."""
+        return set()
 
     @cached_property
     def _by_id(self) -> dict[str, Mapping[str, Any]]:

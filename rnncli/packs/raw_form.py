@@ -25,12 +25,11 @@ from rnncli.files.described import Described, Digits, Stored, check, document, p
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
 from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath
-from rnncli.files.regular import LARGEST_TEXT
+from rnncli.files.regular import LARGEST_TEXT, sha256
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
-from rnncli.packs.manifest import sha256
-from rnncli.packs.record_classes import (
+from rnncli.packs.record import (
     Attributes,
     CaseId,
     CaseRecord,
@@ -404,10 +403,7 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
 def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
     if not given:
         return f"{row.name}: {absent}"
-    shape = ", ".join(
-        dim.symbol if dim.multiple == 1 else f"{dim.multiple}*{dim.symbol}"
-        for dim in row.shape(variant)
-    )
+    shape = ", ".join(map(str, row.shape(variant)))
     return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
 
 

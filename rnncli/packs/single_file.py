@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.files.formats import write_tensors
 from rnncli.files.regular import sha256_of
-from rnncli.packs.manifest import Manifest, calls_of
+from rnncli.packs.manifest import Manifest
 from rnncli.packs.vector import (
     INPUTS,
     OUTPUTS,
@@ -18,6 +18,7 @@ from rnncli.packs.vector import (
     Answers,
     Vector,
     answered,
+    calls_of,
     group_of,
     signal_names,
     stored_alternatives,
@@ -33,26 +34,16 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import Pack
 
 
-def write_single_file(path: Path, pack: Pack) -> str:
-    """Write the cases of a pack to one file, one case in memory at a time; return its SHA-256.
+def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
+    """Write the cases of a pack to one file, one case in memory at a time; return its manifest.
 
     Raises:
         InvalidRequest: the disk refuses.
         UnreadableFile: a case is damaged.
     """
     write_tensors(path, cast("Tensors", _PackTensors(pack)))
-    return sha256_of(path)
-
-
-def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
-    """Write the cases of a pack to one file, and return its manifest.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-        UnreadableFile: a case is damaged.
-    """
     records = tuple({**record, "files": {}} for record in pack.manifest.cases)
-    return Manifest(header, records, {path.name: write_single_file(path, pack)})
+    return Manifest(header, records, {path.name: sha256_of(path)})
 
 
 class _PackTensors(Mapping[str, "Array"]):

@@ -257,6 +257,14 @@ def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return held_values(operator, told)
 
 
+def calls_of(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the records of the calls of a case, in order."""
+    if "later_calls" not in record:
+        return [record]
+    first = {name: value for name, value in record.items() if name != "later_calls"}
+    return [first, *({**first, **own} for own in record["later_calls"])]
+
+
 def group_of(call: int) -> str:
     """Return the prefix of the names of a call's tensors, in a single-file layout."""
     return f"{CALLS}/{call}/" if call else ""

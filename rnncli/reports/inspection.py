@@ -15,8 +15,7 @@ from rnncli.operators import operator_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.cases.suite.entry import Entry
-    from rnncli.cases.suite.suite import Suite
+    from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from rnncli.files.described import AtLeast0, Described, Number, Whole, counts_schema, lines_document
+from rnncli.files.described import (
+    AtLeast0,
+    Described,
+    Distinct,
+    Number,
+    Whole,
+    counts_schema,
+    lines_document,
+)
 from rnncli.judging.comparing.verdict import MEANINGS, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import JudgedPack, JudgedSubject
 from rnncli.numerics import DTYPES
-from rnncli.packs.record_classes import (
+from rnncli.packs.record import (
     Expectation,
     Flags,
     OperatorName,
@@ -69,7 +77,7 @@ class RunLine(Described):
     ] = UNSET
 
 
-class VerdictLine(CaseVerdict, kw_only=True):
+class VerdictLine(CaseVerdict, Distinct, kw_only=True):
     """A line for each case, in the pack's order."""
 
     kind: Annotated[Literal["case"], "a line for each case, in the pack's order"]

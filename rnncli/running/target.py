@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.cases.case import Case
-    from rnncli.cases.suite.entry import Entry
-    from rnncli.cases.suite.suite import Suite
+    from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.errors import Place
     from rnncli.models.model import Model
 

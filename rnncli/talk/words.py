@@ -7,13 +7,7 @@ LONGEST_SHOWN = 300
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """Return the word that goes with a count: 1 case, 2 cases; 1 fails, 2 fail.
-
-    Args:
-        count: the number.
-        one: the singular.
-        many: the plural; "" for `one` with an s.
-    """
+    """Return the word, by default one with an s, for a count: 1 case, 2 cases; 1 fails, 2 fail."""
     return one if count == 1 else many or f"{one}s"
 
 

@@ -27,11 +27,12 @@ from rnncli import compare, judge
 from rnncli.api import commands
 from rnncli.files.described import jsonable
 from rnncli.files.formats import pb, write_tensors
+from rnncli.files.regular import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.selected import Selected
-from rnncli.packs.manifest import JOURNAL, SUMS, Manifest, sha256
+from rnncli.packs.manifest import JOURNAL, SUMS, Manifest
 from rnncli.packs.pack import open_pack
 from rnncli.reports.verification import case_record, run_record, summary_record
 from rnncli.subjects.runtimes import RuntimeRow

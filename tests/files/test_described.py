@@ -23,7 +23,8 @@ from rnncli.files.described import (
     read,
     schema_of,
 )
-from rnncli.packs.record_classes import CaseRecord
+from rnncli.packs.record import CaseRecord
+from rnncli.reports.verification_schema import VerdictLine
 from rnncli.subjects.harness_messages import MESSAGES
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -78,7 +79,7 @@ class Words(StrEnum):
 Word = described.own_type("Word", Literal["yes", "no"], Words)
 
 
-class Inner(Described):
+class Inner(described.Distinct):
     """An inner record."""
 
     names: Annotated[Texts | UnsetType, "some names"] = UNSET
@@ -167,6 +168,15 @@ def test_a_violation_is_one_sentence_with_its_place(name):
     with pytest.raises(InvalidRequest) as caught:
         check(value, kind, WHERE)
     assert str(caught.value).startswith(sentence)
+
+
+def test_classes_with_lists_without_duplicates_refuse_duplicates():
+    """Only a `Distinct` asks; a class that forgot to be one would take anything."""
+    rows = [*described.subclasses(Described)]
+    listed = [row for row in rows if described.unique_lists(row)]
+
+    assert {CaseRecord, VerdictLine} <= {*listed}
+    assert [row for row in listed if not issubclass(row, described.Distinct)] == []
 
 
 def test_annotations_describe_the_schema():

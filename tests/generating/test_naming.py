@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnncli.cases.suite.entry import LONGEST_ID
+from rnncli.cases.suite.suite import LONGEST_ID
 from rnncli.generating.extraction import Capture, ids_of, slug
 
 

@@ -17,9 +17,8 @@ from small_suite import small_suite
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.numerics import dtype_named
-from rnncli.packs import c_form, hex_form
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.derived_forms import prefix_of, tensors_of
+from rnncli.packs.derived_forms import c_files, hex_files, prefix_of, tensors_of
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.packs.pack import open_pack
 
@@ -86,7 +85,7 @@ int main(void) {{
 
 def in_c(folder, compiler, vector, name="X"):
     """The bytes of a tensor as a compiler reads them from the header."""
-    (folder / "case.h").write_bytes(c_form.files_of(vector)["case.h"])
+    (folder / "case.h").write_bytes(c_files(vector)["case.h"])
     array = f"{prefix_of(vector.id)}_{name}"
     source = PRINTER.format(header="case.h", array=array, count=f"{array}_COUNT")
     program = compiled(folder, compiler, source)
@@ -129,7 +128,7 @@ def test_every_tensor_is_in_the_header(tmp_path, vector, name):
 def test_a_tensor_without_elements_is_an_array_of_one(tmp_path, vector):
     """C has no array of none; its count says 0."""
     installed("gcc")
-    header = c_form.files_of(with_input(vector, np.zeros((0, 3), np.float32)))["case.h"]
+    header = c_files(with_input(vector, np.zeros((0, 3), np.float32)))["case.h"]
     (tmp_path / "case.h").write_bytes(header)
     compiled(tmp_path, "gcc", f'#include "case.h"\nint main(void) {{ return {ID}_X_COUNT; }}\n')
 
@@ -139,7 +138,7 @@ def test_a_tensor_without_elements_is_an_array_of_one(tmp_path, vector):
 def test_sizes_attributes_and_readings_are_macros(tmp_path, vector):
     """As a kernel's configuration; lists have a count."""
     installed("gcc")
-    (tmp_path / "case.h").write_bytes(c_form.files_of(vector)["case.h"])
+    (tmp_path / "case.h").write_bytes(c_files(vector)["case.h"])
     program = compiled(
         tmp_path,
         "gcc",
@@ -161,7 +160,7 @@ int main(void) {{
 def test_a_truth_value_is_0_or_1():
     """As in a model file; the words before it say true or false."""
     found = next(each for each in vectors("webnn") if each.id == "webnn_gru_plain")
-    header, package = (form.files_of(found) for form in (c_form, hex_form))
+    header, package = (form(found) for form in (c_files, hex_files))
     text = next(iter(header.values())).decode()
     words = b"".join(values for name, values in package.items() if name.endswith("svh")).decode()
 
@@ -174,10 +173,8 @@ def test_a_float_attribute_is_the_float32_that_onnx_stores(vector):
     """0.1 is not a number of ONNX."""
     other = replace(vector, record={**vector.record, "attributes": {"clip": 0.1}})
 
-    assert f"{ID}_ATTRIBUTE_CLIP 0x1.99999ap-4f" in c_form.files_of(other)["case.h"].decode()
-    assert (
-        f"{ID}_ATTRIBUTE_CLIP 0.10000000149011612" in hex_form.files_of(other)["case.svh"].decode()
-    )
+    assert f"{ID}_ATTRIBUTE_CLIP 0x1.99999ap-4f" in c_files(other)["case.h"].decode()
+    assert f"{ID}_ATTRIBUTE_CLIP 0.10000000149011612" in hex_files(other)["case.svh"].decode()
 
 
 def test_words_of_a_case_end_neither_a_comment_nor_a_string(tmp_path, vector):
@@ -201,14 +198,14 @@ def test_an_id_becomes_an_identifier(case_id, prefix):
 def test_what_c_cannot_say_is_refused(vector):
     """In one sentence."""
     with pytest.raises(Unsupported, match="C has no type for a tensor of complex64"):
-        c_form.files_of(with_input(vector, np.zeros(2, np.complex64)))
+        c_files(with_input(vector, np.zeros(2, np.complex64)))
 
 
 @pytest.mark.parametrize("pack", [1, 3, 8])
 def test_a_word_has_its_first_element_in_the_low_bits(vector, pack):
     """The last word is filled with zeros, and a line is a word."""
     X = np.arange(7, dtype=np.float16).reshape(7, 1)
-    files = hex_form.files_of(with_input(vector, X), pack)
+    files = hex_files(with_input(vector, X), pack)
     words = [int(line, 16) for line in files["inputs/X.hex"].split()]
 
     elements = [word >> 16 * k & 0xFFFF for word in words for k in range(pack)]
@@ -237,7 +234,7 @@ endmodule
 def test_a_simulator_reads_the_words(tmp_path, vector, pack):
     """Plain Verilog, by $readmemh."""
     installed("iverilog")
-    for path, content in hex_form.files_of(vector, pack).items():
+    for path, content in hex_files(vector, pack).items():
         file = tmp_path / f"test_{ID}" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -338,13 +335,11 @@ def test_different_ids_are_different_identifiers():
     assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]*", prefix_of(each)) for each in ids)
 
 
-@pytest.mark.parametrize("form", [c_form, hex_form])
+@pytest.mark.parametrize("form", [c_files, hex_files])
 def test_words_of_strangers_stay_in_their_comment(form, vector):
     """No mark of direction turns the code around, and no backslash takes the next line in."""
     summary = "one */ line \u202e\u2066 of \x00 it \\\\"
-    ((_, content), *_) = form.files_of(
-        replace(vector, record={**vector.record, "summary": summary})
-    ).items()
+    ((_, content), *_) = form(replace(vector, record={**vector.record, "summary": summary})).items()
     text = content.decode()
 
     assert "\\u202e" in text

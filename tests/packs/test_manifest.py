@@ -87,6 +87,29 @@ def test_nothing_is_read_or_written_outside_the_pack(spoil, pack, tmp_path):
     assert [pack] == [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda pack: pack.select("clip"),
+        lambda pack: pack.case(CLIP),
+        lambda pack: [*pack.vectors()],
+        lambda pack: pack.read(case_of(vars(pack.manifest))),
+    ],
+    ids=["select", "case", "vectors", "read"],
+)
+def test_a_node_that_cannot_be_is_refused_when_its_case_is_used(use, pack):
+    """Those of other cases are not even checked, but no case is used unchecked."""
+    record = json.loads((pack / MANIFEST).read_bytes())
+    case_of(record)["attributes"]["hidden_size"] = 99
+    rewrite(pack, record)
+    read = open_pack(pack)
+    other = next(case["id"] for case in record["cases"] if case["id"] != CLIP)
+
+    assert read.read(read.case(other)).id == other
+    with pytest.raises(UnreadableFile, match=rf"manifest\.json: cases\[\d+\] \({CLIP}\): .*is 99"):
+        use(read)
+
+
 @pytest.mark.parametrize("odd", ODD, ids=ascii)
 def test_any_other_value_is_refused_or_does_no_harm(odd, pack):
     """At every place of a record, with the right digest: one sentence, or a pack that is read."""

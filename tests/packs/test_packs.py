@@ -17,7 +17,7 @@ from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, open_pack
-from rnncli.packs.record_classes import CaseRecord
+from rnncli.packs.record import CaseRecord
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from rnncli.operators.checking import num_directions
 from rnncli.operators.operator import SCALES, SYMBOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from rnncli.operators import Dim, Input, Operator
+    from rnncli.operators import Dim, Operator
     from rnncli.operators.operator import Tensor
 
 # Peak memory per element while it is made and evaluated: random words, float64, its own dtype.
@@ -58,11 +58,9 @@ class Frame:
 
         A size of 0 counts as 1, because a billion steps of nothing are still a billion steps.
         """
-        return BYTES_PER_ELEMENT * sum(math.prod(_at_least_1(self.shape(row))) for row in rows)
-
-
-def _at_least_1(sizes: Iterable[int]) -> Iterator[int]:
-    return (max(size, 1) for size in sizes)
+        return BYTES_PER_ELEMENT * sum(
+            math.prod([max(size, 1) for size in self.shape(row)]) for row in rows
+        )
 
 
 @cache
@@ -75,15 +73,10 @@ def _names(dims: tuple[Dim, ...]) -> str:
     return "[" + ", ".join(map(str, dims)) + "]"
 
 
+@cache
 def size_names(operator: Operator) -> tuple[str, ...]:
     """Return the names of the sizes in an operator's config."""
-    return _size_names(operator.inputs)
-
-
-@cache
-def _size_names(inputs: tuple[Input, ...]) -> tuple[str, ...]:
-    dims = {dim.symbol for row in inputs for dim in row.shape()}
-    return tuple(name for name in SIZES if name in dims)
+    return tuple(name for name in SIZES if operator.has(name))
 
 
 def least_size(operator: Operator, name: str) -> int:

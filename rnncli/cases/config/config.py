@@ -131,28 +131,19 @@ def _blanks(
     }
 
 
-_ZERO = bytes(16)  # the size of the widest element
-
-
-def _one_zero(blank: Blank) -> Array:
-    """Return an array of zeros that takes no memory, whatever its shape."""
-    strides = (0,) * len(blank.shape)
-    return np.ndarray(blank.shape, blank.dtype.numpy, _ZERO, strides=strides)
-
-
 def _stand_ins(
     operator: Operator,
     blanks: Mapping[str, Blank],
     sources: Mapping[str, Filling | GivenValues],
     key: str,
 ) -> dict[str, Array]:
-    """Return the inputs for the operator's checks: lengths as they are, stand-ins for the others.
+    """Return the inputs for the operator's checks: lengths as they are, others without memory.
 
     Required inputs with findings are included, so that the rest can be checked.
     """
     required = [row.name for row in operator.inputs if not row.optional]
     shapes = {
-        name: _one_zero(blank)
+        name: np.broadcast_to(np.zeros((), blank.dtype.numpy), blank.shape)
         for name, blank in blanks.items()
         if blank.dtype.is_float and (name in sources or name in required)
     }

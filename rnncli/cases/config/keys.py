@@ -119,16 +119,23 @@ class Keys:
             self.find(node, f"'{name}' must be text, got {shown(node)}")
         return str(node.value or "")
 
+    def value(self, name: str, is_right: Callable[[Any], bool], wanted: str, default: Any) -> Any:
+        """Return a value; the default if it is absent or, which is a finding, wrong."""
+        node = self.entry(name)
+        if node.value is None:
+            return default
+        if is_right(node.value):
+            return node.value
+        self.find(node, f"'{name}' must be {wanted}, got {shown(node)}")
+        return default
+
     def seed(self) -> int:
         """Return the seed, 0 if absent."""
-        node = self.entry("seed")
-        if node.value is None:
-            return 0
-        if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
-            return int(node.value)  # type: ignore[arg-type]
-        sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
-        self.find(node, sentence)
-        return 0
+        wanted = f"an integer, 0 to {LARGEST_INTEGER}"
+        found = self.value(
+            "seed", lambda n: type(n) is int and 0 <= n <= LARGEST_INTEGER, wanted, 0
+        )
+        return int(found)
 
     def mapping(
         self, name: str, what: str, known: Iterable[str] | None = None
@@ -258,7 +265,9 @@ class ConfigKeys(Keys):
     def _too_large(self, node: YamlNode) -> bool:
         """Find integers that do not fit any attribute, before they are converted."""
         leaves = node.value if isinstance(node.value, tuple) else (node,)
-        large = [leaf for leaf in leaves if _is_integer(leaf) and not _fits_64_bits(leaf)]
+        large = [
+            leaf for leaf in leaves if type(leaf.value) is int and abs(leaf.value) > LARGEST_INTEGER
+        ]
         for leaf in large:
             self.find(leaf, f"{shown(leaf)} does not fit 64 bits")
         return bool(large)
@@ -372,11 +381,3 @@ class ConfigKeys(Keys):
         self, name: str, what: str, known: Iterable[str] | None = None
     ) -> Mapping[str, YamlNode]:
         return {str(key): node for key, node in self.mapping(name, what, known).items()}
-
-
-def _is_integer(node: YamlNode) -> bool:
-    return isinstance(node.value, int) and not isinstance(node.value, bool)
-
-
-def _fits_64_bits(node: YamlNode) -> bool:
-    return isinstance(node.value, int) and abs(node.value) <= LARGEST_INTEGER

@@ -29,18 +29,10 @@ MOST_DIMENSIONS = 8
 ELEMENT_TYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "int8", "uint8")
 
 
-def _anything(_: object) -> bool:
-    return True
-
-
 def _is_attribute(value: Any) -> bool:
     """Return whether a node can have such an attribute, right or wrong."""
     values = value if isinstance(value, list) else [value]
     return not any(isinstance(item, list | dict | bool) for item in values)
-
-
-def _is_element_type(value: object) -> bool:
-    return value in ELEMENT_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +185,8 @@ KINDS: Mapping[str, BreakageKind] = {
     "dtypes": BreakageKind(
         "inputs get another element type",
         f"one of {', '.join(ELEMENT_TYPES)}",
-        _is_element_type,
+        lambda value: value in ELEMENT_TYPES,
         _of_dtype,
     ),
-    "drop": BreakageKind("a list of inputs that are left out", "a name", _anything),
+    "drop": BreakageKind("a list of inputs that are left out", "a name", lambda _: True),
 }

@@ -105,38 +105,26 @@ class SuiteKeys(Keys):
 
     def truth(self, name: str) -> bool:
         """Return a truth value, false for a null."""
-        node = self.entry(name)
-        if not isinstance(node.value, bool | None):
-            self.find(node, f"'{name}' must be true or false, got {shown(node)}")
-        return bool(node.value)
+        return bool(self.value(name, lambda v: isinstance(v, bool), "true or false", False))
 
     def count(self, name: str, most: int) -> int:
         """Return an integer from 1 to `most`; 1 if absent."""
-        node = self.entry(name)
-        if node.value is None:
-            return 1
-        if type(node.value) is not int or not 1 <= node.value <= most:
-            self.find(node, f"'{name}' must be an integer from 1 to {most}, got {shown(node)}")
-            return 1
-        return node.value
+        wanted = f"an integer from 1 to {most}"
+        return int(self.value(name, lambda n: type(n) is int and 1 <= n <= most, wanted, 1))
 
     def steps(self, name: str) -> int | str | None:
         """Return a number of steps, `ALL`, or None if absent."""
-        value = self.entry(name).value
-        if value is None or value == ALL or (type(value) is int and value >= 1):
-            return value
-        said = shown(self.entry(name))
-        self.find(self.entry(name), f"'{name}' must be a positive integer or {ALL}, got {said}")
-        return None
+        found: int | str | None = self.value(
+            name,
+            lambda n: n == ALL or (type(n) is int and n >= 1),
+            f"a positive integer or {ALL}",
+            None,
+        )
+        return found
 
     def items(self, name: str) -> tuple[YamlNode, ...]:
         """Return the items of a list, none for a null."""
-        node = self.entry(name)
-        if isinstance(node.value, tuple):
-            return node.value
-        if node.value is not None:
-            self.find(node, f"'{name}' must be a list, got {shown(node)}")
-        return ()
+        return tuple(self.value(name, lambda v: isinstance(v, tuple), "a list", ()))
 
 
 def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:

@@ -181,14 +181,10 @@ def count_tuples(counts: Sequence[int], strength: int) -> int:
 
 
 def covering_array(table: Table, strength: int) -> list[Row]:
-    """Return rows that contain every feasible tuple of `strength` levels.
+    """Return rows of a table that contain every feasible tuple of `strength` levels, 2 for pairs.
 
     Greedy: each row starts with the first uncovered tuple and is completed level by level, in
-        several orders of the factors; the row that covers most is taken.
-
-    Args:
-        table: factors and conditions; every row satisfies them.
-        strength: 2 for pairs, 3 for triples; at most the number of factors.
+    several orders of the factors; the row that covers most is taken.
     """
     goals = _Goals(table, min(strength, len(table.counts)))
     used = [[0] * count for count in table.counts]

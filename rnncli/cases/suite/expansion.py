@@ -13,7 +13,7 @@ from rnncli.cases.suite.covering import Constraint, Table, count_tuples, coverin
 from rnncli.cases.suite.template import OPERATOR, Template
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown, unknown
 from rnncli.errors import did_you_mean
-from rnncli.operators.activation_binding import activation_problems
+from rnncli.operators.attributes import activation_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

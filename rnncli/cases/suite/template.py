@@ -193,7 +193,8 @@ def _levels(
         findings.add(node.place, f"axis '{key}' has no value")
     for label, place, value in named:
         if label and not LABEL.fullmatch(label):
-            findings.add(place, _no_label(key, label))
+            wanted = f"(a label holds {LABEL_WANTED}); write {{label: value}}"
+            findings.add(place, f"'{label:.40}' cannot label a value of axis '{key}' {wanted}")
         settings = {
             path: setting
             for path, setting in _settings(key, value, own, findings)
@@ -218,11 +219,6 @@ def _derived_label(key: Key, item: YamlNode) -> str:
     if isinstance(value, int | float):
         return f"{key}_{value}".lower().replace("+", "")
     return value.lower() or " " if isinstance(value, str) else shown(item)
-
-
-def _no_label(key: Key, label: str) -> str:
-    wanted = f"a label holds {LABEL_WANTED}"
-    return f"'{label:.40}' cannot label a value of axis '{key}' ({wanted}); write {{label: value}}"
 
 
 def _settings(
@@ -278,7 +274,12 @@ class Template:
     @cached_property
     def _firsts(self) -> list[list[int]]:
         """For each level of each factor, the first level with the same settings."""
-        return [_firsts_of(levels) for levels in self.levels]
+        found = []
+        for levels in self.levels:
+            firsts: dict[frozenset[tuple[Path, int]], int] = {}
+            marks = [frozenset((path, id(s.node)) for path, s in level.items()) for level in levels]
+            found.append([firsts.setdefault(mark, k) for k, mark in enumerate(marks)])
+        return found
 
     def structure(self, row: Row) -> tuple[int, ...]:
         """Return a key that is equal for rows that differ only in labels."""
@@ -349,19 +350,8 @@ class Template:
         return find_operator(op, opset)
 
 
-def _firsts_of(levels: list[Settings]) -> list[int]:
-    firsts: dict[frozenset[tuple[Path, int]], int] = {}
-    marks = [frozenset((path, id(s.node)) for path, s in level.items()) for level in levels]
-    return [firsts.setdefault(mark, k) for k, mark in enumerate(marks)]
-
-
 def find_operator(op: object, opset: object) -> Operator | str:
-    """Return an operator, or why there is none.
-
-    Args:
-        op: ``LSTM-14``, or ``LSTM`` together with an opset.
-        opset: the version; None if `op` includes it.
-    """
+    """Return the operator `LSTM-14`, or `LSTM` together with an opset, or why there is none."""
     if not isinstance(op, str):
         return "'op' must name an operator, such as LSTM-14"
     versions = versions_of(op)

@@ -83,8 +83,9 @@ def _read(file: h5py.File, size: int) -> Tensors:
 def write(path: Path, tensors: Tensors) -> None:
     """Write the tensors atomically; see `Format.write`."""
     check_names(tensors)
-    groups = {name[:end] for name in tensors for end in _slashes(name)}
-    with _in_memory(path.name) as file:
+    groups = {name[:end] for name in tensors for end, letter in enumerate(name) if letter == "/"}
+    # In memory, since HDF5 crashes if the disk refuses.
+    with h5py.File(path.name, "w", libver=LIBVER, driver="core", backing_store=False) as file:
         for position, (name, values) in enumerate(tensors.items()):
             stored, note = encode(values)
             if stored.ndim > MOST_DIMENSIONS:
@@ -100,11 +101,6 @@ def write(path: Path, tensors: Tensors) -> None:
     write_bytes(path, image)
 
 
-def _in_memory(name: str) -> h5py.File:
-    """Open a new file in memory, since HDF5 crashes if the disk refuses."""
-    return h5py.File(name, "w", libver=LIBVER, driver="core", backing_store=False)
-
-
 def _checked(stream: IO[bytes], path: Path) -> Any:
     """Return the path for h5py: that of the checked descriptor, if the system has one.
 
@@ -114,10 +110,6 @@ def _checked(stream: IO[bytes], path: Path) -> Any:
         return stream
     name = f"/dev/fd/{stream.fileno()}"
     return name if os.path.exists(name) else path  # noqa: PTH110
-
-
-def _slashes(name: str) -> list[int]:
-    return [position for position, character in enumerate(name) if character == "/"]
 
 
 def _is_path(name: str) -> bool:

@@ -69,7 +69,8 @@ def write_test_case(
             _write_role(folder, "input", data_set.inputs)
             _write_role(folder, "output", data_set.outputs)
         for name, content in files.items():
-            _put_file(temporary / name, content)
+            held = read_bytes(content, LARGEST) if isinstance(content, Path) else content
+            put_file(f"{temporary}/{name}", held)
 
 
 def read(path: Path) -> Tensors:
@@ -111,10 +112,6 @@ def _write_role(folder: Path, role: str, tensors: Tensors) -> None:
     check_names(tensors)
     for position, (name, values) in enumerate(tensors.items()):
         put_file(f"{folder}/{role}_{position}.pb", pb.serialize(name, values))
-
-
-def _put_file(path: Path, content: bytes | Path) -> None:
-    put_file(str(path), read_bytes(content, LARGEST) if isinstance(content, Path) else content)
 
 
 def _check_files(path: Path, files: Mapping[str, bytes | Path]) -> None:

@@ -1,10 +1,11 @@
-"""ONNX's ``.pb``: one tensor with its name, as a ``TensorProto``."""
+"""ONNX's tensor messages, and ``.pb``: a file of one, a tensor with its name."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING
+import sys
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -14,11 +15,17 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupport
 from rnncli.files.atomic import write_bytes
 from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
 from rnncli.files.formats.reading import MemoryAllowance, reading
-from rnncli.files.formats.stored import NARROW, normalised, text_tensor, texts_of
-from rnncli.files.formats.stored import TEXT_OVERHEAD as OVERHEAD
-from rnncli.files.formats.tensor_messages import RAW, array_of, plain_row, tensor_of
+from rnncli.files.formats.stored import (
+    NARROW,
+    TEXT_OVERHEAD,
+    encode,
+    normalised,
+    text_bytes,
+    text_tensor,
+    texts_of,
+)
 from rnncli.files.regular import open_data
-from rnncli.numerics import DType, dtype_numbered
+from rnncli.numerics import DType, dtype_numbered, dtype_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +38,7 @@ ENVELOPE = 1 << 16
 # The largest tensors, in bytes, whose message headers are cached.
 SMALL = 1 << 16
 
+RAW = "raw_data"
 FIELDS = (
     RAW,
     "float_data",
@@ -139,15 +147,17 @@ def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
         raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
     _check_count(tensor, row)
     if row.name == "string":
-        allowance.take(len(tensor.string_data) * OVERHEAD)
+        allowance.take(len(tensor.string_data) * TEXT_OVERHEAD)
         return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
-    return normalised(array_of(tensor))
+    return array_of(tensor)
 
 
 def _check_count(tensor: TensorProto, row: DType) -> None:
     """Check that the values fill the declared shape exactly and are in one field only."""
+    from onnx import helper
+
     held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
-    field = RAW if tensor.HasField(RAW) else _typed_field(row)
+    field = RAW if tensor.HasField(RAW) else str(helper.tensor_dtype_to_field(row.onnx))
     wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
     if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
         found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
@@ -158,12 +168,6 @@ def _check_count(tensor: TensorProto, row: DType) -> None:
         )
 
 
-def _typed_field(row: DType) -> str:
-    from onnx import helper
-
-    return str(helper.tensor_dtype_to_field(row.onnx))
-
-
 def _length(row: DType, elements: int, *, raw: bool) -> int:
     """Return the bytes of raw data, or the entries of the typed field, of some elements."""
     packed = raw or NARROW.get(row.name, 8) < 6
@@ -172,6 +176,50 @@ def _length(row: DType, elements: int, *, raw: bool) -> int:
     if raw:
         return elements * row.numpy.itemsize
     return elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
+
+
+@cache
+def plain_row(dtype: np.dtype[Any]) -> DType | None:
+    """Return the row of a type whose values are stored in messages as in memory, or None."""
+    row = dtype_of(dtype)
+    packed = row.name in ("string", "bool", *NARROW) or sys.byteorder != "little"
+    return None if packed or dtype != row.numpy else row
+
+
+def tensor_of(name: str, values: Array) -> TensorProto:
+    """Return a tensor's message.
+
+    Raises:
+        InvalidRequest: no tensor can hold the values.
+    """
+    row = dtype_of(values)
+    if row.name == "string":
+        texts = [text_bytes(text) for text in texts_of(values)]
+        return TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
+    stored, _ = encode(values)
+    if row.name in NARROW:
+        from onnx import numpy_helper  # packs them
+
+        return numpy_helper.from_array(stored.view(row.numpy), name)
+    raw = stored.tobytes()
+    return TensorProto(name=name, data_type=row.onnx, dims=values.shape, raw_data=raw)
+
+
+def array_of(tensor: TensorProto) -> Array:
+    """Return the values of a message, as a read-only view if possible; unused bits are 0.
+
+    Raises:
+        InvalidRequest: the type is unknown.
+        Exception: any error of numpy_helper: the message is malformed.
+    """
+    elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
+    if tensor.HasField(RAW) and tensor.data_type and not elsewhere:
+        dtype = dtype_numbered(tensor.data_type).numpy
+        if plain_row(dtype):
+            return np.frombuffer(tensor.raw_data, dtype).reshape(tensor.dims)
+    from onnx import numpy_helper
+
+    return normalised(np.asarray(numpy_helper.to_array(tensor)))
 
 
 PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write)

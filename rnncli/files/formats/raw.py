@@ -58,12 +58,9 @@ def read_described(path: Path, described: Mapping[str, Any]) -> Array:
     Raises:
         RnncliError: there is no such tensor, or the file is missing, damaged or of another size.
     """
-    with reading(path):
-        row = dtype_named(described["dtype"])
-        shape = shape_of(described["shape"], row)
-        with open_regular(path) as stream:
-            require_size(size_of(stream), row, shape)
-            return tensor_from(stream.read(), row, shape)
+    with reading(path), open_regular(path) as stream:
+        row, shape = _of_size(size_of(stream), described)
+        return tensor_from(stream.read(), row, shape)
 
 
 def parse_described(content: bytes, described: Mapping[str, Any]) -> Array:
@@ -72,21 +69,18 @@ def parse_described(content: bytes, described: Mapping[str, Any]) -> Array:
     Raises:
         RnncliError: there is no such tensor, or the content is of another size.
     """
-    row = dtype_named(described["dtype"])
-    shape = shape_of(described["shape"], row)
-    require_size(len(content), row, shape)
+    row, shape = _of_size(len(content), described)
     return tensor_from(content, row, shape)
 
 
-def require_size(size: int, row: DType, shape: tuple[int, ...]) -> None:
-    """Raise unless a file has the size of its tensor.
-
-    Raises:
-        UnreadableFile: it has another number of bytes.
-    """
+def _of_size(size: int, described: Mapping[str, Any]) -> tuple[DType, tuple[int, ...]]:
+    """Return the dtype and shape of a described tensor whose file has some bytes."""
+    row = dtype_named(described["dtype"])
+    shape = shape_of(described["shape"], row)
     wanted = math.prod(shape) * row.numpy.itemsize
     if size != wanted:
         raise UnreadableFile(f"has {size} bytes; {row} {list(shape)} has {wanted}")
+    return row, shape
 
 
 def tensor_from(content: bytes, row: DType, shape: tuple[int, ...]) -> Array:

@@ -54,7 +54,8 @@ def reading(subject: object) -> Iterator[None]:
         yield
     except RnncliError as error:
         sentence = shortened(str(error).removeprefix(f"{subject}: "))
-        raise _kind_of(error)(f"{subject}: {sentence}") from None
+        wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
+        raise (UnreadableFile if wrong else type(error))(f"{subject}: {sentence}") from None
     except faults() as error:
         raise UnreadableFile(f"{subject}: {_said(error)}") from error
 
@@ -72,11 +73,6 @@ def named(path: object) -> Iterator[None]:
         if str(path).rstrip("/") in str(error):
             raise
         raise type(error)(f"{path}: {error}") from error
-
-
-def _kind_of(error: RnncliError) -> type[RnncliError]:
-    wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
-    return UnreadableFile if wrong else type(error)
 
 
 def _said(error: Exception) -> str:

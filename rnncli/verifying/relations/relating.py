@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.cases.case import Case
-    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Entry
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.pack import Pack
     from rnncli.packs.vector import Vector

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rnncli.cases.config.config import parse_config
-from rnncli.cases.suite import entry as entry_module
+from rnncli.cases.suite import suite as suite_module
 from rnncli.cases.suite.suite import is_suite, load_suite, parse_suite, suite_findings
 from rnncli.cases.yaml_reader import parse_yaml
 from rnncli.errors import ConfigError, InvalidRequest, NothingSelected
@@ -281,7 +281,7 @@ def test_covering_arrays_keep_to_what_is_possible():
 
 def test_cases_are_not_read_before_they_are_asked_for(monkeypatch):
     """Expanding ten thousand would take long otherwise."""
-    monkeypatch.setattr(entry_module, "read_case", None)
+    monkeypatch.setattr(suite_module, "read_case", None)
     sizes = "hidden_size: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], input_size: [1, 2, 3, 4, 5]"
 
     suite = one(f"{{matrix: {{op: [RNN, GRU, LSTM], opset: [7, 14, 22], {sizes}}}}}")

@@ -6,7 +6,7 @@ from judged import CORE, core
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
 from rnncli.packs.pack import open_pack
-from rnncli.packs.record_classes import CaseRecord
+from rnncli.packs.record import CaseRecord
 
 RECORD = {
     "operator": "LSTM-14",
