@@ -27,7 +27,8 @@ class JoinableOption(click.Option):
 class Command(click.Command):
     """A command that refuses a second value of an option that has one.
 
-    Nor does it replace a file that it reads, or one of a pack.
+    Nor does it replace a file that it reads, or one of a pack. It ends with the exit code that its
+    function returns, 0 for None.
 
     A flag may be repeated, not contradicted. Environment variables and defaults are not on the
     command line, and may be overridden there.
@@ -46,6 +47,10 @@ class Command(click.Command):
         if not ctx.resilient_parsing:
             refuse_lost_inputs(ctx)
         return rest
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command."""
+        ctx.exit(super().invoke(ctx) or 0)
 
     def _given(self, ctx: click.Context, args: list[str]) -> Iterator[tuple[click.Option, Any]]:
         """Yield each option that has one value, with all that the command line gives it."""

@@ -11,41 +11,15 @@ from rnncli.cli.options import Name, json_option
 from rnncli.reports.tables import print_json_line, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rnncli.mutants.mutant import Mutant
     from rnncli.mutants.structural.bug import StructuralMutant
 
 
-def _ids() -> Iterable[str]:
-    from rnncli.mutants.catalogue import EVERY
-
-    return EVERY
-
-
-def _cells() -> Iterable[str]:
-    from rnncli.recurrence.cells import CELLS
-
-    return CELLS
-
-
-def _known_cell(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Return a cell's name in our spelling."""
-    if value is None:
-        return None
-    for name in _cells():
-        if name.casefold() == value.casefold():
-            return name
-    known = ", ".join(_cells())
-    raise click.BadParameter(f"'{value}' is not one of {known}", context, option)
-
-
 @click.command(cls=Command)
-@click.argument("id", type=Name("id", _ids), required=False)
+@click.argument("id", type=Name("id", "rnncli.mutants.catalogue:EVERY"), required=False)
 @click.option(
     "--cell",
-    type=Name("cell", _cells),
-    callback=_known_cell,
+    type=Name("cell", "rnncli.recurrence.cells:CELLS", is_ours=True),
     help="Only mutants of one cell, such as LSTM.",
 )
 @json_option

@@ -78,18 +78,6 @@ def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
     return has_sessions(subject) and hasattr(subject, "renew") and hasattr(subject, "alone")
 
 
-def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.runtimes import known_subjects
-
-    return known_subjects()
-
-
-def _backends() -> Iterable[str]:
-    from rnncli.backends import known_backends
-
-    return known_backends()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
     """What is judged, named by one of its first six attributes, and how it runs.
@@ -121,8 +109,10 @@ class Implementation:
         InvalidRequest: none or several are named, or an option has no effect on the named one.
     """
 
-    runtime: str = option("", kind=OptionKind.LOOKED_UP, look_up=_runtimes)
-    backend: str = option("", kind=OptionKind.LOOKED_UP, look_up=_backends)
+    runtime: str = option(
+        "", kind=OptionKind.LOOKED_UP, table="rnncli.subjects.runtimes:known_subjects"
+    )
+    backend: str = option("", kind=OptionKind.LOOKED_UP, table="rnncli.backends:known_backends")
     results: str = option("", metavar="PATH")
     command: str = option("", metavar="'PROG {model} {inputs} {outputs}'")
     harness: str = option("", metavar="'PROG ARGS'")

@@ -18,6 +18,7 @@ import pytest
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
 from rnncli.cli.group import COMMANDS, GROUPS, cli
+from rnncli.cli.options import names_in
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
@@ -363,6 +364,20 @@ def test_completion_offers_operators_and_readings():
     )
 
     assert done.stdout.split() == ["plain,LSTM-1", "plain,LSTM-14"]
+
+
+def test_every_table_of_names_exists():
+    """They are imported on use, in the shell of whoever asks."""
+    commands = [cli.get_command(click.Context(cli), name) for name in COMMANDS]
+    types = [parameter.type for command in commands for parameter in command.params]
+    tables = {
+        row.table
+        for row in [*types, *(getattr(row, "names", None) for row in types)]
+        if hasattr(row, "table")
+    }
+
+    assert len(tables) > 10
+    assert [table for table in tables if not names_in(table)] == []
 
 
 COMMAND_OPTIONS = [
