@@ -88,7 +88,7 @@ class CaseSelection(NamedTuple):
         """
         from rnncli.errors import RnncliWarning
         from rnncli.judging.comparing.xfails import Xfails, read_xfails
-        from rnncli.verifying.history import shuffled
+        from rnncli.verifying.case_judging import shuffled
         from rnncli.verifying.verification import whole_pack
 
         pack = whole_pack(_resolved(self.pack, beside), trust=self.trust)
@@ -133,7 +133,7 @@ class SelectedCase(NamedTuple):
         from rnncli.judging.judgement import judge_session
         from rnncli.judging.report import JudgedCase
         from rnncli.subjects.function import FunctionSubject
-        from rnncli.verifying.history import session_calls_of
+        from rnncli.verifying.case_judging import session_calls_of
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
         subject = FunctionSubject(function, raises=True)

@@ -28,9 +28,9 @@ from rnncli.verifying.case_judging import (
     JudgingTerms,
     cell_of,
     rule_out,
+    shuffled,
     work,
 )
-from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 
 if TYPE_CHECKING:

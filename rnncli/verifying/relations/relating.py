@@ -23,8 +23,7 @@ from rnncli.packs.conversion import held_inputs
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused
-from rnncli.verifying.history import shuffled
+from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused, shuffled
 from rnncli.verifying.relations.judging import Asker, judge_case, related_id
 from rnncli.verifying.relations.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
