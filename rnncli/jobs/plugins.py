@@ -81,10 +81,6 @@ def load(plugin: Plugin) -> Any:
 def calling(plugin: Plugin, subject: str = "") -> Iterator[None]:
     """Convert failures of the body, a plug-in's code, into a sentence that names the plug-in.
 
-    Args:
-        plugin: the plug-in.
-        subject: prefix of the message, such as the file it works on.
-
     Raises:
         PluginFailure: the body raised something other than our own errors.
     """

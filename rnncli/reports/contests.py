@@ -118,11 +118,7 @@ class ContestPrinter:
             say(f"note: {note}")
 
     def store(self, path: Path) -> None:
-        """Write all measurements to a file.
-
-        Raises:
-            InvalidRequest: the disk refuses.
-        """
+        """Write all measurements to a file."""
         written = jsonable(document(self.terms, self.facts, self.records))
         write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 

@@ -45,12 +45,7 @@ OF_EVERY_STEP = {
 
 
 def write_html(path: Path, report: VerificationReport) -> None:
-    """Write a page with the summary, the grids, the histogram of margins and every case.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write a page with the summary, the grids, the histogram of margins and every case."""
     write_text(path, page(report))
 
 

@@ -31,9 +31,6 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
     """Write the summary, the tables of operators and features by verdict, and the failures.
 
     Failures beyond the first 400,000 characters are only counted.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
     """
     write_text(path, "\n".join(_lines(report)) + "\n")
 

@@ -118,11 +118,7 @@ class NotebookFigure(Figure):
 
 
 def write_plot(path: Path, report: VerificationReport) -> None:
-    """Write the plot of a report as an image of the kind named by the path's suffix.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write the plot of a report as an image of the kind named by the path's suffix."""
     write_bytes(path, image(plot_verification(report), path.suffix[1:].lower()))
 
 

@@ -120,11 +120,7 @@ def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
 
 
 def write_matrix(path: Path, matrix: KillMatrix) -> None:
-    """Write a kill matrix as JSON, one line per vector.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-    """
+    """Write a kill matrix as JSON, one line per vector."""
     record = matrix_record(matrix)
     vectors = ",\n".join(json.dumps(each, allow_nan=False) for each in record.pop("vectors"))
     rest = json.dumps(record, ensure_ascii=False)[1:]
@@ -294,12 +290,7 @@ def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) 
 
 
 def write_score_page(path: Path, matrix: KillMatrix) -> None:
-    """Write a page with the scores, the picture, the survivors and the sole killers.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write a page with the scores, the picture, the survivors and the sole killers."""
     write_text(path, score_page(matrix))
 
 

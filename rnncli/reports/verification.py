@@ -64,11 +64,7 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
 
 
 def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
-    """Return the plot of a verification; see `plots.plot_verification`.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-    """
+    """Return the plot of a verification; see `plots.plot_verification`."""
     from rnncli.reports.pages import PLOT_NEEDS, check_extra
 
     check_extra("a plot", PLOT_NEEDS)

@@ -76,11 +76,6 @@ DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 class HarnessSubject(KeptSubject["HarnessProcess"]):
     """A program of the user's; the module documents what it receives and must answer.
 
-    Args:
-        command: the command line as the user wrote it.
-        limits: of each vector; memory is that of the program and its children.
-        seconds_to_start: as in `KeptSubject`.
-
     Raises:
         InvalidRequest: the program does not exist.
     """
@@ -104,12 +99,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
         return HarnessProcess(argv, self._here, self.limits.max_memory)
 
     def introduced(self, process: HarnessProcess, deadline: float) -> Mapping[str, str]:
-        """Send `start` and return the description of the implementation.
-
-        Raises:
-            LostError, TimeoutError: the program does not answer.
-            InvalidRequest: it could not be started, or answers something else.
-        """
+        """Send `start` and return the description of the implementation."""
         try:
             answer = process.exchange(START, deadline)
             about = check_start(answer)

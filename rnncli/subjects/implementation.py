@@ -45,9 +45,6 @@ class SessionSubject(Subject, Protocol):
 
         Returns:
             The attempts, up to the first without outputs.
-
-        Raises:
-            RnncliError: as `attempt`.
         """
 
 
@@ -58,11 +55,7 @@ class KeepingSubject(SessionSubject, Protocol):
         """End its process; the next call starts a new one."""
 
     def alone(self, vector: Vector) -> Attempt:
-        """Run a vector in a process that has run no other.
-
-        Raises:
-            RnncliError: as `attempt`.
-        """
+        """Run a vector in a process that has run no other."""
 
 
 def has_sessions(subject: Subject) -> TypeGuard[SessionSubject]:
@@ -207,11 +200,7 @@ class Implementation:
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
     def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse a file of results that is too large for a pack's cases, before it is read.
-
-        Raises:
-            UnreadableFile: it is missing or too large.
-        """
+        """Refuse a file of results that is too large for a pack's cases, before it is read."""
         if self.results and not Path(self.name).is_dir():
             from rnncli.subjects.results import require_room
 

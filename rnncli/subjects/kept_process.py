@@ -239,13 +239,7 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         return RuntimeProcess(self.limits)
 
     def introduced(self, process: RuntimeProcess, deadline: float) -> Mapping[str, str]:
-        """Make the runtime and return its description.
-
-        Raises:
-            LostError, TimeoutError: the process gives none.
-            InvalidRequest: a setting is unknown or wrong.
-            Unsupported: the runtime is not installed.
-        """
+        """Make the runtime and return its description."""
         answer = process.exchange(Message(0, START, self._order), deadline)
         if answer.kind == READY:
             description = {name: str(value) for name, value in answer.fields.items()}

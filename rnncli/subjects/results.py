@@ -89,12 +89,7 @@ MISSING = Attempt(Status.MISSING, message="no results for it")
 
 
 def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
-    """Open a path with results.
-
-    Raises:
-        UnreadableFile: it is missing, or damaged as a whole.
-        InvalidRequest: it holds no results, or no format has its extension.
-    """
+    """Open a path with results."""
     return ResultsFolder(Path(path)) if Path(path).is_dir() else ResultsFile(Path(path))
 
 
@@ -255,10 +250,6 @@ def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
 
     A file has neither dtype nor shape. It has those of the expected output if it has its size, and
     else as many elements, or bytes, as there are. An output that is not expected is not read.
-
-    Args:
-        folder: holds Y.bin and so on.
-        wanted: the expected outputs.
 
     Raises:
         UnreadableFile: a file cannot be read, or is too large.

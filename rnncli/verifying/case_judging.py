@@ -113,11 +113,7 @@ def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> l
 def rule_out(
     names: frozenset[str], reference: PackReference, terms: JudgingTerms, ids: Sequence[str]
 ) -> list[Evidence]:
-    """Return the hypotheses that each of some passing cases rules out.
-
-    Raises:
-        RnncliError: a vector is damaged.
-    """
+    """Return the hypotheses that each of some passing cases rules out."""
     pack = OPEN_PACKS.of(reference)
     return [
         evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)

@@ -135,12 +135,7 @@ def probe_of(kind: ProbeKind) -> Vector:
 
 
 def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:
-    """Run a probe of each kind on an implementation.
-
-    Args:
-        subject: the implementation.
-        records: the records of the cases to judge.
-        rule: the tolerances; the standard profile's instead of a pack's own.
+    """Run a probe of each kind, judged by a rule; by the standard profile, not a pack's own.
 
     Returns:
         id -> reason that a refusal would show nothing, for each case whose probe fails.

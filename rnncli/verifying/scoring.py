@@ -125,11 +125,7 @@ def of_each_vector(
     selected: ScoredCases,
     done: Callable[[int], None],
 ) -> list[OfVector]:
-    """Return what a function gives for the vector of each case, in order, from any workers.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Return what a function gives for the vector of each case, in order, from any workers."""
     ids = list(selected.outputs)
     found: dict[str, OfVector] = {}
     working = partial(_work, selected.origin, function)
@@ -146,11 +142,7 @@ def _work(
 
 
 def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:
-    """Yield some vectors of a pack or suite; those of a suite are generated in memory.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Yield some vectors of a pack or suite; those of a suite are generated in memory."""
     if isinstance(origin, PackReference):
         pack = OPEN_PACKS.of(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)

@@ -115,12 +115,7 @@ class IsolatedProcess(ConnectedProcess[Message]):
         super().__init__(program, Channel(ours))
 
     def exchange(self, message: Message, deadline: float = FOREVER) -> Message:
-        """Send a message and wait for its answer; see `ConnectedProcess`.
-
-        Raises:
-            TimeoutError: no answer came in time.
-            LostError: no answer will come, or it is another message's.
-        """
+        """Send a message and wait for its answer; see `ConnectedProcess`."""
         answer = super().exchange(message, deadline)
         if answer.number != message.number:
             raise garbled(f"the answer to {answer.number}, not {message.number}")

@@ -74,16 +74,7 @@ class OutputEnds:
 
 
 class Supervisor:
-    """Supervises the one program of this process.
-
-    Args:
-        argv: the program and its arguments.
-        keep: descriptors it inherits besides the standard ones.
-        streams: descriptors that become its standard input and output; None for an empty input and
-            an output that is read here.
-        owner: the process that started this one.
-        max_memory: limit on resident memory, bytes; None for no limit.
-    """
+    """Supervises the one program of this process; see `programs.Supervised`."""
 
     def __init__(
         self,

@@ -280,13 +280,7 @@ def inverse(order: Array) -> Array:
 
 
 def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
-    """Return a call with some directions, in order, with their functions.
-
-    Args:
-        call: a call with one or two directions.
-        chosen: positions of the directions to keep.
-        kind: the result's direction: forward, reverse or bidirectional.
-    """
+    """Return a call with some directions, in order, with their functions."""
     some = picked(call, D, chosen)
     return some.with_changes(
         attributes={

@@ -292,11 +292,7 @@ def judge_all(
     selected: Mapping[str, Sequence[str]],
     done: Callable[[CaseVerdict], None],
 ) -> VerificationReport:
-    """Judge the selected relations of each case; workers deliver those of a case together.
-
-    Raises:
-        RnncliError: the subject cannot run at all, or a vector is damaged.
-    """
+    """Judge the selected relations of each case; workers deliver those of a case together."""
     start, source = RunStart.now(), plan.source
     digest = source.pack.sealed_digest if source.pack else ""
     plan = replace(plan, digest=digest)

@@ -153,11 +153,7 @@ class TraceMatrix:
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
-    """Trace the cases of a plan.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Trace the cases of a plan."""
     return TraceMatrix(selected.name, tuple(of_each_vector(trace_of, plan, selected, done)))
 
 
