@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -153,23 +153,15 @@ SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {
 def _widened(recurrence: Recurrence) -> Recurrence:
     """Return a recurrence of float64 tensors with all biases present."""
 
-    def wide(values: Array | None) -> Array | None:
+    def wide(values: Array | None) -> Any:
         return None if values is None else values.astype(np.float64)
 
     r = recurrence
-    nothing = np.zeros(r.W.shape[:-1])
-    return replace(
-        r,
-        dtype=dtype_named("float64"),
-        X=r.X.astype(np.float64),
-        W=r.W.astype(np.float64),
-        R=r.R.astype(np.float64),
-        Wb=nothing if r.Wb is None else r.Wb.astype(np.float64),
-        Rb=wide(r.Rb),
-        P=wide(r.P),
-        initial=tuple(map(wide, r.initial)),
-        wants_Y=True,
-    )
+    own = {name: wide(getattr(r, name)) for name in ("X", "W", "R", "Rb", "P")}
+    Wb = np.zeros(r.W.shape[:-1]) if r.Wb is None else wide(r.Wb)
+    initial = tuple(map(wide, r.initial))
+    dtype = dtype_named("float64")
+    return replace(r, **own, dtype=dtype, Wb=Wb, initial=initial, wants_Y=True)
 
 
 def _moved(recurrence: Recurrence, call: NodeCall, profile: Profile, draw: int) -> Recurrence:
