@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import click
 
 from rnncli.bench.durations import records
-from rnncli.bench.measurement import Key, RatioChange, changes, document
+from rnncli.bench.measurement import Key, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.files.described import jsonable
@@ -23,6 +22,7 @@ from rnncli.reports.tables import (
     print_records,
     print_row,
     print_table,
+    terminal_width,
 )
 from rnncli.talk.terminal import say
 
@@ -89,18 +89,18 @@ class ContestPrinter:
                 for record in records:
                     print_json_line({**record, "terms": self.terms, "machine": self.facts})
             elif is_drawn():
-                self._draw(contest.workload.description, records)
+                named = f"{records[0]['workload']} {records[0]['operator']}"
+                draw_contest(f"{named}  {contest.workload.description}", records)
+                if told := _told(records):
+                    draw_nodes(told)
             else:
                 for record in records:
                     print_row([record[name] for name in COLUMNS])
             sys.stdout.flush()
-            _say_failures(records)
-
-    def _draw(self, description: str, records: Sequence[Mapping[str, Any]]) -> None:
-        first = records[0]
-        draw_contest(f"{first['workload']} {first['operator']}  {description}", records)
-        if told := _told(records):
-            draw_nodes(told)
+            for record in records:
+                if record["message"]:
+                    where = f"{record['workload']} {record['operator']}: {record['implementation']}"
+                    say(f"{where} {record['status']}: {record['message']}")
 
     def close(self, notes: Sequence[str]) -> None:
         """Show what all contests have in common, and the conditions they depend on."""
@@ -129,13 +129,6 @@ def _listed(facts: Mapping[str, str]) -> str:
 
 def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
     return {record["implementation"]: record["nodes"] for record in records if record["nodes"]}
-
-
-def _say_failures(records: Sequence[Mapping[str, Any]]) -> None:
-    for record in records:
-        if record["message"]:
-            where = f"{record['workload']} {record['operator']}: {record['implementation']}"
-            say(f"{where} {record['status']}: {record['message']}")
 
 
 def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
@@ -177,7 +170,11 @@ def show_changes(
         raise NothingSelected("--against: nothing in the file was measured in this run")
     if not (is_drawn() or as_json):
         click.echo()
-    print_records(CHANGES, [_change(each) for each in found], as_json=as_json)
+    rows = [
+        (*(each.workload, each.operator, each.implementation, each.before, each.now), each.slowdown)
+        for each in found
+    ]
+    print_records(CHANGES, [dict(zip(CHANGES, row, strict=True)) for row in rows], as_json=as_json)
     if most is None:
         return False
     judged = [each for each in found if each.is_own and each.before is not None]
@@ -193,11 +190,6 @@ def show_changes(
     return bool(slower)
 
 
-def _change(change: RatioChange) -> dict[str, Any]:
-    what = change.workload, change.operator, change.implementation
-    return dict(zip(CHANGES, (*what, change.before, change.now, change.slowdown), strict=True))
-
-
 def show_generation(
     measured: Sequence[GenerationTimes],
     file_seconds: float,
@@ -207,11 +199,10 @@ def show_generation(
 ) -> None:
     """Print a row for each method, then the conditions outside our code."""
     records = [each.record(measured[0]) for each in measured]
+    around = {"file_seconds": file_seconds, "environment": surroundings} if as_json else {}
+    print_records(tuple(records[0]), [{**each, **around} for each in records], as_json=as_json)
     if as_json:
-        for record in records:
-            print_json_line({**record, "file_seconds": file_seconds, "environment": surroundings})
         return
-    print_table(tuple(records[0]), [tuple(record.values()) for record in records])
     say(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here")
     for name, value in surroundings.items():
         say(f"note: {name}={value} is set")
@@ -254,11 +245,10 @@ def _cells(record: Mapping[str, Any], fastest: float) -> tuple[str, ...]:
 
 def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the columns that fit the terminal; all of them if the output is not a terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     names = list(DRAWN)
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) + PADDING for name in names}
     for name in SPARE:
-        if sum(widths[each] for each in names) > width:
+        if sum(widths[each] for each in names) > terminal_width():
             names.remove(name)
     return names
 

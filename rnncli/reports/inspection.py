@@ -105,7 +105,7 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "golden": _counts(case["golden"]["kind"] for case in cases),
         "profiles": _counts(case["profile"] for case in cases),
         "second calls": sum("later_calls" in case for case in cases),
-        "horizons": _horizons(cases),
+        "horizons": {c["id"]: c["horizon"]["measured"] for c in cases if "horizon" in c},
         "must be refused": sum(case["expect"] == "rejection" for case in cases),
         "activations": _counts(name for need in needs for name in need["activations"]),
         "largest size": max((need["largest_size"] for need in needs), default=0),
@@ -117,11 +117,6 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "digest": manifest.digest,
         "damaged": dict(pack.problems()),
     }
-
-
-def _horizons(cases: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the visible horizon in steps of each case that claims one."""
-    return {case["id"]: case["horizon"]["measured"] for case in cases if "horizon" in case}
 
 
 def _score(manifest: Manifest) -> dict[str, Any]:

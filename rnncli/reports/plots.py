@@ -139,12 +139,10 @@ def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
             raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
     drawable = [case for case in report.cases if case.error_over_time]
     failing = [case for case in drawable if case.verdict.fails]
-    by_margin = sorted(failing or drawable, key=_worst_margin, reverse=True)
+    by_margin = sorted(
+        failing or drawable, key=lambda case: -(largest_margin(case.verdict.outputs) or 0.0)
+    )
     return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
-
-
-def _worst_margin(case: JudgedCase) -> float:
-    return largest_margin(case.verdict.outputs) or 0.0
 
 
 def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
@@ -166,7 +164,7 @@ def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
 def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     """Draw a mark for each case, those of an operator side by side."""
     ordered = _by_operator(cases)
-    heights = [_height(case) for case in ordered]
+    heights = [_drawn(largest_margin(case.verdict.outputs)) for case in ordered]
     for verdict in MEANINGS:
         places = [k for k, case in enumerate(ordered) if case.verdict.verdict is verdict]
         if places:
@@ -199,13 +197,10 @@ def _operator(case: JudgedCase) -> tuple[str, int]:
     return (name, int(version)) if version.isascii() and version.isdecimal() else (version, 0)
 
 
-def _height(case: JudgedCase) -> float:
-    margin = largest_margin(case.verdict.outputs)
-    return UNCOMPARED if margin is None else _drawn(margin)
-
-
-def _drawn(margin: float) -> float:
+def _drawn(margin: float | None) -> float:
     """Return a margin's position on the axis."""
+    if margin is None:
+        return UNCOMPARED
     if math.isnan(margin) or math.isinf(margin):
         return INFINITE
     return min(max(margin, SMALLEST), LARGEST) if margin > 0 else EXACT
