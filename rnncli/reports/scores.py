@@ -157,13 +157,8 @@ def _counted(score: Score) -> dict[str, Any]:
 
 
 def _vector(matrix: KillMatrix, row: VectorRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "cell": row.cell,
-        "dtype": row.dtype,
-        "kills": row.kills,
-        "only": matrix.only[row.id],
-    }
+    about = {"id": row.id, "cell": row.cell, "dtype": row.dtype}
+    return {**about, "kills": row.kills, "only": matrix.only[row.id]}
 
 
 def _outcome(found: Outcome) -> dict[str, Any]:
@@ -208,13 +203,16 @@ def _print_tables(matrix: KillMatrix) -> None:
 
 def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
     """Return a line for each family of structural mutants, and one for all."""
+
+    def killed(keep: Callable[[str], bool], reach: Reach) -> str:
+        reached = of_reach(reach)
+        return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
+
     families = [*((each, of_family(each.name)) for each in matrix.by_family), (matrix.total, every)]
     return [
         (
-            found.name,
-            _counts(found),
-            round(found.percent, 1),
-            *(_of_reach(matrix, keep, reach) for reach in Reach),
+            *(found.name, _counts(found), round(found.percent, 1)),
+            *(killed(keep, reach) for reach in Reach),
         )
         for found, keep in families
     ]
@@ -222,12 +220,6 @@ def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
 
 def _counts(found: Score) -> str:
     return f"{found.killed} of {found.mutants}" if found.mutants else "-"
-
-
-def _of_reach(matrix: KillMatrix, keep: Callable[[str], bool], reach: Reach) -> str:
-    """Return the killed fraction of the mutants that one kind of vector can show."""
-    reached = of_reach(reach)
-    return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
 
 
 def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
@@ -349,7 +341,7 @@ def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, A
 def _by_family(names: Iterable[str]) -> list[str]:
     """Return mutants in the order of their table, grouped by family."""
     names = list(names)
-    families = list(dict.fromkeys(_about(name)[0] for name in names))
+    families = [_about(name)[0] for name in names]
     return sorted(names, key=lambda name: families.index(_about(name)[0]))
 
 
