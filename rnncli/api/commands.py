@@ -417,7 +417,7 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
     from rnncli.verifying.verification import judge_all, select
 
     selected = select(plan)
-    counting = _counting(len(selected.ids), progress)
+    counting = _counting(len(selected.asked), progress)
     with _TURN:
         return judge_all(plan, selected, counting)
 

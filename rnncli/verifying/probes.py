@@ -92,11 +92,8 @@ class ProbeKind(NamedTuple):
 
     def __str__(self) -> str:
         """Describe the kind in words."""
-        features = [
-            *([self.direction] if self.direction != "forward" else []),
-            *(["layout 1"] if self.layout else []),
-            *self.inputs,
-        ]
+        direction = [self.direction] if self.direction != "forward" else []
+        features = [*direction, *(["layout 1"] if self.layout else []), *self.inputs]
         with_them = f" with {', '.join(features)}" if features else ""
         return f"{self.operator} in {self.dtype}{with_them}"
 
@@ -159,9 +156,7 @@ def unprobed(records: Iterable[Record]) -> list[Record]:
 def _failure(kind: ProbeKind, subject: Subject, rule: Rule) -> str:
     vector = probe_of(kind)
     found = judge(vector, subject.attempt(vector), rule)
-    if found.verdict in WORKS:
-        return ""
-    return _sentence(f"a valid case of {kind}", found)
+    return "" if found.verdict in WORKS else _sentence(f"a valid case of {kind}", found)
 
 
 def _sentence(what: str, found: CaseVerdict) -> str:
@@ -174,30 +169,25 @@ def without_idle_refusals(
 ) -> list[JudgedCase]:
     """Skip each correct refusal that shows nothing, for the reasons of failing probes by id."""
     idle = _idle_operators(cases)
-    return [
-        _without(case, probed.get(case.verdict.id) or idle.get(case.record["operator"], ""))
-        for case in cases
-    ]
+    found = []
+    for case in cases:
+        why = probed.get(case.verdict.id) or idle.get(case.record["operator"])
+        is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
+        if is_refused and why:
+            skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
+            found.append(case._replace(verdict=skipped))
+        else:
+            found.append(case)
+    return found
 
 
 def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
     """Return the operators whose valid cases were run but never answered."""
-    asked = [
-        case
-        for case in cases
-        if case.record["expect"] == "result" and case.verdict.verdict is not Verdict.SKIPPED
-    ]
+    valid = [case for case in cases if case.record["expect"] == "result"]
+    asked = [case for case in valid if case.verdict.verdict is not Verdict.SKIPPED]
     answered = {case.record["operator"] for case in asked if case.is_answered}
     return {
         case.record["operator"]: _sentence(f"the valid case {case.verdict.id}", case.verdict)
         for case in reversed(asked)
         if case.record["operator"] not in answered
     }
-
-
-def _without(case: JudgedCase, why: str) -> JudgedCase:
-    is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
-    if not (is_refused and why):
-        return case
-    skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
-    return case._replace(verdict=skipped)

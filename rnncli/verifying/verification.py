@@ -128,14 +128,9 @@ class SelectedCases:
     skipped: Mapping[str, str]
 
     @property
-    def asked(self) -> list[Record]:
-        """The records of the cases to judge."""
-        return [record for record in self.records if record["id"] not in self.skipped]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the cases to judge."""
-        return [record["id"] for record in self.asked]
+    def asked(self) -> dict[str, Record]:
+        """The records of the cases to judge, by id."""
+        return {each["id"]: each for each in self.records if each["id"] not in self.skipped}
 
 
 def select(plan: VerificationPlan) -> SelectedCases:
@@ -153,26 +148,26 @@ def select(plan: VerificationPlan) -> SelectedCases:
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
     for sentence in pack.doubts():
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    _refuse_the_pack_itself(plan)
+    if plan.terms.subject.is_in_a_pack:
+        raise InvalidRequest(
+            f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
+            " put results into a folder of their own"
+        )
     plan.terms.subject.require_room(pack.manifest.cases)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     part, requirements = plan.cases.part, plan.cases.requirements
-    records = _records(plan, pack)[part.number - 1 :: part.of]
+    records = pack.select(plan.cases.select)[part.number - 1 :: part.of]
+    if weights := plan.terms.subject.place_of_weights:
+        records = [record_with_weights(record, weights) for record in records]
     plan.terms.rule.check(records)
     reasons = {record["id"]: requirements.reason(record) for record in records}
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}
     )
-    if len(found.ids) < max(1, plan.min_cases):
+    if len(found.asked) < max(1, plan.min_cases):
         raise NothingSelected(_too_few(plan, found))
     return found
-
-
-def _records(plan: VerificationPlan, pack: Pack) -> Sequence[Record]:
-    """Return the selected records, with the weights in the place that the subject is asked for."""
-    records, weights = pack.select(plan.cases.select), plan.terms.subject.place_of_weights
-    return [record_with_weights(r, weights) for r in records] if weights else records
 
 
 def judge_all(
@@ -194,7 +189,7 @@ def judge_all(
         for case_id, reason in selected.skipped.items()
     }
     try:
-        for vector in _judged(plan, selected, shuffled(selected.ids, plan.cases.shuffle)):
+        for vector in _judged(plan, selected, shuffled(selected.asked, plan.cases.shuffle)):
             vectors[vector.verdict.id] = vector
             done(vector.verdict)
     finally:
@@ -306,14 +301,6 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
     return pack
 
 
-def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
-    if plan.terms.subject.is_in_a_pack:
-        raise InvalidRequest(
-            f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
-            " put results into a folder of their own"
-        )
-
-
 def _lacking(folder: Path) -> str:
     if folder.is_dir():
         return "it has no manifest.json"
@@ -327,7 +314,7 @@ def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:
         return f"{plan.pack}: shard {plan.cases.shard} is empty"
     why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
     first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
-    count = len(found.ids)
+    count = len(found.asked)
     few = f"only {counted(count, 'case')}" if count else "no case"
     return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
@@ -348,10 +335,10 @@ def _introduced(
     try:
         about = dict(subject.describe())
         if spec.can_be_asked:
-            return about, failing_probes(subject, selected.asked, plan.terms.rule)
+            return about, failing_probes(subject, selected.asked.values(), plan.terms.rule)
     finally:
         subject.close()
-    if unprobed(selected.asked):
+    if unprobed(selected.asked.values()):
         warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
     return about, {}
 

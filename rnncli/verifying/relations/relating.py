@@ -102,25 +102,19 @@ def _of_pack(pack: Pack) -> CallSource:
         assert not sizes
         return tuple(map(_call_of_vector, pack.read(pack.case(case_id)).calls))
 
-    return CallSource(
-        pack.manifest.header["suite"],
-        {record["id"]: partial(record_is_called, record) for record in records},
-        make,
-        pack,
-    )
+    cases = {record["id"]: partial(record_is_called, record) for record in records}
+    return CallSource(pack.manifest.header["suite"], cases, make, pack)
 
 
 def _call_of_vector(vector: Vector) -> NodeCall:
     record = vector.record
     return NodeCall(
         id=vector.id,
-        operator=record["operator"],
         attributes=vector.attributes,
         inputs=dict(vector.inputs),
         outputs=tuple(record["outputs"]),
-        readings=record["readings"],
-        weights=record["weights"],
         data_set=vector.call,
+        **{name: record[name] for name in ("operator", "readings", "weights")},
     )
 
 
@@ -266,7 +260,12 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
     ids = [*source.cases, *(related_id(*pair) for pair in every)]
     for sentence in (*(pack.doubts() if pack else ()), *plan.terms.xfails.doubts(ids)):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    is_meant = partial(_is_called, source)
+
+    def is_meant(pair: tuple[str, str], word: str) -> bool:
+        """Whether a word is true of a case, or of a relation of it."""
+        case_id, relation = pair
+        return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
+
     chosen: dict[str, list[str]] = {}
     for case_id, relation in Selection(plan.cases.select).chosen(every, is_meant, str(plan.pack)):
         chosen.setdefault(case_id, []).append(relation)
@@ -279,12 +278,6 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
             f"{plan.pack}: {many} of a case to judge; --min-cases requires {plan.min_cases}"
         )
     return found
-
-
-def _is_called(source: CallSource, pair: tuple[str, str], word: str) -> bool:
-    """Whether a word is true of a case, or of a relation of it."""
-    case_id, relation = pair
-    return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
 
 
 def judge_all(

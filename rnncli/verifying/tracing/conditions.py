@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
+    from rnncli.operators import Node, Operator
     from rnncli.operators.operator import Input
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.activations import Activation
@@ -84,22 +84,12 @@ class TracedCase:
     @property
     def X(self) -> Array:
         """The inputs with canonical axes, of a case that runs."""
-        return self.vector.node.canonical(self.operator.inputs[0].name, self.input_for("X"))
+        return self.node.canonical(self.operator.inputs[0].name, self.input_for("X"))
 
     @property
-    def layout(self) -> int:
-        """The layout; 1 is batch first."""
-        return self.vector.node.layout
-
-    @property
-    def direction(self) -> str:
-        """The direction, explicit or by default."""
-        return str(self.vector.node.values["direction"])
-
-    @property
-    def directions(self) -> int:
-        """The number of directions."""
-        return len(self.vector.node.directions)
+    def node(self) -> Node:
+        """The resolved operator, of a case that runs."""
+        return self.vector.node
 
     @property
     def lengths_row(self) -> Input | None:
@@ -131,17 +121,17 @@ class TracedCase:
         """The functions of every direction, in the attribute's order."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RnncliWarning)
-            return [each for row in self.vector.node.activations for each in row]
+            return [each for row in self.node.activations for each in row]
 
     def without_own(self, key: str) -> set[str]:
         """Return the functions that take an alpha (or beta) but are given none."""
         takers = [each.name for each in self.activations if getattr(each, key) is not None]
-        given = self.vector.node.values.get(f"activation_{key}") or ()
+        given = self.node.values.get(f"activation_{key}") or ()
         return set(takers[len(given) :])
 
     def with_own(self, key: str) -> list[bool]:
         """Return for each function whether it takes an alpha (or beta) and is given one."""
-        given = iter(self.vector.node.values.get(f"activation_{key}") or ())
+        given = iter(self.node.values.get(f"activation_{key}") or ())
         takes = [getattr(each, key) is not None for each in self.activations]
         return [take and next(given, None) is not None for take in takes]
 
@@ -203,10 +193,6 @@ def _skips_one(names: list[str]) -> bool:
     return "" in "\0".join(names).rstrip("\0").split("\0")
 
 
-def _is_ragged(case: TracedCase) -> bool:
-    return bool(np.any(case.padding))
-
-
 def _clips(case: TracedCase) -> bool:
     return bool(case.noticed(["clip-ignored"]))
 
@@ -214,10 +200,6 @@ def _clips(case: TracedCase) -> bool:
 def _value_after_none(case: TracedCase, key: str) -> bool:
     takes = [getattr(function, key) is not None for function in case.activations]
     return any(has and not all(takes[:k]) for k, has in enumerate(case.with_own(key)))
-
-
-def _has_lengths_of(case: TracedCase, dtype: str) -> bool:
-    return case.lengths is not None and case.lengths.dtype.name == dtype
 
 
 def _is_of(case: TracedCase, dtype: str) -> bool:
@@ -285,9 +267,9 @@ def _wrong_length(case: TracedCase) -> bool:
 
 
 CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
-    "has one direction": lambda c: c.directions == 1,
-    "is bidirectional": lambda c: c.directions == 2,
-    "has a length below T over padding that is not zero": _is_ragged,
+    "has one direction": lambda c: len(c.node.directions) == 1,
+    "is bidirectional": lambda c: len(c.node.directions) == 2,
+    "has a length below T over padding that is not zero": lambda c: bool(np.any(c.padding)),
     "gives no lengths": lambda c: c.lengths is None,
     "has values beyond the clip": _clips,
     "has no value beyond the clip": lambda c: not _clips(c),
@@ -347,10 +329,12 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
     "asks for {outputs} in vain": lambda c, name: c.broken == {("outputs", name)},
     "asks for {outputs}": lambda c, *names: all(name in c.outputs for name in names),
     "does not ask for {outputs}": lambda c, *names: not any(n in c.outputs for n in names),
-    "has layout {layout}": lambda c, layout: c.layout == int(layout),
-    "is {direction}": lambda c, direction: c.direction == direction,
+    "has layout {layout}": lambda c, layout: c.node.layout == int(layout),
+    "is {direction}": lambda c, direction: c.node.values["direction"] == direction,
     "is of {dtype}": _is_of,
-    "has lengths of {dtype}": _has_lengths_of,
+    "has lengths of {dtype}": lambda c, dtype: (
+        c.lengths is not None and c.lengths.dtype.name == dtype
+    ),
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
     "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
     "has another answer under {choice}": lambda c, choice: choice in c.record["alternatives"],
