@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
 
 # A vector's place in a session of several; a vector without one has its own session.
 OPEN, AGAIN = "open", "again"
@@ -174,15 +173,12 @@ def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
 def _tensors(outputs: Any) -> Tensors:
     if not isinstance(outputs, Mapping):
         raise InvalidRequest(f"returned {type(outputs).__name__}, not a dict of outputs by name")
-    return {name: _tensor(name, values) for name, values in outputs.items()}
-
-
-def _tensor(name: str, values: Any) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind in "OUS":
-        raise InvalidRequest(f"output '{name}' is {type(values).__name__}, not a tensor")
-    dtype_of(array)
-    return array
+    arrays = {name: np.asarray(values) for name, values in outputs.items()}
+    for name, array in arrays.items():
+        if array.dtype.kind in "OUS":
+            raise InvalidRequest(f"output '{name}' is {type(outputs[name]).__name__}, not a tensor")
+        dtype_of(array)
+    return arrays
 
 
 def _message(error: Exception) -> str:
@@ -248,7 +244,8 @@ def started(channel: Channel) -> Any:
     """
     start = channel.receive()
     try:
-        runtime = _made(**start.fields)
+        make = pkgutil.resolve_name(start.fields["runtime"])
+        runtime = make(start.fields["settings"], start.fields["threads"])
     except (ImportError, RnncliError) as error:
         kind = next(kind for kind, failure in FAILURES.items() if isinstance(error, failure))
         channel.send(Message(start.number, kind, {"message": str(error)}))
@@ -258,10 +255,6 @@ def started(channel: Channel) -> Any:
         raise TypeError(f"describe() returned {type(about).__name__}, not a dict")
     channel.send(Message(start.number, READY, dict(about)))
     return runtime
-
-
-def _made(runtime: str, settings: dict[str, str], threads: int) -> Any:
-    return pkgutil.resolve_name(runtime)(settings, threads)
 
 
 def question(number: int, vector: Vector, place: str = "") -> Message:
