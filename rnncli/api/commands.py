@@ -286,7 +286,7 @@ def diagnose(
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
     workers.expect("rnncli.verifying.case_judging")
-    from rnncli.verifying.verification import VerificationPlan
+    from rnncli.verifying.verification import VerificationPlan, diagnosis_report
 
     plan = _plan(
         VerificationPlan,
@@ -300,8 +300,6 @@ def diagnose(
         trust=trust,
         diagnoses=True,
     )
-    from rnncli.verifying.verification import diagnosis_report
-
     return diagnosis_report(_judged(plan, progress), plan)
 
 
@@ -377,6 +375,10 @@ def _plan(
     """
     if min_cases < 1:
         raise InvalidRequest(f"--min-cases {min_cases}: expected a number >= 1")
+    if digest and not re.fullmatch("[0-9a-fA-F]{12,64}", digest):
+        raise InvalidRequest(f"--pack-digest {digest}: expected 12 to 64 hexadecimal digits")
+    if digest and trust:
+        raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
     from rnncli.verifying.case_judging import JudgingTerms
@@ -399,18 +401,10 @@ def _plan(
         cases=cases,
         min_cases=min_cases,
         trust=trust,
-        digest=_digest(digest, trust=trust),
+        digest=digest,
         workers=workers,
         command="" if asked.function else shlex.join(words),
     )
-
-
-def _digest(text: str, *, trust: bool) -> str:
-    if text and not re.fullmatch("[0-9a-fA-F]{12,64}", text):
-        raise InvalidRequest(f"--pack-digest {text}: expected 12 to 64 hexadecimal digits")
-    if text and trust:
-        raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
-    return text
 
 
 def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationReport:
