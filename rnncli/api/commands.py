@@ -265,16 +265,7 @@ def diagnose(
 ) -> DiagnosisReport:
     """Name the bug that explains an implementation's wrong outputs.
 
-    Args:
-        pack: a folder that `generate` wrote.
-        subject: as in `verify`, like all other arguments.
-        rule: the tolerances.
-        cases: which cases.
-        workers: who does the work.
-        allow_refused: whether refusing a valid case is not a failure.
-        allow_missing: whether a case without results is not a failure.
-        trust: whether the pack's checksums are not verified.
-        progress: as in `verify`.
+    The arguments are those of `verify`.
 
     Returns:
         The report: its `diagnosis` has the causes and the failures that no known bug explains. It

@@ -340,23 +340,13 @@ _TYPES: Mapping[OptionKind, OptionType] = {
 
 # Each of the first three may name one output.
 tolerance_options = grouped(
-    click.option(
-        "--atol",
-        multiple=True,
-        metavar="[NAME:]NUMBER",
-        help="Absolute tolerance, of all outputs or of one.",
-    ),
-    click.option(
-        "--rtol",
-        multiple=True,
-        metavar="[NAME:]NUMBER",
-        help="Tolerance relative to the value that is wanted, added to the absolute one.",
-    ),
-    click.option(
-        "--max-ulp",
-        multiple=True,
-        metavar="[NAME:]NUMBER",
-        help="Tolerance in units in the last place; an element within it agrees, too.",
+    *(
+        click.option(name, multiple=True, metavar="[NAME:]NUMBER", help=text)
+        for name, text in {
+            "--atol": "Absolute tolerance, of all outputs or of one.",
+            "--rtol": "Tolerance relative to the value that is wanted, added to the absolute one.",
+            "--max-ulp": "Tolerance in units in the last place; an element within it agrees, too.",
+        }.items()
     ),
     click.option(
         "--equal-nan/--no-equal-nan",
