@@ -90,12 +90,15 @@ def generate(
     if seed is not None and seed < 0:
         raise InvalidRequest(f"--seed {seed}: expected a number >= 0")
     workers.expect(*modules)
+    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating import generation, remade
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
-    read = read.with_weights(_place_of(weights)) if weights else read
+    if weights:
+        place = PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
+        read = read.with_weights(place)
     plan = generation.GenerationPlan(
         suite=read.with_steps() if steps else read,
         selection=select,
@@ -437,13 +440,6 @@ class _CaseCount:
         self.count += more
         if self._progress:
             self._progress(self.count, self.total, note)
-
-
-def _place_of(weights: str) -> str:
-    """Return what records call a place of weights."""
-    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
-
-    return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 
 
 def _one_of(name: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> str:

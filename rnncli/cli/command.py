@@ -119,7 +119,7 @@ def refuse_lost_inputs(ctx: click.Context) -> None:
     others = [row for row in ctx.command.params if row not in written]
     read = [text for row in others for text in texts([ctx.params.get(row.name or "")])]
     for row in written:
-        for path in filter(_is_file, texts([ctx.params.get(row.name or "")])):
+        for path in filter(os.path.isfile, texts([ctx.params.get(row.name or "")])):
             if reason := _loss(path, read):
                 raise InvalidRequest(f"{row.opts[-1]} {path}: is not replaced: {reason}")
 
@@ -132,10 +132,6 @@ def _loss(path: str, read: Iterable[str]) -> str:
         return "it is an input of this command"
     pack = pack_around(path)
     return f"it belongs to the pack {pack}" if pack else ""
-
-
-def _is_file(path: str) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 -- Path.is_file can raise
 
 
 def _is_same(text: str, path: str) -> bool:

@@ -51,14 +51,13 @@ def plugins(kind: str) -> dict[str, Plugin]:
     from importlib import metadata  # takes as long as running a small model
 
     return {
-        point.name: Plugin(kind, point.name, point.value, _package(point))
+        point.name: Plugin(
+            *(kind, point.name, point.value),
+            # Of an entry point without a distribution, the package of its module.
+            package=point.dist.name if point.dist else point.module.partition(".")[0],
+        )
         for point in metadata.entry_points(group=GROUPS[kind])
     }
-
-
-def _package(point: Any) -> str:
-    """Return the distribution of an entry point, or the package of its module if none is known."""
-    return str(point.dist.name) if point.dist else str(point.value).partition(":")[0].split(".")[0]
 
 
 def load(plugin: Plugin) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -284,37 +284,21 @@ def draw_means(records: Sequence[Mapping[str, Any]]) -> None:
         if not record["is_own"] and record["ratio"]:
             key = _workload(record)
             best[key] = max(best.get(key, 0), record["ratio"])
-    means = {
-        name: _means([r for r in records if r["implementation"] == name and r["ratio"]], best)
-        for name in dict.fromkeys(r["implementation"] for r in records if r["ratio"])
-    }
-    fastest = max((mean.speed for mean in means.values()), default=0)
-    rows = [
-        [name, str(mean.workloads), f"{mean.speed:.2f}", bar(mean.speed / fastest)]
-        + [_written(each, ".2f") for each in (mean.least, mean.most, mean.against_best)]
-        for name, mean in means.items()
-    ]
+    measured: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        if record["ratio"]:
+            measured.setdefault(record["implementation"], []).append(record)
+    mean = statistics.geometric_mean
+    speeds = {name: mean(r["ratio"] for r in some) for name, some in measured.items()}
+    rows = []
+    for name, some in measured.items():
+        ratios = [r["ratio"] for r in some]
+        rivals = [r["ratio"] / best[_workload(r)] for r in some if _workload(r) in best]
+        others = [min(ratios), max(ratios), mean(rivals) if rivals else None]
+        speed = [f"{speeds[name]:.2f}", bar(speeds[name] / max(speeds.values()))]
+        rows.append([name, str(len(ratios)), *speed, *(_written(each, ".2f") for each in others)])
     heads = [NAME, "workloads", "speed", BAR, "least", "most", "against the best runtime"]
     _draw([heads, *rows], "geometric means")
-
-
-class _Means(NamedTuple):
-    """The geometric means of one implementation."""
-
-    workloads: int
-    speed: float
-    least: float
-    most: float
-    against_best: float | None
-
-
-def _means(records: Sequence[Mapping[str, Any]], best: Mapping[Any, float]) -> _Means:
-    ratios = [record["ratio"] for record in records]
-    rivals = [r["ratio"] / best[_workload(r)] for r in records if _workload(r) in best]
-    mean = statistics.geometric_mean
-    return _Means(
-        len(ratios), mean(ratios), min(ratios), max(ratios), mean(rivals) if rivals else None
-    )
 
 
 def _workload(record: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -121,21 +121,16 @@ def pack_record(pack: Pack) -> dict[str, Any]:
 
 def _score(manifest: Manifest) -> dict[str, Any]:
     """Return the number of mutants of each cell killed by a scored pack, and the surviving ones."""
-    tried = manifest.header.get("mutants", {})
-    found = {
-        cell: {
-            "killed": len(killed := _killed(manifest, cell)),
-            "of": len(names),
-            "not killed": [name for name in names if name not in killed],
-        }
-        for cell, names in tried.items()
-    }
+    kills: dict[str, set[str]] = {}
+    for record in manifest.cases:
+        cell = operator_named(record["operator"]).cell.name
+        kills.setdefault(cell, set()).update(record.get("kills", ()))
+    found = {}
+    for cell, names in manifest.header.get("mutants", {}).items():
+        left = [name for name in names if name not in kills.get(cell, ())]
+        count = len(kills.get(cell, ()))
+        found[cell] = {"killed": count, "of": len(names), "not killed": left}
     return {"mutants": found} if found else {}
-
-
-def _killed(manifest: Manifest, cell: str) -> set[str]:
-    records = (r for r in manifest.cases if operator_named(r["operator"]).cell.name == cell)
-    return {name for record in records for name in record["kills"]}
 
 
 def _counts(words: Iterable[str]) -> dict[str, int]:

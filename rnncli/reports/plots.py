@@ -211,9 +211,10 @@ def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     for labels, is_minor in ((_versions(cases), False), ([_operator(c)[0] for c in cases], True)):
         ticks: dict[float, str] = {}
         start = 0
-        for label, run in groupby(zip(labels, map(_operator, cases), strict=True), _label):
+        named = [(_operator(case)[0], label) for case, label in zip(cases, labels, strict=True)]
+        for (_, label), run in groupby(named):
             length = len([*run])
-            ticks[start + (length - 1) / 2] = _legible(label[1], LONGEST_LABEL)
+            ticks[start + (length - 1) / 2] = _legible(label, LONGEST_LABEL)
             start += length
             if start < len(cases):
                 axes.axvline(start - 0.5, color="#8a8a8a", lw=0.8 if is_minor else 0.3)
@@ -221,11 +222,6 @@ def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     axes.xaxis.remove_overlapping_locs = False
     axes.tick_params(axis="x", length=0, labelsize=8)
     axes.tick_params(axis="x", which="minor", length=0, pad=16)
-
-
-def _label(case: tuple[str, tuple[str, int]]) -> tuple[str, str]:
-    label, (name, _) = case
-    return name, label
 
 
 def _versions(cases: Sequence[JudgedCase]) -> list[str]:

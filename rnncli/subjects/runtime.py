@@ -48,22 +48,19 @@ class Runtime(Protocol):
         """
 
 
-class OpenSession:
-    """A session opened by its first vector, with the interface of a runtime.
+def session_of(runtime: Any) -> Callable[[Vector], Tensors]:
+    """Return a function that runs vectors in a session, which the first of them opens.
 
-    Args:
-        runtime: the runtime that opens it; one without `open` loads the model for every call.
+    A runtime without `open` loads the model for every call.
     """
+    opened: list[Callable[[Vector], Tensors]] = []
 
-    def __init__(self, runtime: Any) -> None:
-        self._open = getattr(runtime, "open", lambda _: runtime.run)
-        self._run: Callable[[Vector], Tensors] | None = None
+    def run(vector: Vector) -> Tensors:
+        if not opened:
+            opened.append(runtime.open(vector) if hasattr(runtime, "open") else runtime.run)
+        return opened[0](vector)
 
-    def run(self, vector: Vector) -> Tensors:
-        """Run the model on a vector's inputs and return every output by name."""
-        if self._run is None:
-            self._run = self._open(vector)
-        return self._run(vector)
+    return run
 
 
 class Prepared(NamedTuple):
@@ -158,10 +155,10 @@ class Preparing(Protocol):
         """Load a vector's model; any exception is a refusal, as in `Runtime.run`."""
 
 
-def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
-    """Run a vector on a runtime in this process."""
+def put(run: Callable[[Vector], Tensors], vector: Vector) -> Attempt:
+    """Run a vector by a runtime's function in this process."""
     try:
-        outputs = runtime.run(vector)
+        outputs = run(vector)
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
         return Attempt(Status.REFUSED, message=_message(error))
     try:
@@ -222,13 +219,12 @@ def serve(descriptor: int) -> None:
     """Answer requests on a socket until its other end is closed."""
     with served(descriptor) as channel:
         runtime = started(channel)
-        current: OpenSession | None = None
         while runtime is not None:
             request = channel.receive()
             place = request.fields.get("session")
             if place != AGAIN:
-                current = OpenSession(runtime) if place == OPEN else None
-            attempt = put(current or runtime, vector_of(request))
+                run = session_of(runtime) if place == OPEN else runtime.run
+            attempt = put(run, vector_of(request))
             fields = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, fields, attempt.outputs))
 

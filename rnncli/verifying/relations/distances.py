@@ -76,15 +76,11 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
     truth, tolerance = SCALES[kind](call, grants)
     wanted, each = (call.node.outputs_of(result) for result in (truth, tolerance))
     widths = {name: each[name].astype(np.float64) for name in wanted}
-    if any(_is_another(outputs[name], wanted[name], widths[name]) for name in wanted):
+    margins = (errors_of(outputs[name], wanted[name], widths[name]).margin for name in wanted)
+    if any((margin > 1).any() for margin in margins):  # not on the trajectory of the tolerances
         least = _least(call, outputs, grants)
         widths = {name: _widened_to(least, widths[name], outputs[name]) for name in wanted}
     return Closeness(kind, {n: _useful(wanted[n], widths[n], call) for n in wanted})
-
-
-def _is_another(output: Array, wanted: Array, tolerance: Array) -> bool:
-    """Whether an output is not on the trajectory along which tolerances were derived."""
-    return bool((errors_of(output, wanted, tolerance).margin > 1).any())
 
 
 def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
