@@ -89,16 +89,7 @@ def selected_cases(
 
 
 class SelectedCase(NamedTuple):
-    """A case to run, with the rules for judging it.
-
-    Attributes:
-        pack: its pack.
-        record: its record in the manifest.
-        skipped: the reason that it is not run, or "".
-        xfails: the known failures.
-        rule: the tolerances.
-        allow_refused: whether refusing it is not a failure.
-    """
+    """A case to run, unless `skipped` says why not, with the rules for judging it."""
 
     pack: Pack
     record: Mapping[str, Any]

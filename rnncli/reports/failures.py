@@ -44,11 +44,7 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 class FailureGroup(NamedTuple):
-    """Failing cases reported together: a single one, or many without outputs for one reason.
-
-    Attributes:
-        cases: the cases, in the pack's order.
-    """
+    """Failing cases reported together: a single one, or many without outputs for one reason."""
 
     cases: Sequence[JudgedCase]
 

@@ -67,12 +67,7 @@ def short(version: str) -> str:
 
 
 class RunChange(NamedTuple):
-    """What a run changed, beside the run before it on the same cases.
-
-    Attributes:
-        fixed: ids of cases that failed before.
-        broken: ids of cases that did not fail before.
-    """
+    """The ids of cases that a run fixed, and broke, beside the run before it on the same cases."""
 
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -80,12 +75,7 @@ class RunChange(NamedTuple):
 
 @dataclass(frozen=True)
 class RuntimeResults:
-    """All runs of an implementation against a pack.
-
-    Attributes:
-        name: the implementation's name.
-        runs: the reports, the oldest first.
-    """
+    """All runs of an implementation against a pack, the oldest first."""
 
     name: str
     runs: Sequence[VerificationReport]
@@ -129,12 +119,7 @@ class RuntimeResults:
 
 @dataclass(frozen=True)
 class PackResults:
-    """The runs against one pack.
-
-    Attributes:
-        name: the name of the pack.
-        runtimes: the implementations, in order of appearance.
-    """
+    """The runs against one pack, of each implementation in order of appearance."""
 
     name: str
     runtimes: Sequence[RuntimeResults]

@@ -39,11 +39,7 @@ ProcessT = TypeVar("ProcessT", bound="AnsweringProcess[Any]")
 
 
 class AnsweringProcess(Protocol[RequestT]):
-    """A process that answers requests to run vectors.
-
-    Attributes:
-        answered: the number of requests it has been sent.
-    """
+    """A process that answers requests to run vectors, and counts them."""
 
     answered: int
 

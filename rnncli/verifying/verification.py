@@ -115,12 +115,9 @@ CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedCases:
-    """The selected cases of a plan.
+    """The cases that a plan selects, in the pack's order.
 
-    Attributes:
-        pack: the pack.
-        records: the records of all selected cases, in the pack's order.
-        skipped: id -> reason, for the cases that need more than the subject's capabilities.
+    Cases that need more than the subject's capabilities are `skipped`: id -> reason.
     """
 
     pack: Pack
@@ -367,10 +364,7 @@ def _judged(
 class LaterFailures:
     """Cases that fail only because of earlier calls, and so match no known bug.
 
-    Attributes:
-        title: their title in reports.
-        verdicts: the verdicts on those cases.
-        features: the features of these cases and of the cases that are right.
+    The features are theirs, and those of the cases that are right.
     """
 
     title: str

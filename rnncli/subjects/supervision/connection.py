@@ -38,11 +38,7 @@ class Duplex(Protocol[MessageT]):
 
 
 class LostError(Exception):
-    """A process that can no longer be used; `str()` is the reason.
-
-    Attributes:
-        ending: how it ended, if it did.
-    """
+    """A process that can no longer be used, and how it ended, if it did; `str()` is the reason."""
 
     def __init__(self, reason: str, ending: Ending | None = None) -> None:
         self.ending = ending

@@ -37,12 +37,7 @@ CONSTANT = "each output is one number throughout, which any transformation keeps
 
 
 class Applicability(NamedTuple):
-    """The condition under which a relation applies to a call.
-
-    Attributes:
-        when: the condition in words.
-        reason: maps a call to the reason it does not apply, or "".
-    """
+    """A condition in words, and the function from a call to the reason it is not met, or ""."""
 
     when: str
     reason: Callable[[NodeCall], str]

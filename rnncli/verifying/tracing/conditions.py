@@ -177,12 +177,7 @@ class TracedCase:
 
 
 class CaseCondition(NamedTuple):
-    """A condition on cases that exercise a statement.
-
-    Attributes:
-        words: the condition in words, to follow "the case".
-        holds: whether a case meets it.
-    """
+    """A condition on cases that exercise a statement, in words to follow "the case"."""
 
     words: str
     holds: Callable[[TracedCase], bool]

@@ -87,12 +87,7 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceMatrix:
-    """The statements checked by the cases of a pack or suite.
-
-    Attributes:
-        name: the pack's or suite's name.
-        cases: its cases, in order.
-    """
+    """The statements checked by the cases of a pack or suite."""
 
     name: str
     cases: tuple[CaseTrace, ...]
