@@ -103,13 +103,7 @@ def require_run() -> None:
 def work(
     run: str, is_alive: Callable[[], bool], function: Callable[[Task], Outcome], task: Task
 ) -> Outcome:
-    """Run a task when it is its run's turn.
-
-    Args:
-        run: the unique name of the run.
-        is_alive: whether the run continues; polled until it does not.
-        function: the function to apply.
-        task: its argument.
+    """Run a task when it is its run's turn; `is_alive` is polled until the run is over.
 
     Raises:
         RunOverError: the run is already over.

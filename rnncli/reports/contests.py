@@ -151,16 +151,10 @@ def show_changes(
     *,
     as_json: bool,
 ) -> bool:
-    """Print how ratios to the first runtime changed since a stored run.
-
-    Args:
-        stored: the result of `read_stored`.
-        records: the measurements of this run.
-        most: the allowed slowdown of our backends in percent; None for no limit.
-        as_json: whether to print JSON lines.
+    """Print how ratios to the first runtime changed since the run that `read_stored` read.
 
     Returns:
-        Whether a backend slowed down by more than that.
+        Whether one of our backends slowed down by more than `most` percent.
 
     Raises:
         NothingSelected: no measurement is in both runs.

@@ -36,11 +36,7 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> None:
-    """Check that the packages for a page are installed.
-
-    Args:
-        what: the thing to make, for the message.
-        needed: the packages it takes; those of a page if none is named.
+    """Check that the packages for a page are installed, or those that something else needs.
 
     Raises:
         Unsupported: the extra `report` is not installed.

@@ -32,10 +32,7 @@ UNRECORDED = ("options not recorded",)
 
 
 def read_results(path: Path) -> list[VerificationReport]:
-    """Return the reports of the runs in a file, as they were but for errors over time.
-
-    Args:
-        path: lines of one run of `rnncli verify --json` or of several, one after the other.
+    """Return the reports of the runs in a file, one after another, without errors over time.
 
     Raises:
         UnreadableFile: the file is not that, a run in it is incomplete, or its counts are not those

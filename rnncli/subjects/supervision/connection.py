@@ -89,13 +89,7 @@ BOOT = "import pkgutil, sys; pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))
 
 
 class IsolatedProcess(ConnectedProcess[Message]):
-    """The process, and our end of its connection.
-
-    Args:
-        serve: "module:function", called there with the descriptor of its end of the connection.
-        environment: its whole environment.
-        max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
-    """
+    """A process that calls "module:function" with its end of the connection, and our end of it."""
 
     def __init__(
         self, serve: str, *, environment: Mapping[str, str], max_memory: int | None = None

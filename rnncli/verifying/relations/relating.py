@@ -67,11 +67,6 @@ class CallSource(NamedTuple):
 def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSource:
     """Open a target; the last one stays cached until its file changes.
 
-    Args:
-        target: the path of a pack, suite or config, or the name of a shipped one.
-        digest: the required beginning of a pack's digest; "" for any.
-        trust: whether a pack's checksums are not verified.
-
     Raises:
         InvalidRequest: it is none of these, or its content is wrong.
         NothingSelected: it has no valid case.
