@@ -20,8 +20,8 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
-from rnncli.packs.record import node_entries
 from rnncli.packs.vector import Answers, Vector
+from rnncli.verifying.node_call import NodeCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,21 +105,7 @@ def probe_of(kind: ProbeKind) -> Vector:
         rnncli.errors.InvalidRequest: no such case exists, so the manifest is not one of ours.
     """
     case = parse_config(json.dumps(kind.config), f"a valid {kind}")
-    name = f"probe_{case.operator.slug}"
-    record = node_entries(
-        name,
-        case.operator,
-        attributes=case.attributes,
-        sizes=case.sizes,
-        dtype=case.dtype.name,
-        inputs=case.inputs,
-        outputs=case.outputs,
-        weights=kind.weights,
-        readings=case.readings,
-        requirements={"direction": kind.direction},
-        expect="result",
-        profile="",
-    )
+    call = NodeCall.of_case(case, kind.weights).with_changes(id=f"probe_{case.operator.slug}")
     outputs = evaluate(
         case.operator,
         case.inputs,
@@ -127,8 +113,8 @@ def probe_of(kind: ProbeKind) -> Vector:
         outputs=case.outputs,
         readings=case.readings,
     )
-    vector = Vector(name, b"", case.inputs, (), Answers(outputs), {}, record)
-    return with_model(vector)
+    record = {**call.record({"direction": kind.direction}), "sizes": case.sizes, "profile": ""}
+    return with_model(Vector(call.id, b"", case.inputs, (), Answers(outputs), {}, record))
 
 
 def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:

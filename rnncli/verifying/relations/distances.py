@@ -31,7 +31,7 @@ from rnncli.numerics import FLOAT64, dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.recurrence.recurrence import Result
-from rnncli.verifying.relations.node_call import D, H, I, N, T
+from rnncli.verifying.node_call import D, H, I, N, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
-    from rnncli.verifying.relations.node_call import NodeCall
+    from rnncli.verifying.node_call import NodeCall
 
 # About 3 s on two cores of a server.
 DERIVABLE = 1 << 24

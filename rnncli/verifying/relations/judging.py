@@ -17,8 +17,8 @@ from rnncli.operators.node import CANONICAL
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
+from rnncli.verifying.node_call import D, H, N, T
 from rnncli.verifying.relations.distances import Closeness, closeness_of
-from rnncli.verifying.relations.node_call import D, H, N, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.packs.vector import Attempt
     from rnncli.subjects.implementation import Subject
-    from rnncli.verifying.relations.node_call import NodeCall
+    from rnncli.verifying.node_call import NodeCall
 
 
 BIT, TOLERANCE = "bit", "tolerance"

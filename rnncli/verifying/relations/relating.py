@@ -24,8 +24,8 @@ from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused, shuffled
+from rnncli.verifying.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.judging import Asker, judge_case, related_id
-from rnncli.verifying.relations.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
 from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
 
@@ -146,15 +146,7 @@ def _calls_of_case(
     if sizes:
         root = resized(case.root, sizes)
         case = read_case(root, case.name, folder, seed=case.seed, key=case.key)
-    first = NodeCall(
-        id=case.name,
-        operator=case.operator.name,
-        attributes=case.attributes,
-        inputs=case.inputs,
-        outputs=case.outputs,
-        readings=case.readings,
-        weights=weights,
-    )
+    first = NodeCall.of_case(case, weights)
     return (first, *(_later_call(first, case, call) for call in range(1, calls)))
 
 
