@@ -196,16 +196,18 @@ def vectors(
         given_cases = selected_cases(
             pack, rule, cases, xfails, allow_refused=allow_refused, trust=trust, beside=here
         )
-        parameters = [_parameter(case) for case in given_cases]
+        parameters = [
+            pytest.param(
+                case,
+                id=case.record["id"],
+                marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
+            )
+            for case in given_cases
+        ]
         test: Callable[..., Any] = pytest.mark.parametrize("vector", parameters)(judged)
         return test
 
     return decorate
-
-
-def _parameter(case: SelectedCase) -> Any:
-    marks = [pytest.mark.skip(reason=case.skipped)] if case.skipped else []
-    return pytest.param(case, id=case.record["id"], marks=marks)
 
 
 def _judged(item: pytest.Item, case: SelectedCase, function: Callable[[Vector], Any]) -> None:
@@ -305,15 +307,12 @@ def pytest_make_collect_report(
     """Add the named packs to what the session collects: as paths they would be run as tests are."""
     report = yield
     if isinstance(collector, pytest.Session) and report.passed:
-        packs = _packs(collector.config.getoption("--rnncli"))
-        report.result += [_collector(pack, collector) for pack in packs]
+        for pack in _packs(collector.config.getoption("--rnncli")):
+            # A folder beside or above pytest's root has no name relative to it.
+            name = Path(os.path.relpath(pack, collector.config.rootpath)).as_posix()
+            found = PackCollector.from_parent(collector, name=pack.name, path=pack, nodeid=name)
+            report.result.append(found)
     return report
-
-
-def _collector(pack: Path, session: pytest.Session) -> pytest.Collector:
-    # A folder beside or above pytest's root has no name relative to it.
-    name = Path(os.path.relpath(pack, session.config.rootpath)).as_posix()
-    return PackCollector.from_parent(session, name=pack.name, path=pack, nodeid=name)
 
 
 class PackCollector(pytest.Collector):

@@ -145,26 +145,19 @@ def _kind(row: Mutant | StructuralMutant) -> str:
     return "semantic" if is_scored(row.id) else "finer"
 
 
-def _sizes(row: Mutant | StructuralMutant) -> str:
-    """Return the sizes that show it, "any" if small ones do."""
-    size = getattr(row, "size", None)
-    return size.words if size else "any"
-
-
 def _line(row: Mutant | StructuralMutant) -> tuple[str, ...]:
     kind = str(getattr(row, "reach", "")) or _kind(row)
     return row.id, " ".join(row.cells), row.family, kind, row.sentence
 
 
 def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
+    size = getattr(row, "size", None)
     return {
         "id": row.id,
         "cells": list(row.cells),
-        "family": row.family,
-        "sentence": row.sentence,
-        "effect": row.effect,
+        **{name: getattr(row, name) for name in ("family", "sentence", "effect")},
         "kind": _kind(row),
-        "sizes": _sizes(row),
+        "sizes": size.words if size else "any",
         "scored": _kind(row) != "finer",
     }
 
