@@ -14,7 +14,7 @@ import msgspec
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import sentence_of
-from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
+from rnncli.judging.explaining.patterns import MOST_SHOWN
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
@@ -295,7 +295,7 @@ def later_sentences(failures: LaterFailures) -> Iterator[str]:
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
-    for pattern in patterns_of(*failures.features, ()):
+    for pattern in failures.patterns:
         yield f"a pattern, no proof: {pattern.sentence}"
 
 

@@ -15,7 +15,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.judging.explaining.investigation import Investigation
-from rnncli.judging.explaining.patterns import features_of
+from rnncli.judging.explaining.patterns import features_of, patterns_of
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.judging.explaining.hypotheses import Evidence
-    from rnncli.judging.explaining.patterns import Features
+    from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.pack import Pack, PackReference
-    from rnncli.packs.vector import Vector
 
 
 LARGEST_BATCH = 32
@@ -362,14 +361,11 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class LaterFailures:
-    """Cases that fail only because of earlier calls, and so match no known bug.
-
-    The features are theirs, and those of the cases that are right.
-    """
+    """Cases that fail only because of earlier calls, and so match no known bug."""
 
     title: str
     verdicts: Sequence[CaseVerdict]
-    features: tuple[Sequence[Features], Sequence[Features]]
+    patterns: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -398,6 +394,7 @@ class DiagnosisReport(Conclusion):
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
     """Return the diagnosis of a run's failures."""
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    failing = {verdict.id for verdict in unseen}
     vectors, later = [], []
     if unseen:
         pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
@@ -405,19 +402,10 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
     for title, after_others in LATER.items():
         if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
             several = [vector for vector in vectors if vector.later or after_others]
-            later.append(LaterFailures(title, some, _features(several, unseen)))
+            wrong = [features_of(vector) for vector in several if vector.id in failing]
+            right = [features_of(vector) for vector in several if vector.id not in failing]
+            later.append(LaterFailures(title, some, patterns_of(wrong, right, ())))
     return DiagnosisReport(report, tuple(later))
-
-
-def _features(
-    vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
-) -> tuple[list[Features], list[Features]]:
-    """Return the features of cases that fail because of earlier calls, and of right cases."""
-    failing = {verdict.id for verdict in wrong}
-    return (
-        [features_of(vector) for vector in vectors if vector.id in failing],
-        [features_of(vector) for vector in vectors if vector.id not in failing],
-    )
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:
