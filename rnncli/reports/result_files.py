@@ -49,13 +49,7 @@ def read_results(path: Path) -> list[VerificationReport]:
 
 
 class _Line(NamedTuple):
-    """A line of a file.
-
-    Attributes:
-        number: its number, from 1.
-        record: its object, as it stands there.
-        entries: the same as the class of its kind.
-    """
+    """A line of a file: its number from 1, its object as it stands there, and as its class."""
 
     number: int
     record: Mapping[str, Any]

@@ -54,16 +54,7 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 @dataclass(frozen=True, slots=True)
 class JudgingTerms:
-    """How every case is judged.
-
-    Attributes:
-        subject: the implementation.
-        rule: the tolerances.
-        xfails: the known failures.
-        allowed: verdicts that do not fail the run.
-        stop_at_failure: whether a batch stops at its first failure.
-        diagnoses: whether wrong outputs are compared with every mutant's.
-    """
+    """How every case is judged; verdicts that are `allowed` do not fail the run."""
 
     subject: Implementation
     rule: Rule
@@ -74,13 +65,7 @@ class JudgingTerms:
 
 
 class JudgedVector(NamedTuple):
-    """A case's verdict and what its outputs say besides.
-
-    Attributes:
-        verdict: the verdict.
-        error_over_time: see `JudgedCase`.
-        evidence: if diagnosing, what wrong outputs say about every hypothesis.
-    """
+    """A case's verdict, its errors over time and, if diagnosing, the evidence of its outputs."""
 
     verdict: CaseVerdict
     error_over_time: tuple[tuple[float, ...], ...] = ()

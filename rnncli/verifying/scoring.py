@@ -43,14 +43,7 @@ OfVector = TypeVar("OfVector", bound=_OfVector)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringPlan:
-    """The suite to score and how to score it.
-
-    Attributes:
-        suite: a pack's folder, or a suite's file or name.
-        selection: a -k expression; "" selects all.
-        rule: the tolerances by which mutants are judged.
-        workers: who does the work.
-    """
+    """The pack or suite to score, the rule for mutants, and who does the work."""
 
     suite: str
     selection: str = ""
