@@ -27,14 +27,7 @@ class PluginFailure(InvalidRequest):
 
 
 class Plugin(NamedTuple):
-    """A plug-in of an installed package.
-
-    Attributes:
-        kind: a key of `GROUPS`.
-        name: its name on the command line.
-        where: "module:attribute".
-        package: the name of its distribution.
-    """
+    """A plug-in of an installed package; `where` is its "module:attribute"."""
 
     kind: str
     name: str

@@ -52,13 +52,7 @@ class ScoringPlan:
 
 
 class ScoredCases(NamedTuple):
-    """The selected cases of a plan.
-
-    Attributes:
-        name: the name of the pack or suite.
-        origin: the pack, or the suite.
-        outputs: the requested outputs of each case, in order, by id.
-    """
+    """The selected cases of a pack or suite: the requested outputs of each, in order, by id."""
 
     name: str
     origin: PackReference | Suite

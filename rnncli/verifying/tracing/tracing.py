@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 class CaseTrace(NamedTuple):
-    """The statements that one case checks.
-
-    Attributes:
-        id: the case's id.
-        operator: the operator's family, such as `LSTM` or `webnn.lstm`.
-        version: the operator's version.
-        kind: whether the case must run or be refused.
-        found: id of each checked statement -> its violations that the case notices.
-    """
+    """The statements that one case checks, by id, with their violations that it notices."""
 
     id: str
     operator: str
@@ -59,14 +51,7 @@ INCOMPLETE = (*MISSING, CoverageState.BEYOND)
 
 
 class Coverage(NamedTuple):
-    """One statement's coverage by a pack.
-
-    Attributes:
-        statement: the statement.
-        state: its state.
-        cases: id of each case that checks it -> the violations the case notices.
-        versions: the operator versions of these cases.
-    """
+    """A statement's coverage by a pack: the cases that check it, with what each notices."""
 
     statement: Statement
     state: CoverageState
