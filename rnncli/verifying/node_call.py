@@ -70,6 +70,19 @@ class NodeCall:
             **{n: getattr(case, n) for n in ("attributes", "inputs", "outputs", "readings")},
         )
 
+    @classmethod
+    def of_vector(cls, vector: Vector) -> NodeCall:
+        """Return the call of a vector."""
+        record = vector.record
+        return cls(
+            id=vector.id,
+            attributes=vector.attributes,
+            inputs=dict(vector.inputs),
+            outputs=tuple(record["outputs"]),
+            data_set=vector.call,
+            **{name: record[name] for name in ("operator", "readings", "weights")},
+        )
+
     @cached_property
     def row(self) -> Operator:
         """The operator's row."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.entry import Entry
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.pack import Pack
-    from rnncli.packs.vector import Vector
     from rnncli.subjects.implementation import Subject
 
 
@@ -95,22 +94,10 @@ def _of_pack(pack: Pack) -> CallSource:
 
     def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
         assert not sizes
-        return tuple(map(_call_of_vector, pack.read(pack.case(case_id)).calls))
+        return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
 
     cases = {record["id"]: partial(record_is_called, record) for record in records}
     return CallSource(pack.manifest.header["suite"], cases, make, pack)
-
-
-def _call_of_vector(vector: Vector) -> NodeCall:
-    record = vector.record
-    return NodeCall(
-        id=vector.id,
-        attributes=vector.attributes,
-        inputs=dict(vector.inputs),
-        outputs=tuple(record["outputs"]),
-        data_set=vector.call,
-        **{name: record[name] for name in ("operator", "readings", "weights")},
-    )
 
 
 def _of_yaml(target: str) -> CallSource:

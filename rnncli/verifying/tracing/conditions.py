@@ -6,7 +6,7 @@ import re
 import warnings
 from functools import cache, cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import onnx
@@ -16,9 +16,9 @@ from rnncli.cases.yaml_reader import plain_scalar, unknown
 from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, did_you_mean
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes
-from rnncli.operators import operator_named
 from rnncli.operators.checking import element_type, problems
 from rnncli.operators.node import checked
+from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
-    from rnncli.operators.operator import Input
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.activations import Activation
 
@@ -49,42 +48,13 @@ class TracedCase:
 
     def __init__(self, vector: Vector) -> None:
         self.vector, self.record = vector, vector.record
-        self.operator: Operator = operator_named(vector.record["operator"])
+        self.call = NodeCall.of_vector(vector)
+        self.operator, self.inputs = self.call.row, self.call.inputs
+        self.written, self.outputs = self.call.attributes, list(self.call.outputs)
         self.is_rejection = vector.record["expect"] == "rejection"
         if not self.is_rejection:
             checked(self.operator, self.written, self.inputs, self.outputs, self.record["readings"])
         self._noticed: dict[str, bool] = {}
-
-    @property
-    def written(self) -> dict[str, Any]:
-        """The explicit attributes of its node."""
-        return self.vector.attributes
-
-    @property
-    def inputs(self) -> dict[str, Array]:
-        """The present inputs, by name."""
-        return dict(self.vector.inputs)
-
-    @property
-    def outputs(self) -> list[str]:
-        """The names of the requested outputs."""
-        return list(self.record["outputs"])
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """seq_length, batch_size, input_size and hidden_size of a case that runs."""
-        names = ("seq_length", "batch_size", "input_size", "hidden_size")
-        return dict(zip(names, (*self.X.shape, self.input_for("R").shape[-1]), strict=True))
-
-    def input_for(self, role: str) -> Array:
-        """Return a required input by its role."""
-        (name,) = (row.name for row in self.operator.inputs if row.role == role)
-        return self.inputs[name]
-
-    @property
-    def X(self) -> Array:
-        """The inputs with canonical axes, of a case that runs."""
-        return self.node.canonical(self.operator.inputs[0].name, self.input_for("X"))
 
     @property
     def node(self) -> Node:
@@ -92,26 +62,21 @@ class TracedCase:
         return self.vector.node
 
     @property
-    def lengths_row(self) -> Input | None:
-        """The row of the input with the lengths; None if the operator has none."""
-        return next((row for row in self.operator.inputs if row.role == "lengths"), None)
-
-    @property
     def lengths(self) -> Array | None:
         """The valid steps of each sequence, if given."""
-        return self.inputs.get(self.lengths_row.name) if self.lengths_row else None
+        return self.call.get("lengths")
 
     @property
     def steps_of_x(self) -> int:
         """The number of steps of X, also if another part of the case is broken."""
         shape = self.operator.inputs[0].shape(self.operator.variant(self.written))
         axis = [dim.symbol for dim in shape].index("seq_length")
-        return int(self.input_for("X").shape[axis])
+        return int(self.inputs[self.operator.inputs[0].name].shape[axis])
 
     @cached_property
     def padding(self) -> Array:
         """The elements of X beyond the ends of sequences."""
-        X = self.X
+        X = self.call.canonical("X")
         if self.lengths is None:
             return X[:0].ravel()
         return np.asarray(X[np.arange(len(X))[:, None] >= self.lengths])
@@ -217,7 +182,7 @@ def _breaks_rank(case: TracedCase, name: str) -> bool:
 def _is_foreign(case: TracedCase, name: str) -> bool:
     """Whether an input has the wrong element type."""
     (row,) = (row for row in case.operator.inputs if row.name == name)
-    given, X = element_type(case.inputs[name]), case.input_for("X")
+    given, X = element_type(case.inputs[name]), case.inputs[case.operator.inputs[0].name]
     if row.role == "X":
         return given not in case.operator.input_dtypes(row)
     return given not in row.dtypes if row.dtypes else given != element_type(X)
@@ -255,9 +220,9 @@ def _unknown_activation(case: TracedCase) -> bool:
 
 
 def _wrong_length(case: TracedCase) -> bool:
-    if case.lengths_row is None or not _breaks_input(case, case.lengths_row.name, foreign=False):
+    row, lengths = case.call.named("lengths"), case.lengths
+    if row is None or lengths is None or not _breaks_input(case, row.name, foreign=False):
         return False
-    lengths = case.inputs[case.lengths_row.name]
     return bool(np.any((lengths < 0) | (lengths > case.steps_of_x)))
 
 
@@ -333,7 +298,9 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
     "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
     "has another answer under {choice}": lambda c, choice: choice in c.record["alternatives"],
-    "has different {sizes}": lambda c, *names: len({c.sizes[name] for name in names}) == len(names),
+    "has different {sizes}": lambda c, *names: (
+        len({c.call.sizes[name] for name in names}) == len(names)
+    ),
     # of cases that must be refused
     "breaks {attribute} alone": _breaks_attribute,
     "breaks the shape of {inputs} alone": lambda c, name: _breaks_input(c, name, foreign=False),
