@@ -21,7 +21,7 @@ from rnncli.judging.judgement import judge
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
-from rnncli.verifying.node_call import NodeCall
+from rnncli.verifying.node_call import SIZES, NodeCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Record = Any  # a case of the manifest
 
-SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 LARGEST_SIZE = 16
 PROFILE = Rule(profile="standard")
 WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
