@@ -53,11 +53,12 @@ def session_of(runtime: Any) -> Callable[[Vector], Tensors]:
 
     A runtime without `open` loads the model for every call.
     """
+    begin = getattr(runtime, "open", lambda _: runtime.run)
     opened: list[Callable[[Vector], Tensors]] = []
 
     def run(vector: Vector) -> Tensors:
         if not opened:
-            opened.append(runtime.open(vector) if hasattr(runtime, "open") else runtime.run)
+            opened.append(begin(vector))
         return opened[0](vector)
 
     return run
