@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection
 
 # The longest time, seconds: clocks of systems overflow beyond some hundred years.
 LONGEST = 1e9
@@ -45,7 +45,7 @@ class OptionTraits:
         flags: short flags, besides the one that is the field's name.
         least: the least number, of a count.
         known: the names that there are, of a name; "" stands for none of them.
-        look_up: returns the names of the table.
+        table: "module:attribute" of the names, or of a function that returns them.
         metavar: what stands for its value in help.
         variable: the environment variable that gives its value where no default does.
         joins: whether several values can be joined to one by `and`.
@@ -55,7 +55,7 @@ class OptionTraits:
     flags: tuple[str, ...] = ()
     least: int = 0
     known: Collection[str] = ()
-    look_up: Callable[[], Iterable[str]] = tuple
+    table: str = ""
     metavar: str = ""
     variable: str = ""
     joins: bool = False

@@ -11,7 +11,7 @@ from rnncli.judging.judgement import judge_session
 from rnncli.packs.vector import group_of
 from rnncli.subjects.own_backend import BACKEND, COMPUTE, BackendRuntime
 from rnncli.subjects.results import results_subject
-from rnncli.verifying.history import session_calls_of
+from rnncli.verifying.case_judging import session_calls_of
 
 SOURCE = Path(__file__).parents[1] / "vectors" / "judge.c"
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")

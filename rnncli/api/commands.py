@@ -90,12 +90,15 @@ def generate(
     if seed is not None and seed < 0:
         raise InvalidRequest(f"--seed {seed}: expected a number >= 0")
     workers.expect(*modules)
+    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating import generation, remade
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
-    read = read.with_weights(_place_of(weights)) if weights else read
+    if weights:
+        place = PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
+        read = read.with_weights(place)
     plan = generation.GenerationPlan(
         suite=read.with_steps() if steps else read,
         selection=select,
@@ -265,16 +268,7 @@ def diagnose(
 ) -> DiagnosisReport:
     """Name the bug that explains an implementation's wrong outputs.
 
-    Args:
-        pack: a folder that `generate` wrote.
-        subject: as in `verify`, like all other arguments.
-        rule: the tolerances.
-        cases: which cases.
-        workers: who does the work.
-        allow_refused: whether refusing a valid case is not a failure.
-        allow_missing: whether a case without results is not a failure.
-        trust: whether the pack's checksums are not verified.
-        progress: as in `verify`.
+    The arguments are those of `verify`.
 
     Returns:
         The report: its `diagnosis` has the causes and the failures that no known bug explains. It
@@ -286,7 +280,7 @@ def diagnose(
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
     workers.expect("rnncli.verifying.case_judging")
-    from rnncli.verifying.verification import VerificationPlan
+    from rnncli.verifying.verification import VerificationPlan, diagnosis_report
 
     plan = _plan(
         VerificationPlan,
@@ -300,8 +294,6 @@ def diagnose(
         trust=trust,
         diagnoses=True,
     )
-    from rnncli.verifying.verification import diagnosis_report
-
     return diagnosis_report(_judged(plan, progress), plan)
 
 
@@ -377,6 +369,10 @@ def _plan(
     """
     if min_cases < 1:
         raise InvalidRequest(f"--min-cases {min_cases}: expected a number >= 1")
+    if digest and not re.fullmatch("[0-9a-fA-F]{12,64}", digest):
+        raise InvalidRequest(f"--pack-digest {digest}: expected 12 to 64 hexadecimal digits")
+    if digest and trust:
+        raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
     from rnncli.verifying.case_judging import JudgingTerms
@@ -399,25 +395,17 @@ def _plan(
         cases=cases,
         min_cases=min_cases,
         trust=trust,
-        digest=_digest(digest, trust=trust),
+        digest=digest,
         workers=workers,
         command="" if asked.function else shlex.join(words),
     )
-
-
-def _digest(text: str, *, trust: bool) -> str:
-    if text and not re.fullmatch("[0-9a-fA-F]{12,64}", text):
-        raise InvalidRequest(f"--pack-digest {text}: expected 12 to 64 hexadecimal digits")
-    if text and trust:
-        raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
-    return text
 
 
 def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationReport:
     from rnncli.verifying.verification import judge_all, select
 
     selected = select(plan)
-    counting = _counting(len(selected.ids), progress)
+    counting = _counting(len(selected.asked), progress)
     with _TURN:
         return judge_all(plan, selected, counting)
 
@@ -452,13 +440,6 @@ class _CaseCount:
         self.count += more
         if self._progress:
             self._progress(self.count, self.total, note)
-
-
-def _place_of(weights: str) -> str:
-    """Return what records call a place of weights."""
-    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
-
-    return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 
 
 def _one_of(name: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> str:

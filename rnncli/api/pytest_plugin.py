@@ -55,66 +55,41 @@ IN_PACK = (
 BY_NAME = "pytest runs this file, since the name of its folder begins with 'test'; rename the pack"
 
 
-class CaseSelection(NamedTuple):
-    """The selection of a pack's cases and the rules for judging them.
+def selected_cases(
+    pack: str | Path,
+    rule: Rule,
+    cases: Selected,
+    xfails: str | Path = "",
+    *,
+    allow_refused: bool = False,
+    trust: bool = False,
+    beside: Path,
+) -> Iterator[SelectedCase]:
+    """Yield the selected cases; the other arguments are those of `vectors`.
 
-    Attributes:
-        pack: a folder that `rnncli generate` wrote.
-        rule: the tolerances.
-        selected: which cases; those that need more than the function can do are skipped.
-        xfails: a file of known failures, as in `rnncli verify --xfails`; "" for none.
-        allow_refused: whether refusing a valid case is not a failure.
-        trust: whether checksums are not verified.
+    Paths may be relative to the folder `beside`, besides the working folder.
+
+    Warns:
+        rnncli.errors.RnncliWarning: a known failure matches no case of the pack, or every case.
     """
+    from rnncli.errors import RnncliWarning
+    from rnncli.judging.comparing.xfails import Xfails, read_xfails
+    from rnncli.verifying.case_judging import shuffled
+    from rnncli.verifying.verification import whole_pack
 
-    pack: str | Path
-    rule: Rule
-    selected: Selected
-    xfails: str | Path = ""
-    allow_refused: bool = False
-    trust: bool = False
-
-    def cases(self, beside: Path) -> Iterator[SelectedCase]:
-        """Yield the selected cases.
-
-        Args:
-            beside: a folder that paths may also be relative to, besides the working folder.
-
-        Warns:
-            rnncli.errors.RnncliWarning: a known failure matches no case of the pack, or every case.
-
-        Raises:
-            rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
-        """
-        from rnncli.errors import RnncliWarning
-        from rnncli.judging.comparing.xfails import Xfails, read_xfails
-        from rnncli.verifying.history import shuffled
-        from rnncli.verifying.verification import whole_pack
-
-        pack = whole_pack(_resolved(self.pack, beside), trust=self.trust)
-        part, requirements = self.selected.part, self.selected.requirements
-        xfails = read_xfails(_resolved(self.xfails, beside)) if self.xfails else Xfails()
-        for sentence in xfails.doubts(record["id"] for record in pack.manifest.cases):
-            warnings.warn(sentence, RnncliWarning, stacklevel=2)
-        records = {each["id"]: each for each in pack.select(self.selected.select)}
-        for case_id in shuffled([*records][part.number - 1 :: part.of], self.selected.shuffle):
-            record = records[case_id]
-            yield SelectedCase(
-                pack, record, requirements.reason(record), xfails, self.rule, self.allow_refused
-            )
+    whole = whole_pack(_resolved(pack, beside), trust=trust)
+    part, requirements = cases.part, cases.requirements
+    known = read_xfails(_resolved(xfails, beside)) if xfails else Xfails()
+    for sentence in known.doubts(record["id"] for record in whole.manifest.cases):
+        warnings.warn(sentence, RnncliWarning, stacklevel=2)
+    records = {each["id"]: each for each in whole.select(cases.select)}
+    for case_id in shuffled([*records][part.number - 1 :: part.of], cases.shuffle):
+        record = records[case_id]
+        yield SelectedCase(whole, record, requirements.reason(record), known, rule, allow_refused)
 
 
 class SelectedCase(NamedTuple):
-    """A case to run, with the rules for judging it.
-
-    Attributes:
-        pack: its pack.
-        record: its record in the manifest.
-        skipped: the reason that it is not run, or "".
-        xfails: the known failures.
-        rule: the tolerances.
-        allow_refused: whether refusing it is not a failure.
-    """
+    """A case to run, unless `skipped` says why not, with the rules for judging it."""
 
     pack: Pack
     record: Mapping[str, Any]
@@ -133,7 +108,7 @@ class SelectedCase(NamedTuple):
         from rnncli.judging.judgement import judge_session
         from rnncli.judging.report import JudgedCase
         from rnncli.subjects.function import FunctionSubject
-        from rnncli.verifying.history import session_calls_of
+        from rnncli.verifying.case_judging import session_calls_of
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
         subject = FunctionSubject(function, raises=True)
@@ -200,7 +175,6 @@ def vectors(
     Raises:
         rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
     """
-    asked = CaseSelection(pack, rule, cases, xfails, allow_refused, trust)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
@@ -219,16 +193,21 @@ def vectors(
 
         judged.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
         here = Path(inspect.getfile(function)).parent
-        parameters = [_parameter(case) for case in asked.cases(here)]
+        given_cases = selected_cases(
+            pack, rule, cases, xfails, allow_refused=allow_refused, trust=trust, beside=here
+        )
+        parameters = [
+            pytest.param(
+                case,
+                id=case.record["id"],
+                marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
+            )
+            for case in given_cases
+        ]
         test: Callable[..., Any] = pytest.mark.parametrize("vector", parameters)(judged)
         return test
 
     return decorate
-
-
-def _parameter(case: SelectedCase) -> Any:
-    marks = [pytest.mark.skip(reason=case.skipped)] if case.skipped else []
-    return pytest.param(case, id=case.record["id"], marks=marks)
 
 
 def _judged(item: pytest.Item, case: SelectedCase, function: Callable[[Vector], Any]) -> None:
@@ -328,15 +307,12 @@ def pytest_make_collect_report(
     """Add the named packs to what the session collects: as paths they would be run as tests are."""
     report = yield
     if isinstance(collector, pytest.Session) and report.passed:
-        packs = _packs(collector.config.getoption("--rnncli"))
-        report.result += [_collector(pack, collector) for pack in packs]
+        for pack in _packs(collector.config.getoption("--rnncli")):
+            # A folder beside or above pytest's root has no name relative to it.
+            name = Path(os.path.relpath(pack, collector.config.rootpath)).as_posix()
+            found = PackCollector.from_parent(collector, name=pack.name, path=pack, nodeid=name)
+            report.result.append(found)
     return report
-
-
-def _collector(pack: Path, session: pytest.Session) -> pytest.Collector:
-    # A folder beside or above pytest's root has no name relative to it.
-    name = Path(os.path.relpath(pack, session.config.rootpath)).as_posix()
-    return PackCollector.from_parent(session, name=pack.name, path=pack, nodeid=name)
 
 
 class PackCollector(pytest.Collector):
@@ -354,13 +330,16 @@ class PackCollector(pytest.Collector):
             return self.config.getoption(f"--rnncli-{name}")
 
         try:
-            asked = CaseSelection(
+            found = selected_cases(
                 self.path,
                 Rule(profile=told("profile")),
                 Selected(select=told("select"), require=told("require")),
-                *(told(name) for name in ("xfails", "allow-refused", "trust")),
+                told("xfails"),
+                allow_refused=told("allow-refused"),
+                trust=told("trust"),
+                beside=self.config.rootpath,
             )
-            cases = [*asked.cases(self.config.rootpath)]
+            cases = [*found]
             function = _subject(self.config)
         except (RnncliError, ImportError, AttributeError, ValueError) as error:
             raise self.CollectError(str(error)) from error

@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from rnncli.cli.command import Written
 from rnncli.cli.options import (
+    BACKENDS,
     SECONDS,
     Number,
     PathOrName,
-    backend_names,
     dim_option,
+    grouped,
     host_option,
+    names_in,
     options_of,
 )
 from rnncli.limits import OF_CONTESTS, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 # Benchmarks that are subcommands with their own options.
 OTHERS = ("generation", "startup")
 
 
-def _workloads() -> Iterable[str]:
+def workload_names() -> list[str]:
+    """Return the names of workloads and of the other benchmarks."""
     from rnncli.bench.workloads import WORKLOADS
 
     return [*WORKLOADS, *OTHERS]
-
-
-def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.runtimes import known_subjects
-
-    return known_subjects()
-
-
-def _types() -> Iterable[str]:
-    from rnncli.bench.workloads import OPERATORS
-
-    return OPERATORS
 
 
 class Names(click.ParamType[tuple[str, ...]]):
@@ -50,8 +38,8 @@ class Names(click.ParamType[tuple[str, ...]]):
 
     name = "name[,...]"
 
-    def __init__(self, known: Callable[[], Iterable[str]], *, strict: bool = False) -> None:
-        self.known, self.strict = known, strict
+    def __init__(self, table: str, *, is_ours: bool = False) -> None:
+        self.table, self.is_ours = table, is_ours
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -60,7 +48,7 @@ class Names(click.ParamType[tuple[str, ...]]):
         if isinstance(value, tuple):
             return value
         names = tuple(dict.fromkeys(name for each in value.split(",") if (name := each.strip())))
-        known = list(self.known()) if self.strict else names
+        known = names_in(self.table) if self.is_ours else names
         for name in names:
             if name not in known:
                 self.fail(f"'{name}' is not one of {', '.join(known)}", param, ctx)
@@ -75,19 +63,19 @@ class Names(click.ParamType[tuple[str, ...]]):
         used = before.split(",")
         return [
             CompletionItem(f"{before}{comma}{name}")
-            for name in self.known()
+            for name in names_in(self.table)
             if name.startswith(last) and name not in used
         ]
 
 
-TARGETS = PathOrName(_workloads)
+TARGETS = PathOrName(f"{__name__}:workload_names")
 
 
-OPTIONS = (
+measuring_options = grouped(
     click.option(
         "--vs",
         "rivals",
-        type=Names(_runtimes),
+        type=Names("rnncli.subjects.runtimes:known_subjects"),
         help="Runtimes to compare with: onnxruntime, openvino, torch, onnx-reference, tract, or"
         " one that a package adds; '' for none. Ratios refer to the first.  [default:"
         " onnxruntime, openvino and torch, those that are installed]",
@@ -95,13 +83,13 @@ OPTIONS = (
     click.option(
         "--backend",
         "own",
-        type=Names(backend_names),
+        type=Names(BACKENDS),
         help="Backends of rnncli.  [default: numpy, and numba where it is installed]",
     ),
     click.option(
         "--op",
         "operators",
-        type=Names(_types, strict=True),
+        type=Names("rnncli.bench.workloads:OPERATORS", is_ours=True),
         help="Operators of the built-in workloads.  [default: LSTM,GRU,RNN]",
     ),
     click.option(
@@ -187,10 +175,3 @@ OPTIONS = (
         " percentage, relative to the first runtime.",
     ),
 )
-
-
-def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for implementations, workloads and conditions."""
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function

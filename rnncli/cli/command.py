@@ -27,7 +27,8 @@ class JoinableOption(click.Option):
 class Command(click.Command):
     """A command that refuses a second value of an option that has one.
 
-    Nor does it replace a file that it reads, or one of a pack.
+    Nor does it replace a file that it reads, or one of a pack. It ends with the exit code that its
+    function returns, 0 for None.
 
     A flag may be repeated, not contradicted. Environment variables and defaults are not on the
     command line, and may be overridden there.
@@ -46,6 +47,10 @@ class Command(click.Command):
         if not ctx.resilient_parsing:
             refuse_lost_inputs(ctx)
         return rest
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command."""
+        ctx.exit(super().invoke(ctx) or 0)
 
     def _given(self, ctx: click.Context, args: list[str]) -> Iterator[tuple[click.Option, Any]]:
         """Yield each option that has one value, with all that the command line gives it."""
@@ -114,7 +119,7 @@ def refuse_lost_inputs(ctx: click.Context) -> None:
     others = [row for row in ctx.command.params if row not in written]
     read = [text for row in others for text in texts([ctx.params.get(row.name or "")])]
     for row in written:
-        for path in filter(_is_file, texts([ctx.params.get(row.name or "")])):
+        for path in filter(os.path.isfile, texts([ctx.params.get(row.name or "")])):
             if reason := _loss(path, read):
                 raise InvalidRequest(f"{row.opts[-1]} {path}: is not replaced: {reason}")
 
@@ -127,10 +132,6 @@ def _loss(path: str, read: Iterable[str]) -> str:
         return "it is an input of this command"
     pack = pack_around(path)
     return f"it belongs to the pack {pack}" if pack else ""
-
-
-def _is_file(path: str) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 -- Path.is_file can raise
 
 
 def _is_same(text: str, path: str) -> bool:

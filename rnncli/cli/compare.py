@@ -20,8 +20,7 @@ from rnncli.talk.terminal import say
 @tolerance_options
 @within_memory
 @json_option
-@click.pass_context
-def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
+def compare(a: str, b: str, *, as_json: bool, **tolerances: Any) -> int:
     """Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.
 
     B holds the expected values. Of folders with test data sets only the outputs are compared.
@@ -50,4 +49,4 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
         print_comparison(outputs)
     if outputs.exit_code == NothingSelected.exit_code:
         raise NothingSelected(f"{a}, {b}: no element to compare")
-    ctx.exit(outputs.exit_code)
+    return outputs.exit_code

@@ -21,17 +21,9 @@ if TYPE_CHECKING:
 @judging_options("select", "require")
 @allowance_options
 @json_option
-@click.pass_context
 def diagnose(
-    ctx: click.Context,
-    /,
-    pack: Path,
-    *,
-    subject: Implementation,
-    selected: Selected,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    pack: Path, *, subject: Implementation, selected: Selected, as_json: bool, **options: Any
+) -> int:
     """Name the bug that explains an implementation's wrong outputs.
 
     Every case that differs is compared with other readings of the specification, with every mutant
@@ -57,4 +49,4 @@ def diagnose(
             pack, subject, cases=selected, **options, progress=progress.reach
         )
     show_diagnosis(report, as_json=as_json)
-    ctx.exit(report.exit_code)
+    return report.exit_code

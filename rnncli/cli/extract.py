@@ -21,18 +21,10 @@ from rnncli.cli.options import (
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
-
-
-def _profiles() -> Iterable[str]:
-    from rnncli.numerics.profiles import PROFILES
-
-    return PROFILES
 
 
 @click.command(cls=Command)
@@ -79,7 +71,7 @@ def _profiles() -> Iterable[str]:
 )
 @click.option(
     "--profile",
-    type=Name("name", _profiles),
+    type=Name("name", "rnncli.numerics.profiles:PROFILES"),
     default="standard",
     show_default=True,
     help="Profile of the tolerances: which roundings of an implementation they allow for.",

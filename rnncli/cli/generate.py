@@ -45,8 +45,7 @@ from rnncli.subjects.implementation import Implementation
 @options_of(Workers)
 @within_memory
 @json_option
-@click.pass_context
-def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
+def generate(suite: str, **options: Any) -> int:
     """Write the conformance vectors of a suite as a pack.
 
     SUITE is a YAML file, or the name of a suite that ships with rnncli (`rnncli list` names them).
@@ -68,6 +67,6 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     as_json, is_check = options.pop("as_json"), options["check"]
     with progress_bar(unit="cases") as progress:
         report = commands.generate(suite, **options, progress=progress.reach)
-    traceback = ctx.find_root().meta.get("traceback", False)
+    traceback = click.get_current_context().find_root().meta.get("traceback", False)
     show_generation(report, is_check=is_check, as_json=as_json, traceback=traceback)
-    ctx.exit(report.exit_code)
+    return report.exit_code

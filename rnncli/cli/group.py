@@ -21,81 +21,50 @@ if TYPE_CHECKING:
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
 
-# Group of commands -> name -> (module:attribute, the first line of its help). Modules are imported
-# on use.
-GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+# Group of commands -> name -> the first line of its help.
+GROUPS: Mapping[str, Mapping[str, str]] = {
     "Evaluate": {
-        "run": (
-            "rnncli.cli.run:run",
-            "Evaluate models, operator configs and suites; print a summary, write outputs.",
-        ),
-        "compare": (
-            "rnncli.cli.compare:compare",
-            "Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.",
-        ),
-        "convert": (
-            "rnncli.cli.convert:convert",
-            "Convert tensors, or a pack, from one file format to another.",
-        ),
-        "bench": ("rnncli.cli.bench:bench", "Measure speed, as ratios within one run."),
+        "run": "Evaluate models, operator configs and suites; print a summary, write outputs.",
+        "compare": "Compare two files or folders of tensors; exit 1 if they"
+        " differ, 5 without an element.",
+        "convert": "Convert tensors, or a pack, from one file format to another.",
+        "bench": "Measure speed, as ratios within one run.",
     },
     "Vectors": {
-        "generate": (
-            "rnncli.cli.generate:generate",
-            "Write the conformance vectors of a suite as a pack.",
-        ),
-        "extract": (
-            "rnncli.cli.extract:extract",
-            "Write the recurrent nodes of a model, as they run in it, as a pack.",
-        ),
-        "list": ("rnncli.cli.list:list_cases", "List the cases of a suite or pack."),
-        "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
-        "trace": (
-            "rnncli.cli.trace:trace",
-            "Show which statements of the specifications a pack checks, and which it does not.",
-        ),
-        "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
+        "generate": "Write the conformance vectors of a suite as a pack.",
+        "extract": "Write the recurrent nodes of a model, as they run in it, as a pack.",
+        "list": "List the cases of a suite or pack.",
+        "score": "Score vectors by the bugs they catch.",
+        "trace": "Show which statements of the specifications a pack checks,"
+        " and which it does not.",
+        "lint": "Check YAML files; list every finding with its place.",
     },
     "Judge": {
-        "verify": (
-            "rnncli.cli.verify:verify",
-            "Judge an implementation against a pack of conformance vectors.",
-        ),
-        "relate": (
-            "rnncli.cli.relate:relate",
-            "Judge an implementation without expected outputs, by relations between its own.",
-        ),
-        "diagnose": (
-            "rnncli.cli.diagnose:diagnose",
-            "Name the bug that explains an implementation's wrong outputs.",
-        ),
-        "smoke": ("rnncli.cli.smoke:smoke", "Check in a second whether a harness is wired right."),
-        "report": (
-            "rnncli.cli.report:report",
-            "Report runs again from the lines that `rnncli verify --json` printed.",
-        ),
-        "site": (
-            "rnncli.cli.site:site",
-            "Write a static site of runtimes by features from results of `rnncli verify --json`.",
-        ),
+        "verify": "Judge an implementation against a pack of conformance vectors.",
+        "relate": "Judge an implementation without expected outputs, by relations between its own.",
+        "diagnose": "Name the bug that explains an implementation's wrong outputs.",
+        "smoke": "Check in a second whether a harness is wired right.",
+        "report": "Report runs again from the lines that `rnncli verify --json` printed.",
+        "site": "Write a static site of runtimes by features from results of"
+        " `rnncli verify --json`.",
     },
     "Look up": {
-        "inspect": (
-            "rnncli.cli.inspect:inspect",
-            "Show a config with every default filled in, a case of a suite, a model or a pack.",
-        ),
-        "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
-        "backends": ("rnncli.cli.look_up:backends", "List the compute backends."),
-        "runtimes": ("rnncli.cli.look_up:runtimes", "List the runtimes that can be judged."),
-        "mutants": (
-            "rnncli.cli.mutants:mutants",
-            "List the mutants, plausible kernel bugs, or explain one.",
-        ),
-        "formats": ("rnncli.cli.look_up:formats", "List the file formats of tensors."),
-        "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
+        "inspect": "Show a config with every default filled in, a case of a"
+        " suite, a model or a pack.",
+        "ops": "List the operators, or show one in full.",
+        "backends": "List the compute backends.",
+        "runtimes": "List the runtimes that can be judged.",
+        "mutants": "List the mutants, plausible kernel bugs, or explain one.",
+        "formats": "List the file formats of tensors.",
+        "schema": "Write the JSON Schema of what is read or printed.",
     },
 }
-COMMANDS = {name: row for rows in GROUPS.values() for name, row in rows.items()}
+COMMANDS = {name: text for rows in GROUPS.values() for name, text in rows.items()}
+# The modules of commands that have none of their own, and their names there.
+PLACES = {
+    "list": "list:list_cases",
+    **{name: f"look_up:{name}" for name in ("ops", "backends", "runtimes", "mutants", "formats")},
+}
 
 
 # A non-breaking hyphen, which is printed as a plain one.
@@ -142,8 +111,9 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = cast("click.Command", getattr(import_module(module), attribute))
+        module, _, attribute = PLACES.get(cmd_name, f"{cmd_name}:{cmd_name}").partition(":")
+        found = getattr(import_module(f"rnncli.cli.{module}"), attribute)
+        command = cast("click.Command", found)
         command.context_class = HelpContext
         if not any(parameter.name == "traceback" for parameter in command.params):
             command.params.append(_traceback_option())
@@ -162,7 +132,7 @@ class LazyGroup(click.Group):
         del ctx
         for title, rows in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, summary) for name, (_, summary) in rows.items()])
+                formatter.write_dl([*rows.items()])
 
 
 def _traceback_option() -> click.Option:

@@ -17,7 +17,7 @@ from rnncli.reports.tables import print_json_line
 @click.argument("target", type=TARGET)
 @within_memory
 @json_option
-def inspect(target: str, as_json: bool) -> None:
+def inspect(target: str, as_json: bool) -> int:
     """Show a config with every default filled in, a case of a suite, a model or a pack.
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
@@ -41,9 +41,10 @@ def inspect(target: str, as_json: bool) -> None:
     record = _record(target)
     print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
     if record.get("damaged"):
-        click.get_current_context().exit(1)
+        return 1
     if record.get("cases") == 0:
         raise NothingSelected(f"{target}: a pack without cases")
+    return 0
 
 
 def _record(target: str) -> dict[str, Any]:

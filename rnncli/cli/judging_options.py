@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.command import Written
-from rnncli.cli.options import json_option, options_of, with_options
+from rnncli.cli.options import grouped, json_option, options_of
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
@@ -32,60 +32,60 @@ FILES = {
 }
 
 
+file_options = grouped(
+    *(
+        click.option(f"--{name}", type=Written("--json prints there"), metavar="FILE", help=text)
+        for name, text in FILES.items()
+    )
+)
 allow_refused_option = click.option(
     "--allow-refused", is_flag=True, help="Do not fail if the subject refuses valid cases."
 )
 
 
-def allowance_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --allow-refused and --allow-missing."""
-    options = (
-        allow_refused_option,
-        click.option(
-            "--allow-missing", is_flag=True, help="Do not fail if --results has nothing for a case."
-        ),
-    )
-    return with_options(options, function)
+allowance_options = grouped(
+    allow_refused_option,
+    click.option(
+        "--allow-missing", is_flag=True, help="Do not fail if --results has nothing for a case."
+    ),
+)
 
 
-def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --xfails, --exitfirst, --min-cases and --pack-digest: what a run must do to pass."""
-    options = (
-        click.option(
-            "--xfails",
-            type=click.Path(path_type=Path),
-            help="File of known failures: each line has an id or pattern, then the reason. A known"
-            " failure that passes fails the run.",
-        ),
-        click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure."),
-        click.option(
-            "--min-cases",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="Exit with 5 if fewer cases are answered. A case is answered if outputs of the"
-            " subject were judged; one that was refused, missing, crashed or skipped is not.",
-        ),
-        click.option(
-            "--pack-digest",
-            default="",
-            metavar="HEX",
-            help="Exit with 2 unless the digest of the pack, which covers every file, begins with"
-            " HEX. `rnncli generate` and `rnncli inspect` print it.",
-        ),
-    )
-    return with_options(options, function)
+# What a run must do to pass.
+gate_options = grouped(
+    click.option(
+        "--xfails",
+        type=click.Path(path_type=Path),
+        help="File of known failures: each line has an id or pattern, then the reason. A known"
+        " failure that passes fails the run.",
+    ),
+    click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure."),
+    click.option(
+        "--min-cases",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Exit with 5 if fewer cases are answered. A case is answered if outputs of the"
+        " subject were judged; one that was refused, missing, crashed or skipped is not.",
+    ),
+    click.option(
+        "--pack-digest",
+        default="",
+        metavar="HEX",
+        help="Exit with 2 unless the digest of the pack, which covers every file, begins with"
+        " HEX. `rnncli generate` and `rnncli inspect` print it.",
+    ),
+)
 
 
-def report_options(function: Callable[..., VerificationReport]) -> Callable[..., None]:
+def report_options(function: Callable[..., VerificationReport]) -> Callable[..., int]:
     """Add --json and the files of a report; print and write the one that the command returns.
 
     The command gets `progress`, which shows how far it is, and ends with the report's exit code.
     """
 
-    @click.pass_context
     @functools.wraps(function)
-    def shown(ctx: click.Context, /, *args: Any, as_json: bool, **options: Any) -> None:
+    def shown(*args: Any, as_json: bool, **options: Any) -> int:
         from rnncli.reports.progress import progress_bar
         from rnncli.reports.verification import check_reports, show_report, write_reports
 
@@ -95,18 +95,9 @@ def report_options(function: Callable[..., VerificationReport]) -> Callable[...,
             report = function(*args, **options, progress=progress.reach)
         show_report(report, as_json=as_json)
         write_reports(report, files)
-        ctx.exit(report.exit_code)
+        return report.exit_code
 
-    return with_options((json_option,), file_options(shown))
-
-
-def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the files that a report is written to besides what is printed."""
-    options = (
-        click.option(f"--{name}", type=Written("--json prints there"), metavar="FILE", help=text)
-        for name, text in FILES.items()
-    )
-    return with_options(tuple(options), function)
+    return grouped(json_option, file_options)(shown)
 
 
 def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -123,7 +114,7 @@ def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[...,
         ) -> Any:
             return function(*args, subject=replace(implementation, limits=limits), **options)
 
-        options = (
+        return grouped(
             options_of(Implementation),
             options_of(Limits, default=OF_SUBJECTS),
             options_of(Rule),
@@ -134,7 +125,6 @@ def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[...,
                 help="Do not compare the pack's files with their checksums.",
             ),
             options_of(Workers),
-        )
-        return with_options(options, limited)
+        )(limited)
 
     return decorate

@@ -13,8 +13,7 @@ from rnncli.talk.terminal import one_line
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @json_option
-@click.pass_context
-def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
+def lint(files: tuple[str, ...], as_json: bool) -> int:
     """Check YAML files; list every finding with its place.
 
     FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input.
@@ -35,4 +34,4 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
                 print_json_line({**place._asdict(), "finding": sentence})
             else:
                 click.echo(one_line(f"{place}: {sentence}"))
-    ctx.exit(1 if found else 0)
+    return int(found > 0)

@@ -1,12 +1,64 @@
-"""`rnncli backends`, `rnncli runtimes` and `rnncli formats`: tables that packages add rows to."""
+"""`rnncli ops`, `backends`, `runtimes`, `mutants` and `formats`: what there is, from our tables."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import json_option
-from rnncli.reports.tables import print_records
+from rnncli.cli.options import OPERATOR, Name, json_option
+from rnncli.reports.tables import print_json_line, print_records, print_table
+
+if TYPE_CHECKING:
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.structural.bug import StructuralMutant
+
+
+@click.command(cls=Command)
+@click.argument("operator", type=OPERATOR, required=False)
+@click.option(
+    "--gates",
+    is_flag=True,
+    help="How ONNX, PyTorch, Keras and OpenVINO store the weights of a cell.",
+)
+@json_option
+def ops(operator: str | None, gates: bool, as_json: bool) -> None:
+    """List the operators, or show one in full.
+
+    With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
+    gate order, equations, activations and readings.
+
+    \b
+    rnncli ops LSTM-14
+    rnncli ops --json
+    rnncli ops --gates
+    """
+    from rnncli.operators import OPERATORS, operator_named
+    from rnncli.reports.operators import as_record, as_text, summary
+
+    if gates:
+        from rnncli.models.weights.layer import FORMS, HEADER
+
+        cell = operator_named(operator).cell.name if operator else ""
+        rows = [form for form in FORMS if cell in {"", form.cell}]
+        if as_json:
+            for form in rows:
+                print_json_line(form._asdict())
+        else:
+            print_table(HEADER, [form.row for form in rows])
+        return
+    if operator is not None:
+        row = operator_named(operator)
+        print_json_line(as_record(row)) if as_json else click.echo(as_text(row))
+    elif as_json:
+        for row in OPERATORS.values():
+            print_json_line(as_record(row))
+    else:
+        print_table(
+            ("operator", "dialect", "dtypes", "inputs", "attributes"),
+            [summary(row) for row in OPERATORS.values()],
+        )
 
 
 @click.command(cls=Command)
@@ -43,3 +95,78 @@ def formats(as_json: bool) -> None:
     from rnncli.files.formats import describe_formats
 
     print_records(("extension", "what it is", "from"), describe_formats(), as_json=as_json)
+
+
+@click.command(cls=Command)
+@click.argument("id", type=Name("id", "rnncli.mutants.catalogue:EVERY"), required=False)
+@click.option(
+    "--cell",
+    type=Name("cell", "rnncli.recurrence.cells:CELLS", is_ours=True),
+    help="Only mutants of one cell, such as LSTM.",
+)
+@json_option
+def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
+    """List the mutants, plausible kernel bugs, or explain one.
+
+    Semantic mutants are wrong in the equations, at any size; `rnncli verify` and `rnncli diagnose`
+    name bugs by their ids. Structural mutants are wrong in the data movement of a blocked kernel:
+    size-free, sized if only some sizes show them, or visible only in a second call of a session.
+    `rnncli score` scores suites by both kinds, separately, but not by finer variants of other
+    mutants. Every mutant is also a backend, --backend mutant:ID.
+
+    \b
+    rnncli mutants --cell GRU
+    rnncli mutants padding-flipped
+    rnncli verify vectors/core --backend mutant:padding-flipped
+    """
+    from rnncli.mutants.catalogue import EVERY, mutant_named
+
+    rows = [mutant_named(id)] if id else list(EVERY.values())
+    rows = [row for row in rows if cell is None or cell in row.cells]
+    if as_json:
+        for row in rows:
+            print_json_line(_record(row))
+    elif id:
+        for row in rows:
+            click.echo(_page(row))
+    else:
+        columns = ("mutant", "cells", "family", "kind", "what goes wrong")
+        print_table(columns, map(_line, rows))
+
+
+FINER = "\n  a finer variant of others: suites are not scored by it"
+
+
+def _kind(row: Mutant | StructuralMutant) -> str:
+    from rnncli.mutants.catalogue import MUTANTS, is_scored
+
+    if row.id not in MUTANTS:
+        return "structural"
+    return "semantic" if is_scored(row.id) else "finer"
+
+
+def _line(row: Mutant | StructuralMutant) -> tuple[str, ...]:
+    kind = str(getattr(row, "reach", "")) or _kind(row)
+    return row.id, " ".join(row.cells), row.family, kind, row.sentence
+
+
+def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
+    size = getattr(row, "size", None)
+    return {
+        "id": row.id,
+        "cells": list(row.cells),
+        **{name: getattr(row, name) for name in ("family", "sentence", "effect")},
+        "kind": _kind(row),
+        "sizes": size.words if size else "any",
+        "scored": _kind(row) != "finer",
+    }
+
+
+def _page(row: Mutant | StructuralMutant) -> str:
+    lines = (
+        f"{row.id}, of {' '.join(row.cells)}; family: {row.family}",
+        f"  what goes wrong: {row.sentence}",
+        f"  what is seen:    {row.effect}",
+        f"  to run it:       --backend mutant:{row.id}",
+    )
+    return "\n".join(lines) + (FINER if _kind(row) == "finer" else "")

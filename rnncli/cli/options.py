@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import pkgutil
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,19 +18,39 @@ from rnncli.options import LONGEST, OptionKind, default_of, flag_of, texts_of, t
 from rnncli.packs.layouts import LAYOUTS, ONNX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from click.shell_completion import CompletionItem
 
     from rnncli.options import OptionTraits
 
 
-class Name(click.ParamType[str]):
-    """A name from one of our tables, completed by the shell; the table is imported on use."""
+def names_in(table: str) -> list[str]:
+    """Return the names in a table, "module:attribute" of a mapping or of what returns one."""
+    found = pkgutil.resolve_name(table)
+    return list(found() if callable(found) else found)
 
-    def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
-        self.name = name
-        self.known = known
+
+class Name(click.ParamType[str]):
+    """A name from one of our tables, completed by the shell; the table is imported on use.
+
+    Args:
+        name: what the name is called in help.
+        table: see `names_in`.
+        is_ours: whether another name is refused, and one in other letters taken for ours.
+    """
+
+    def __init__(self, name: str, table: str, *, is_ours: bool = False) -> None:
+        self.name, self.table, self.is_ours = name, table, is_ours
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take any name, or one of ours."""
+        if not self.is_ours or (param and value == param.default):
+            return str(value)
+        known = {name.casefold(): name for name in names_in(self.table)}
+        if value.casefold() not in known:
+            self.fail(f"'{value}' is not one of {', '.join(known.values())}", param, ctx)
+        return known[value.casefold()]
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -39,21 +60,15 @@ class Name(click.ParamType[str]):
         folded = incomplete.casefold()
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(n) for n in self.known() if n.casefold().startswith(folded)]
+        known = names_in(self.table)
+        return [CompletionItem(n) for n in known if n.casefold().startswith(folded)]
 
 
 class Pair(click.ParamType[tuple[str, Any]]):
     """`NAME=VALUE`; the value is read by a function that raises ValueError on nonsense."""
 
-    def __init__(
-        self,
-        name: str,
-        read: Callable[[str], Any] = str,
-        known: Callable[[], Iterable[str]] = tuple,
-    ) -> None:
-        self.name = name
-        self.read = read
-        self.known = known
+    def __init__(self, name: str, read: Callable[[str], Any] = str) -> None:
+        self.name, self.read = name, read
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -68,15 +83,6 @@ class Pair(click.ParamType[tuple[str, Any]]):
             return name, self.read(text)
         except ValueError:
             self.fail(f"expected {self.name}, got '{value}'", param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Offer the known pairs."""
-        from click.shell_completion import CompletionItem
-
-        del ctx, param
-        return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
 
 
 class Number(click.FloatRange):
@@ -113,37 +119,19 @@ class ByteSize(click.ParamType[int]):
         return size
 
 
-def _operators() -> Iterable[str]:
-    from rnncli.operators import OPERATORS
-
-    return OPERATORS
-
-
-def backend_names() -> Iterable[str]:
-    """Return the names of all backends, including those of installed packages."""
-    from rnncli.backends import known_backends
-
-    return known_backends()
-
-
-def _readings() -> Iterable[str]:
+def _readings(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     from rnncli.recurrence.readings import READINGS
 
-    return [f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices]
-
-
-def _suites() -> Iterable[str]:
-    from rnncli.cases.library import suite_names
-
-    return suite_names()
+    pairs = (f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices)
+    return [pair for pair in pairs if pair.startswith(incomplete)]
 
 
 class PathOrName(click.Path):
     """A path, or a name from one of our tables."""
 
-    def __init__(self, known: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, table: str) -> None:
         super().__init__(path_type=str)
-        self.names = Name("name", known)
+        self.names = Name("name", table)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -173,17 +161,18 @@ class Listed(click.ParamType[list[str]]):
         return listed.splitlines()
 
 
-OPERATOR = Name("operator", _operators)
+OPERATOR = Name("operator", "rnncli.operators:OPERATORS")
+BACKENDS = "rnncli.backends:known_backends"
 SECONDS = Number(0, LONGEST, min_open=True)
 TARGET = click.Path(path_type=str, allow_dash=True)
-SUITE = PathOrName(_suites)
+SUITE = PathOrName("rnncli.cases.library:suite_names")
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON lines, one object per case."
 )
 backend_option = click.option(
     "--backend",
-    type=Name("name", backend_names),
+    type=Name("name", BACKENDS),
     default="numpy",
     show_default=True,
     help="What evaluates the recurrent operators; `rnncli backends` lists them.",
@@ -238,19 +227,22 @@ steps_option = click.option(
 readings_option = click.option(
     "--reading",
     "readings",
-    type=Pair("NAME=VALUE", known=_readings),
+    type=Pair("NAME=VALUE"),
+    shell_complete=_readings,
     multiple=True,
     help="Choose how a contested point of the specification is read; `rnncli ops NAME` lists them.",
 )
 
 
-def with_options(
-    options: Sequence[Callable[..., Any]], function: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Decorate a command with options, or groups of them, listed in their order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
+def grouped(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options, or groups of them, in their order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def options_of(
@@ -274,7 +266,7 @@ def options_of(
             made = values(**told) if default is None else replace(default, **told)
             return function(*args, **{name: made}, **options)
 
-        return with_options([option_of(values, each, default) for each in rows], given)
+        return grouped(*(option_of(values, each, default) for each in rows))(given)
 
     return decorate
 
@@ -332,7 +324,7 @@ def _bound(texts: Sequence[str]) -> dict[str, float] | None:
 _TYPES: Mapping[OptionKind, OptionType] = {
     OptionKind.TEXT: OptionType(lambda _: click.STRING),
     OptionKind.NAME: OptionType(lambda row: click.Choice([*row.known])),
-    OptionKind.LOOKED_UP: OptionType(lambda row: Name("name", row.look_up)),
+    OptionKind.LOOKED_UP: OptionType(lambda row: Name("name", row.table)),
     OptionKind.COUNT: OptionType(lambda row: click.IntRange(row.least)),
     OptionKind.NUMBER: OptionType(lambda _: click.INT),
     OptionKind.SECONDS: OptionType(lambda _: SECONDS),
@@ -345,35 +337,23 @@ _TYPES: Mapping[OptionKind, OptionType] = {
 }
 
 
-def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --atol, --rtol and --max-ulp, each of which may name one output, and --equal-nan."""
-    options = (
-        click.option(
-            "--atol",
-            multiple=True,
-            metavar="[NAME:]NUMBER",
-            help="Absolute tolerance, of all outputs or of one.",
-        ),
-        click.option(
-            "--rtol",
-            multiple=True,
-            metavar="[NAME:]NUMBER",
-            help="Tolerance relative to the value that is wanted, added to the absolute one.",
-        ),
-        click.option(
-            "--max-ulp",
-            multiple=True,
-            metavar="[NAME:]NUMBER",
-            help="Tolerance in units in the last place; an element within it agrees, too.",
-        ),
-        click.option(
-            "--equal-nan/--no-equal-nan",
-            default=True,
-            show_default=True,
-            help="Whether NaN equals NaN.",
-        ),
-    )
-    return with_options(options, function)
+# Each of the first three may name one output.
+tolerance_options = grouped(
+    *(
+        click.option(name, multiple=True, metavar="[NAME:]NUMBER", help=text)
+        for name, text in {
+            "--atol": "Absolute tolerance, of all outputs or of one.",
+            "--rtol": "Tolerance relative to the value that is wanted, added to the absolute one.",
+            "--max-ulp": "Tolerance in units in the last place; an element within it agrees, too.",
+        }.items()
+    ),
+    click.option(
+        "--equal-nan/--no-equal-nan",
+        default=True,
+        show_default=True,
+        help="Whether NaN equals NaN.",
+    ),
+)
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -405,39 +385,37 @@ dim_option = click.option(
 )
 
 
-def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what a model is run on: inputs given, generated, or of one test data set."""
-    options = (
-        click.option(
-            "-i",
-            "--input",
-            "input_files",
-            type=Pair("NAME=FILE"),
-            multiple=True,
-            help="Read input NAME from FILE (.npy, .pb, or FILE.npz::KEY).",
-        ),
-        click.option(
-            "--inputs",
-            "inputs_from",
-            default="",
-            metavar="FILE",
-            help="Read inputs by name from an .npz, an .h5 or a test_data_set folder.",
-        ),
-        click.option(
-            "--seed",
-            type=int,
-            help="Seed of generated inputs, instead of the config's (0 for a model).",
-        ),
-        click.option(
-            "--shape",
-            "shapes",
-            type=Pair("NAME=5,1,10", _shape),
-            multiple=True,
-            help="Shape of the generated input NAME of a model.",
-        ),
-        dim_option,
-        click.option(
-            "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."
-        ),
-    )
-    return with_options(options, function)
+# What a model is run on: inputs given, generated, or of one test data set.
+input_options = grouped(
+    click.option(
+        "-i",
+        "--input",
+        "input_files",
+        type=Pair("NAME=FILE"),
+        multiple=True,
+        help="Read input NAME from FILE (.npy, .pb, or FILE.npz::KEY).",
+    ),
+    click.option(
+        "--inputs",
+        "inputs_from",
+        default="",
+        metavar="FILE",
+        help="Read inputs by name from an .npz, an .h5 or a test_data_set folder.",
+    ),
+    click.option(
+        "--seed",
+        type=int,
+        help="Seed of generated inputs, instead of the config's (0 for a model).",
+    ),
+    click.option(
+        "--shape",
+        "shapes",
+        type=Pair("NAME=5,1,10", _shape),
+        multiple=True,
+        help="Shape of the generated input NAME of a model.",
+    ),
+    dim_option,
+    click.option(
+        "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."
+    ),
+)

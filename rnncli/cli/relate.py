@@ -16,17 +16,9 @@ from rnncli.cli.judging_options import (
 from rnncli.cli.options import Name, read_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.selected import Selected
     from rnncli.subjects.implementation import Implementation
-
-
-def _relations() -> Iterable[str]:
-    from rnncli.verifying.relations.relations import RELATIONS
-
-    return RELATIONS
 
 
 @click.command(cls=Command)
@@ -34,7 +26,7 @@ def _relations() -> Iterable[str]:
 @judging_options()
 @click.option(
     "--relation",
-    type=Name("name", _relations),
+    type=Name("name", "rnncli.verifying.relations.relations:RELATIONS"),
     multiple=True,
     help="Only this relation (docs/relations.md explains each).",
 )

@@ -21,10 +21,7 @@ WORST_LAST = (0, 5, 1)
 )
 @json_option
 @file_options
-@click.pass_context
-def report(
-    ctx: click.Context, /, runs: tuple[Path, ...], *, as_json: bool, **files: str | None
-) -> None:
+def report(runs: tuple[Path, ...], *, as_json: bool, **files: str | None) -> int:
     """Report runs again from the lines that `rnncli verify --json` printed.
 
     It prints what `rnncli verify` printed, and the exit code is that of the run, or of the worst of
@@ -52,4 +49,4 @@ def report(
     for each in reports:
         show_report(each, as_json=as_json)
         write_reports(each, files)
-    ctx.exit(max((each.exit_code for each in reports), key=WORST_LAST.index))
+    return max((each.exit_code for each in reports), key=WORST_LAST.index)

@@ -71,8 +71,7 @@ if TYPE_CHECKING:
 @readings_option
 @tolerance_options
 @json_option
-@click.pass_context
-def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
+def run(targets: tuple[str, ...], **options: Any) -> int:
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
@@ -102,11 +101,11 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     }
     workers, as_json = options.pop("workers"), options.pop("as_json")
     tasks = plan(listed, _request(options), **places)
-    tracebacks = ctx.find_root().meta.get("traceback", False)
+    tracebacks = click.get_current_context().find_root().meta.get("traceback", False)
     with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
         for report in run_all(tasks, workers):
             printer.show(report, traceback=tracebacks)
-    ctx.exit(printer.exit_code)
+    return printer.exit_code
 
 
 def _request(options: dict[str, Any]) -> Request:

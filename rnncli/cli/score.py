@@ -51,15 +51,7 @@ from rnncli.judging.selected import Selected
 )
 @options_of(Workers)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.pass_context
-def score(
-    ctx: click.Context,
-    /,
-    suite: str,
-    as_json: bool,
-    minimise: bool,
-    **options: Any,
-) -> None:
+def score(suite: str, *, as_json: bool, minimise: bool, **options: Any) -> int:
     """Score vectors by the bugs they catch.
 
     Every mutant of a cell, a plausible kernel bug (`rnncli mutants` lists them), runs on every
@@ -94,4 +86,4 @@ def score(
         report = commands.score(suite, **options, progress=progress.reach)
     show_score(report.matrix, as_json=as_json, minimise=minimise)
     write_reports(report.matrix, files, WRITERS)
-    ctx.exit(report.exit_code)
+    return report.exit_code

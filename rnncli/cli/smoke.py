@@ -19,8 +19,7 @@ from rnncli.talk.terminal import say
 )
 @options_of(Limits, default=OF_SMOKE, only=["timeout"])
 @json_option
-@click.pass_context
-def smoke(ctx: click.Context, /, harness: str, *, limits: Limits, as_json: bool) -> None:
+def smoke(*, harness: str, limits: Limits, as_json: bool) -> int:
     """Check in a second whether a harness is wired right.
 
     The program is started and runs a tiny RNN, GRU and LSTM, each called twice; it may refuse two
@@ -39,4 +38,4 @@ def smoke(ctx: click.Context, /, harness: str, *, limits: Limits, as_json: bool)
     records = [{"sent": c.name, "result": str(c.result), "sentence": c.sentence} for c in checks]
     print_records(("sent", "result", "what it did"), records, as_json=as_json)
     say(f"{harness}: {conclusion_of(checks)}")
-    ctx.exit(exit_code_of(checks))
+    return exit_code_of(checks)

@@ -12,42 +12,20 @@ from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rnncli.verifying.tracing.tracing import TraceMatrix
 
-
-def _ids() -> Iterable[str]:
-    from rnncli.verifying.tracing.statements import STATEMENTS
-
-    return STATEMENTS
-
-
-def _operators() -> Iterable[str]:
-    from rnncli.verifying.tracing.statements import families
-
-    return families()
-
-
-def _known_operator(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Return an operator's type in our spelling."""
-    known = {name.casefold(): name for name in _operators()} | {"": ""}
-    if value.casefold() not in known:
-        wanted = ", ".join(_operators())
-        raise click.BadParameter(f"'{value}' is not one of {wanted}", context, option)
-    return known[value.casefold()]
+STATEMENTS = "rnncli.verifying.tracing.statements"
 
 
 @click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
-@click.argument("statement", type=Name("statement", _ids), required=False)
+@click.argument("statement", type=Name("statement", f"{STATEMENTS}:STATEMENTS"), required=False)
 @option_of(Selected, "select")
 @click.option(
     "--op",
     "operator",
-    type=Name("operator", _operators),
+    type=Name("operator", f"{STATEMENTS}:families", is_ours=True),
     default="",
-    callback=_known_operator,
     help="Only statements of one operator, such as LSTM.",
 )
 @click.option(
@@ -62,10 +40,7 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
 @click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
 @options_of(Workers)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per statement.")
-@click.pass_context
 def trace(
-    ctx: click.Context,
-    /,
     suite: str | None,
     statement: str | None,
     *,
@@ -75,7 +50,7 @@ def trace(
     as_page: bool,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Show which statements of the specifications a pack checks, and which it does not.
 
     Statements are the sentences of the operators' pages, in our words; --page lists them all. A
@@ -94,7 +69,7 @@ def trace(
         if suite or complete or missing:
             raise click.UsageError("--page is about all statements, without a pack")
         click.echo(traceability.page(), nl=False)
-        return
+        return 0
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
     from rnncli.verifying.tracing.statements import statement_named
@@ -107,7 +82,7 @@ def trace(
         traceability.show_statement(covered[0], as_json=as_json)
     else:
         traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
-    ctx.exit(1 if complete and any(each.state in INCOMPLETE for each in covered) else 0)
+    return int(complete and any(each.state in INCOMPLETE for each in covered))
 
 
 def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:

@@ -27,14 +27,7 @@ class PluginFailure(InvalidRequest):
 
 
 class Plugin(NamedTuple):
-    """A plug-in of an installed package.
-
-    Attributes:
-        kind: a key of `GROUPS`.
-        name: its name on the command line.
-        where: "module:attribute".
-        package: the name of its distribution.
-    """
+    """A plug-in of an installed package; `where` is its "module:attribute"."""
 
     kind: str
     name: str
@@ -51,14 +44,13 @@ def plugins(kind: str) -> dict[str, Plugin]:
     from importlib import metadata  # takes as long as running a small model
 
     return {
-        point.name: Plugin(kind, point.name, point.value, _package(point))
+        point.name: Plugin(
+            *(kind, point.name, point.value),
+            # Of an entry point without a distribution, the package of its module.
+            package=point.dist.name if point.dist else point.module.partition(".")[0],
+        )
         for point in metadata.entry_points(group=GROUPS[kind])
     }
-
-
-def _package(point: Any) -> str:
-    """Return the distribution of an entry point, or the package of its module if none is known."""
-    return str(point.dist.name) if point.dist else str(point.value).partition(":")[0].split(".")[0]
 
 
 def load(plugin: Plugin) -> Any:
@@ -80,10 +72,6 @@ def load(plugin: Plugin) -> Any:
 @contextmanager
 def calling(plugin: Plugin, subject: str = "") -> Iterator[None]:
     """Convert failures of the body, a plug-in's code, into a sentence that names the plug-in.
-
-    Args:
-        plugin: the plug-in.
-        subject: prefix of the message, such as the file it works on.
 
     Raises:
         PluginFailure: the body raised something other than our own errors.

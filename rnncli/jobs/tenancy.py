@@ -103,13 +103,7 @@ def require_run() -> None:
 def work(
     run: str, is_alive: Callable[[], bool], function: Callable[[Task], Outcome], task: Task
 ) -> Outcome:
-    """Run a task when it is its run's turn.
-
-    Args:
-        run: the unique name of the run.
-        is_alive: whether the run continues; polled until it does not.
-        function: the function to apply.
-        task: its argument.
+    """Run a task when it is its run's turn; `is_alive` is polled until the run is over.
 
     Raises:
         RunOverError: the run is already over.
@@ -146,13 +140,11 @@ def _stay(run: str, is_alive: Callable[[], bool]) -> Tenancy:
 
 
 def _watch(tenancy: Tenancy, is_alive: Callable[[], bool]) -> None:
-    while not _is_over(tenancy, is_alive):
+    """End the stay of a run, once the run is over."""
+    while True:
+        with _DECIDING:
+            if not tenancy.is_over and not is_alive():
+                tenancy.end()
+            if tenancy.is_over:
+                return
         time.sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def _is_over(tenancy: Tenancy, is_alive: Callable[[], bool]) -> bool:
-    """Return whether a run is over, and if so end its stay atomically."""
-    with _DECIDING:
-        if not tenancy.is_over and not is_alive():
-            tenancy.end()
-        return tenancy.is_over

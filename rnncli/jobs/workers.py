@@ -126,14 +126,7 @@ class Workers:
         most: int,
         each: int = 4,
     ) -> Iterator[Outcome]:
-        """Yield the outcomes of batches of cases as they come.
-
-        Args:
-            function: applied to each batch.
-            ids: of the cases.
-            most: the largest number of cases of a batch.
-            each: the number of batches that each worker gets, if there are so many cases.
-        """
+        """Yield outcomes as they come, of batches of at most `most` cases, `each` a worker."""
         size = max(1, min(most, len(ids) // (each * self.jobs)))
         batches = [ids[k : k + size] for k in range(0, len(ids), size)]
         for _, outcome in self.run(function, batches) if ids else ():

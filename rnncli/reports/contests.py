@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from rnncli.bench.durations import records
-from rnncli.bench.measurement import Key, RatioChange, changes, document
+from rnncli.bench.measurement import Key, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.files.described import jsonable
@@ -23,6 +22,7 @@ from rnncli.reports.tables import (
     print_records,
     print_row,
     print_table,
+    terminal_width,
 )
 from rnncli.talk.terminal import say
 
@@ -89,18 +89,18 @@ class ContestPrinter:
                 for record in records:
                     print_json_line({**record, "terms": self.terms, "machine": self.facts})
             elif is_drawn():
-                self._draw(contest.workload.description, records)
+                named = f"{records[0]['workload']} {records[0]['operator']}"
+                draw_contest(f"{named}  {contest.workload.description}", records)
+                if told := _told(records):
+                    draw_nodes(told)
             else:
                 for record in records:
                     print_row([record[name] for name in COLUMNS])
             sys.stdout.flush()
-            _say_failures(records)
-
-    def _draw(self, description: str, records: Sequence[Mapping[str, Any]]) -> None:
-        first = records[0]
-        draw_contest(f"{first['workload']} {first['operator']}  {description}", records)
-        if told := _told(records):
-            draw_nodes(told)
+            for record in records:
+                if record["message"]:
+                    where = f"{record['workload']} {record['operator']}: {record['implementation']}"
+                    say(f"{where} {record['status']}: {record['message']}")
 
     def close(self, notes: Sequence[str]) -> None:
         """Show what all contests have in common, and the conditions they depend on."""
@@ -118,11 +118,7 @@ class ContestPrinter:
             say(f"note: {note}")
 
     def store(self, path: Path) -> None:
-        """Write all measurements to a file.
-
-        Raises:
-            InvalidRequest: the disk refuses.
-        """
+        """Write all measurements to a file."""
         written = jsonable(document(self.terms, self.facts, self.records))
         write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 
@@ -133,13 +129,6 @@ def _listed(facts: Mapping[str, str]) -> str:
 
 def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
     return {record["implementation"]: record["nodes"] for record in records if record["nodes"]}
-
-
-def _say_failures(records: Sequence[Mapping[str, Any]]) -> None:
-    for record in records:
-        if record["message"]:
-            where = f"{record['workload']} {record['operator']}: {record['implementation']}"
-            say(f"{where} {record['status']}: {record['message']}")
 
 
 def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
@@ -162,16 +151,10 @@ def show_changes(
     *,
     as_json: bool,
 ) -> bool:
-    """Print how ratios to the first runtime changed since a stored run.
-
-    Args:
-        stored: the result of `read_stored`.
-        records: the measurements of this run.
-        most: the allowed slowdown of our backends in percent; None for no limit.
-        as_json: whether to print JSON lines.
+    """Print how ratios to the first runtime changed since the run that `read_stored` read.
 
     Returns:
-        Whether a backend slowed down by more than that.
+        Whether one of our backends slowed down by more than `most` percent.
 
     Raises:
         NothingSelected: no measurement is in both runs.
@@ -181,7 +164,11 @@ def show_changes(
         raise NothingSelected("--against: nothing in the file was measured in this run")
     if not (is_drawn() or as_json):
         click.echo()
-    print_records(CHANGES, [_change(each) for each in found], as_json=as_json)
+    rows = [
+        (*(each.workload, each.operator, each.implementation, each.before, each.now), each.slowdown)
+        for each in found
+    ]
+    print_records(CHANGES, [dict(zip(CHANGES, row, strict=True)) for row in rows], as_json=as_json)
     if most is None:
         return False
     judged = [each for each in found if each.is_own and each.before is not None]
@@ -197,11 +184,6 @@ def show_changes(
     return bool(slower)
 
 
-def _change(change: RatioChange) -> dict[str, Any]:
-    what = change.workload, change.operator, change.implementation
-    return dict(zip(CHANGES, (*what, change.before, change.now, change.slowdown), strict=True))
-
-
 def show_generation(
     measured: Sequence[GenerationTimes],
     file_seconds: float,
@@ -211,11 +193,10 @@ def show_generation(
 ) -> None:
     """Print a row for each method, then the conditions outside our code."""
     records = [each.record(measured[0]) for each in measured]
+    around = {"file_seconds": file_seconds, "environment": surroundings} if as_json else {}
+    print_records(tuple(records[0]), [{**each, **around} for each in records], as_json=as_json)
     if as_json:
-        for record in records:
-            print_json_line({**record, "file_seconds": file_seconds, "environment": surroundings})
         return
-    print_table(tuple(records[0]), [tuple(record.values()) for record in records])
     say(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here")
     for name, value in surroundings.items():
         say(f"note: {name}={value} is set")
@@ -258,11 +239,10 @@ def _cells(record: Mapping[str, Any], fastest: float) -> tuple[str, ...]:
 
 def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the columns that fit the terminal; all of them if the output is not a terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     names = list(DRAWN)
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) + PADDING for name in names}
     for name in SPARE:
-        if sum(widths[each] for each in names) > width:
+        if sum(widths[each] for each in names) > terminal_width():
             names.remove(name)
     return names
 
@@ -298,37 +278,21 @@ def draw_means(records: Sequence[Mapping[str, Any]]) -> None:
         if not record["is_own"] and record["ratio"]:
             key = _workload(record)
             best[key] = max(best.get(key, 0), record["ratio"])
-    means = {
-        name: _means([r for r in records if r["implementation"] == name and r["ratio"]], best)
-        for name in dict.fromkeys(r["implementation"] for r in records if r["ratio"])
-    }
-    fastest = max((mean.speed for mean in means.values()), default=0)
-    rows = [
-        [name, str(mean.workloads), f"{mean.speed:.2f}", bar(mean.speed / fastest)]
-        + [_written(each, ".2f") for each in (mean.least, mean.most, mean.against_best)]
-        for name, mean in means.items()
-    ]
+    measured: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        if record["ratio"]:
+            measured.setdefault(record["implementation"], []).append(record)
+    mean = statistics.geometric_mean
+    speeds = {name: mean(r["ratio"] for r in some) for name, some in measured.items()}
+    rows = []
+    for name, some in measured.items():
+        ratios = [r["ratio"] for r in some]
+        rivals = [r["ratio"] / best[_workload(r)] for r in some if _workload(r) in best]
+        others = [min(ratios), max(ratios), mean(rivals) if rivals else None]
+        speed = [f"{speeds[name]:.2f}", bar(speeds[name] / max(speeds.values()))]
+        rows.append([name, str(len(ratios)), *speed, *(_written(each, ".2f") for each in others)])
     heads = [NAME, "workloads", "speed", BAR, "least", "most", "against the best runtime"]
     _draw([heads, *rows], "geometric means")
-
-
-class _Means(NamedTuple):
-    """The geometric means of one implementation."""
-
-    workloads: int
-    speed: float
-    least: float
-    most: float
-    against_best: float | None
-
-
-def _means(records: Sequence[Mapping[str, Any]], best: Mapping[Any, float]) -> _Means:
-    ratios = [record["ratio"] for record in records]
-    rivals = [r["ratio"] / best[_workload(r)] for r in records if _workload(r) in best]
-    mean = statistics.geometric_mean
-    return _Means(
-        len(ratios), mean(ratios), min(ratios), max(ratios), mean(rivals) if rivals else None
-    )
 
 
 def _workload(record: Mapping[str, Any]) -> tuple[str, str, str]:

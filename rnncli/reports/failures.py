@@ -44,11 +44,7 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 class FailureGroup(NamedTuple):
-    """Failing cases reported together: a single one, or many without outputs for one reason.
-
-    Attributes:
-        cases: the cases, in the pack's order.
-    """
+    """Failing cases reported together: a single one, or many without outputs for one reason."""
 
     cases: Sequence[JudgedCase]
 
@@ -132,7 +128,11 @@ def reasons(case: JudgedCase) -> Iterator[str]:
 
 def _reasons(case: JudgedCase) -> Iterator[str]:
     verdict = case.verdict
-    yield from _circumstances(verdict)
+    if verdict.allowed:
+        yield f"allowed by {verdict.allowed}"
+    if verdict.expected:
+        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
+        yield f"{gone}expected to fail: {verdict.expected}"
     if verdict.verdict is Verdict.ACCEPTABLE:
         yield f"acceptable: answers as {verdict.reading} has it"
     elif verdict.verdict is Verdict.ACCEPTED:
@@ -146,14 +146,6 @@ def _reasons(case: JudgedCase) -> Iterator[str]:
             yield output_sentence(output, case.record["dtype"])
     if verdict.localisation:
         yield verdict.localisation.sentence
-
-
-def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
-    if verdict.allowed:
-        yield f"allowed by {verdict.allowed}"
-    if verdict.expected:
-        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
-        yield f"{gone}expected to fail: {verdict.expected}"
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

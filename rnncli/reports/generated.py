@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.generating.generation import GeneratedCase, GenerationReport
+    from rnncli.generating.generation import GenerationReport
     from rnncli.packs.manifest import Manifest
 
 
@@ -50,7 +50,10 @@ def show_generation(
         show_pack(report.folder, report.manifest, reused=report.reused, as_json=as_json)
     elif is_check and not report.failed:
         _show_findings(report.folder, report.findings, report.cases, as_json=as_json)
-    _show_failures(report.failed, traceback=traceback)
+    for made in report.failed:
+        click.echo(made.error, err=True)
+        if traceback and made.traceback:
+            click.echo(made.traceback, err=True)
     if report.failed:
         so = "nothing was compared" if is_check else "no pack was written"
         kept = "" if is_check else "; the others are kept, and the next run goes on with them"
@@ -68,10 +71,3 @@ def _show_findings(
     stale = counted(len(findings), "file is", "files are")
     sentence = f"{stale} not as the suite has them" if findings else "clean"
     say(f"{folder}: {counted(cases, 'case')}, {sentence}")
-
-
-def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
-    for made in failed:
-        click.echo(made.error, err=True)
-        if traceback and made.traceback:
-            click.echo(made.traceback, err=True)

@@ -45,12 +45,7 @@ OF_EVERY_STEP = {
 
 
 def write_html(path: Path, report: VerificationReport) -> None:
-    """Write a page with the summary, the grids, the histogram of margins and every case.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write a page with the summary, the grids, the histogram of margins and every case."""
     write_text(path, page(report))
 
 
@@ -73,12 +68,9 @@ def page(report: VerificationReport) -> str:
 
 def margin_counts(report: VerificationReport) -> list[int]:
     """Return the number of elements of all outputs in each bin of `MARGIN_EDGES`."""
-    counts = [0] * (len(MARGIN_EDGES) + 1)
-    for case in report.cases:
-        for output in case.verdict.outputs:
-            for k, count in enumerate(output.histogram):
-                counts[k] += count
-    return counts
+    outputs = (output for case in report.cases for output in case.verdict.outputs)
+    found = [output.histogram for output in outputs if output.histogram]
+    return [sum(counts) for counts in zip([0] * (len(MARGIN_EDGES) + 1), *found, strict=True)]
 
 
 def draw_margins(counts: Sequence[int]) -> str:
@@ -157,6 +149,7 @@ def page_data(report: VerificationReport) -> dict[str, Any]:
 def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     record, verdict = case.record, case.verdict
     margin = largest_margin(verdict.outputs)
+    cause = report.diagnosis and report.diagnosis.cause_of(verdict.id)
     return {
         "id": visible(verdict.id),
         "verdict": str(verdict.verdict),
@@ -171,18 +164,12 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
         "order": -1 if margin is None else min(margin, 1e300),
         "seconds": verdict.seconds,
         "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
-        "cause": _cause(report, verdict.id),
+        "cause": f"{cause.cell}:{cause.hypothesis}" if cause else "",
         "notes": list(map(visible, notes(report, case))),
         "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
         "map": _map(case),
         "repeat": visible(report.repeat(verdict)),
     }
-
-
-def _cause(report: VerificationReport, case_id: str) -> str:
-    """Return the bug that explains a case, as spelled in the page's address; "" for none."""
-    cause = report.diagnosis and report.diagnosis.cause_of(case_id)
-    return f"{cause.cell}:{cause.hypothesis}" if cause else ""
 
 
 def _output(output: OutputVerdict, dtype: str) -> list[str]:

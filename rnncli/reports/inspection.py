@@ -104,7 +104,7 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "golden": _counts(case["golden"]["kind"] for case in cases),
         "profiles": _counts(case["profile"] for case in cases),
         "second calls": sum("later_calls" in case for case in cases),
-        "horizons": _horizons(cases),
+        "horizons": {c["id"]: c["horizon"]["measured"] for c in cases if "horizon" in c},
         "must be refused": sum(case["expect"] == "rejection" for case in cases),
         "activations": _counts(name for need in needs for name in need["activations"]),
         "largest size": max((need["largest_size"] for need in needs), default=0),
@@ -118,28 +118,18 @@ def pack_record(pack: Pack) -> dict[str, Any]:
     }
 
 
-def _horizons(cases: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the visible horizon in steps of each case that claims one."""
-    return {case["id"]: case["horizon"]["measured"] for case in cases if "horizon" in case}
-
-
 def _score(manifest: Manifest) -> dict[str, Any]:
     """Return the number of mutants of each cell killed by a scored pack, and the surviving ones."""
-    tried = manifest.header.get("mutants", {})
-    found = {
-        cell: {
-            "killed": len(killed := _killed(manifest, cell)),
-            "of": len(names),
-            "not killed": [name for name in names if name not in killed],
-        }
-        for cell, names in tried.items()
-    }
+    kills: dict[str, set[str]] = {}
+    for record in manifest.cases:
+        cell = operator_named(record["operator"]).cell.name
+        kills.setdefault(cell, set()).update(record.get("kills", ()))
+    found = {}
+    for cell, names in manifest.header.get("mutants", {}).items():
+        left = [name for name in names if name not in kills.get(cell, ())]
+        count = len(kills.get(cell, ()))
+        found[cell] = {"killed": count, "of": len(names), "not killed": left}
     return {"mutants": found} if found else {}
-
-
-def _killed(manifest: Manifest, cell: str) -> set[str]:
-    records = (r for r in manifest.cases if operator_named(r["operator"]).cell.name == cell)
-    return {name for record in records for name in record["kills"]}
 
 
 def _counts(words: Iterable[str]) -> dict[str, int]:

@@ -31,9 +31,6 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     answered cases are another failure. The output of a test suite has the reasons of its refused
     cases, with their number, and the requirements that would skip them. The names of test suites
     end in the shard, so that a server that joins the files of several keeps them apart.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
     """
     root = ET.Element("testsuites", name=visible(f"rnncli {report.verb} {report.name}"))
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):

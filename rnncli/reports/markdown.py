@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.failures import failure_groups
-from rnncli.reports.tables import times
+from rnncli.reports.tables import markdown_row, times
 from rnncli.reports.verification import diagnosis_sentences
 from rnncli.talk.terminal import visible
 from rnncli.talk.words import counted
@@ -31,9 +31,6 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
     """Write the summary, the tables of operators and features by verdict, and the failures.
 
     Failures beyond the first 400,000 characters are only counted.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
     """
     write_text(path, "\n".join(_lines(report)) + "\n")
 
@@ -69,21 +66,16 @@ def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
     verdicts = [name for name in MEANINGS if any(tally.counts[name] for tally in tallies)]
     excused = [name for name in EXCUSED if any(getattr(tally, name) for tally in tallies)]
     columns = ["cases", *verdicts, *excused, "worst margin"]
-    yield table_row([heading, *columns])
-    yield table_row(["---", *["---:"] * len(columns)])
+    yield markdown_row([heading, *columns])
+    yield markdown_row(["---", *["---:"] * len(columns)])
     for tally in tallies:
-        yield table_row(_cells(tally, verdicts, excused))
+        yield markdown_row(_cells(tally, verdicts, excused))
 
 
 def _cells(tally: Tally, verdicts: Iterable[Verdict], excused: Iterable[str]) -> list[Any]:
     counts = [tally.counts[verdict] or "" for verdict in verdicts]
     others = [getattr(tally, name) or "" for name in excused]
     return [inline(tally.name), tally.cases, *counts, *others, times(tally.margin)]
-
-
-def table_row(cells: Iterable[Any]) -> str:
-    """Return a row of a table."""
-    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _diagnosis(report: VerificationReport) -> Iterator[str]:

@@ -33,13 +33,11 @@ def summary(operator: Operator) -> tuple[str, str, str, str, str]:
 def as_text(operator: Operator) -> str:
     """Return the page `rnncli ops NAME` shows."""
     title = f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"
+    outputs = ((row.name, _shapes(operator, row), row.summary) for row in operator.outputs)
     blocks = (
         _section("Sizes", (pair for pair in SYMBOLS.items() if operator.has(pair[1]))),
         _section("Inputs", (_tensor(operator, row) for row in operator.inputs)),
-        _section(
-            "Outputs, any of which may be left out",
-            (_output(operator, row) for row in operator.outputs),
-        ),
+        _section("Outputs, any of which may be left out", outputs),
         _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
         _section("Gates", _gate_orders(operator)),
         ["Equations", *(f"  {line}" for line in _equations(operator))],
@@ -79,11 +77,9 @@ def _shapes(operator: Operator, row: Tensor) -> str:
     spelled = [_spelled(dims) for dims in row.shapes]
     if row.has_ranks:
         return " or ".join(spelled)
-    if operator.shapes_by not in operator.attributes:
+    if len(spelled) == 1 or operator.shapes_by not in operator.attributes:
         return spelled[0]
-    return (
-        spelled[0] if len(spelled) == 1 else f"{spelled[0]}, {operator.shapes_by} 1: {spelled[1]}"
-    )
+    return f"{spelled[0]}, {operator.shapes_by} 1: {spelled[1]}"
 
 
 def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
@@ -98,20 +94,10 @@ def _element_type(operator: Operator, row: Tensor) -> str:
     return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
 
 
-def _output(operator: Operator, row: Tensor) -> tuple[str, str, str]:
-    return row.name, _shapes(operator, row), row.summary
-
-
 def _attribute(row: Attribute) -> tuple[str, str, str, str]:
-    default = "required" if row.required else _default(row)
-    return row.name, row.type, default, row.summary
-
-
-def _default(row: Attribute) -> str:
-    if row.default is None:
-        return "no default"
     value = " ".join(row.default) if isinstance(row.default, list) else row.default
-    return f"default {value}"
+    optional = "no default" if value is None else f"default {value}"
+    return row.name, row.type, "required" if row.required else optional, row.summary
 
 
 def _gate_orders(operator: Operator) -> Iterator[tuple[str, str]]:
@@ -167,11 +153,5 @@ def _tensor_record(operator: Operator, row: Tensor, *, required: bool) -> dict[s
 
 
 def _attribute_record(row: Attribute) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "type": row.type,
-        "default": row.default,
-        "required": row.required,
-        "choices": list(row.choices),
-        "summary": row.summary,
-    }
+    names = ("name", "type", "default", "required", "choices", "summary")
+    return {name: getattr(row, name) for name in names} | {"choices": list(row.choices)}

@@ -36,11 +36,7 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> None:
-    """Check that the packages for a page are installed.
-
-    Args:
-        what: the thing to make, for the message.
-        needed: the packages it takes; those of a page if none is named.
+    """Check that the packages for a page are installed, or those that something else needs.
 
     Raises:
         Unsupported: the extra `report` is not installed.
@@ -55,11 +51,7 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> Non
 
 
 def _check_date(seconds: str) -> None:
-    """Refuse the variable that Matplotlib reads as a date, even for a file without one.
-
-    Raises:
-        InvalidRequest: it is not a date.
-    """
+    """Refuse the variable that Matplotlib reads as a date, even for a file without one."""
     try:
         dt.datetime.fromtimestamp(int(seconds or 0), dt.UTC)
     except (ValueError, OverflowError, OSError):
@@ -90,9 +82,6 @@ def rendered(name: str, **context: Any) -> str:
         name: the name of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after
             the shared ones.
         context: the values for the template; `data` is the script's data.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
     """
     check_extra()
     from markupsafe import Markup
@@ -113,11 +102,7 @@ def rendered(name: str, **context: Any) -> str:
 
 
 def plain_page(name: str, **context: Any) -> str:
-    """Return a page from a template of the folder `page`, without a script; its style is a file.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-    """
+    """Return a page from a template of the folder `page`, without a script; its style is a file."""
     check_extra("a site")
     return _environment().get_template(f"{name}.html").render(**context, version=__version__)
 

@@ -118,11 +118,7 @@ class NotebookFigure(Figure):
 
 
 def write_plot(path: Path, report: VerificationReport) -> None:
-    """Write the plot of a report as an image of the kind named by the path's suffix.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write the plot of a report as an image of the kind named by the path's suffix."""
     write_bytes(path, image(plot_verification(report), path.suffix[1:].lower()))
 
 
@@ -143,12 +139,10 @@ def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
             raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
     drawable = [case for case in report.cases if case.error_over_time]
     failing = [case for case in drawable if case.verdict.fails]
-    by_margin = sorted(failing or drawable, key=_worst_margin, reverse=True)
+    by_margin = sorted(
+        failing or drawable, key=lambda case: -(largest_margin(case.verdict.outputs) or 0.0)
+    )
     return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
-
-
-def _worst_margin(case: JudgedCase) -> float:
-    return largest_margin(case.verdict.outputs) or 0.0
 
 
 def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
@@ -170,7 +164,7 @@ def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
 def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     """Draw a mark for each case, those of an operator side by side."""
     ordered = _by_operator(cases)
-    heights = [_height(case) for case in ordered]
+    heights = [_drawn(largest_margin(case.verdict.outputs)) for case in ordered]
     for verdict in MEANINGS:
         places = [k for k, case in enumerate(ordered) if case.verdict.verdict is verdict]
         if places:
@@ -203,13 +197,10 @@ def _operator(case: JudgedCase) -> tuple[str, int]:
     return (name, int(version)) if version.isascii() and version.isdecimal() else (version, 0)
 
 
-def _height(case: JudgedCase) -> float:
-    margin = largest_margin(case.verdict.outputs)
-    return UNCOMPARED if margin is None else _drawn(margin)
-
-
-def _drawn(margin: float) -> float:
+def _drawn(margin: float | None) -> float:
     """Return a margin's position on the axis."""
+    if margin is None:
+        return UNCOMPARED
     if math.isnan(margin) or math.isinf(margin):
         return INFINITE
     return min(max(margin, SMALLEST), LARGEST) if margin > 0 else EXACT
@@ -220,9 +211,10 @@ def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     for labels, is_minor in ((_versions(cases), False), ([_operator(c)[0] for c in cases], True)):
         ticks: dict[float, str] = {}
         start = 0
-        for label, run in groupby(zip(labels, map(_operator, cases), strict=True), _label):
+        named = [(_operator(case)[0], label) for case, label in zip(cases, labels, strict=True)]
+        for (_, label), run in groupby(named):
             length = len([*run])
-            ticks[start + (length - 1) / 2] = _legible(label[1], LONGEST_LABEL)
+            ticks[start + (length - 1) / 2] = _legible(label, LONGEST_LABEL)
             start += length
             if start < len(cases):
                 axes.axvline(start - 0.5, color="#8a8a8a", lw=0.8 if is_minor else 0.3)
@@ -230,11 +222,6 @@ def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     axes.xaxis.remove_overlapping_locs = False
     axes.tick_params(axis="x", length=0, labelsize=8)
     axes.tick_params(axis="x", which="minor", length=0, pad=16)
-
-
-def _label(case: tuple[str, tuple[str, int]]) -> tuple[str, str]:
-    label, (name, _) = case
-    return name, label
 
 
 def _versions(cases: Sequence[JudgedCase]) -> list[str]:

@@ -32,10 +32,7 @@ UNRECORDED = ("options not recorded",)
 
 
 def read_results(path: Path) -> list[VerificationReport]:
-    """Return the reports of the runs in a file, as they were but for errors over time.
-
-    Args:
-        path: lines of one run of `rnncli verify --json` or of several, one after the other.
+    """Return the reports of the runs in a file, one after another, without errors over time.
 
     Raises:
         UnreadableFile: the file is not that, a run in it is incomplete, or its counts are not those
@@ -52,13 +49,7 @@ def read_results(path: Path) -> list[VerificationReport]:
 
 
 class _Line(NamedTuple):
-    """A line of a file.
-
-    Attributes:
-        number: its number, from 1.
-        record: its object, as it stands there.
-        entries: the same as the class of its kind.
-    """
+    """A line of a file: its number from 1, its object as it stands there, and as its class."""
 
     number: int
     record: Mapping[str, Any]

@@ -83,14 +83,9 @@ class RunPrinter:
                 title = f"{report.target} {run.name}".rstrip() + f", {run.seconds:.3g} s"
                 draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
             else:
-                for row in rows:
-                    self._print_row(row)
-
-    def _print_row(self, row: Sequence[Any]) -> None:
-        if not self.has_heading:
-            print_row(COLUMNS)
-            self.has_heading = True
-        print_row(row)
+                for row in rows if self.has_heading else (COLUMNS, *rows):
+                    print_row(row)
+                self.has_heading = self.has_heading or bool(rows)
 
     @property
     def exit_code(self) -> int:

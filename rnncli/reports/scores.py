@@ -120,11 +120,7 @@ def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
 
 
 def write_matrix(path: Path, matrix: KillMatrix) -> None:
-    """Write a kill matrix as JSON, one line per vector.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-    """
+    """Write a kill matrix as JSON, one line per vector."""
     record = matrix_record(matrix)
     vectors = ",\n".join(json.dumps(each, allow_nan=False) for each in record.pop("vectors"))
     rest = json.dumps(record, ensure_ascii=False)[1:]
@@ -161,13 +157,8 @@ def _counted(score: Score) -> dict[str, Any]:
 
 
 def _vector(matrix: KillMatrix, row: VectorRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "cell": row.cell,
-        "dtype": row.dtype,
-        "kills": row.kills,
-        "only": matrix.only[row.id],
-    }
+    about = {"id": row.id, "cell": row.cell, "dtype": row.dtype}
+    return {**about, "kills": row.kills, "only": matrix.only[row.id]}
 
 
 def _outcome(found: Outcome) -> dict[str, Any]:
@@ -212,13 +203,16 @@ def _print_tables(matrix: KillMatrix) -> None:
 
 def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
     """Return a line for each family of structural mutants, and one for all."""
+
+    def killed(keep: Callable[[str], bool], reach: Reach) -> str:
+        reached = of_reach(reach)
+        return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
+
     families = [*((each, of_family(each.name)) for each in matrix.by_family), (matrix.total, every)]
     return [
         (
-            found.name,
-            _counts(found),
-            round(found.percent, 1),
-            *(_of_reach(matrix, keep, reach) for reach in Reach),
+            *(found.name, _counts(found), round(found.percent, 1)),
+            *(killed(keep, reach) for reach in Reach),
         )
         for found, keep in families
     ]
@@ -226,12 +220,6 @@ def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
 
 def _counts(found: Score) -> str:
     return f"{found.killed} of {found.mutants}" if found.mutants else "-"
-
-
-def _of_reach(matrix: KillMatrix, keep: Callable[[str], bool], reach: Reach) -> str:
-    """Return the killed fraction of the mutants that one kind of vector can show."""
-    reached = of_reach(reach)
-    return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
 
 
 def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
@@ -294,12 +282,7 @@ def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) 
 
 
 def write_score_page(path: Path, matrix: KillMatrix) -> None:
-    """Write a page with the scores, the picture, the survivors and the sole killers.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
+    """Write a page with the scores, the picture, the survivors and the sole killers."""
     write_text(path, score_page(matrix))
 
 
@@ -358,7 +341,7 @@ def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, A
 def _by_family(names: Iterable[str]) -> list[str]:
     """Return mutants in the order of their table, grouped by family."""
     names = list(names)
-    families = list(dict.fromkeys(_about(name)[0] for name in names))
+    families = [_about(name)[0] for name in names]
     return sorted(names, key=lambda name: families.index(_about(name)[0]))
 
 

@@ -18,9 +18,10 @@ from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.failures import FailureGroup, diagnosed, reasons, refused_groups
 from rnncli.reports.html import page
-from rnncli.reports.markdown import code, inline, table_row
+from rnncli.reports.markdown import code, inline
 from rnncli.reports.pages import plain_page, shared_style
 from rnncli.reports.result_files import whole_runs
+from rnncli.reports.tables import markdown_row
 from rnncli.talk.terminal import visible
 
 if TYPE_CHECKING:
@@ -66,12 +67,7 @@ def short(version: str) -> str:
 
 
 class RunChange(NamedTuple):
-    """What a run changed, beside the run before it on the same cases.
-
-    Attributes:
-        fixed: ids of cases that failed before.
-        broken: ids of cases that did not fail before.
-    """
+    """The ids of cases that a run fixed, and broke, beside the run before it on the same cases."""
 
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -79,12 +75,7 @@ class RunChange(NamedTuple):
 
 @dataclass(frozen=True)
 class RuntimeResults:
-    """All runs of an implementation against a pack.
-
-    Attributes:
-        name: the implementation's name.
-        runs: the reports, the oldest first.
-    """
+    """All runs of an implementation against a pack, the oldest first."""
 
     name: str
     runs: Sequence[VerificationReport]
@@ -128,12 +119,7 @@ class RuntimeResults:
 
 @dataclass(frozen=True)
 class PackResults:
-    """The runs against one pack.
-
-    Attributes:
-        name: the name of the pack.
-        runtimes: the implementations, in order of appearance.
-    """
+    """The runs against one pack, of each implementation in order of appearance."""
 
     name: str
     runtimes: Sequence[RuntimeResults]
@@ -225,12 +211,9 @@ def worst(counts: Tally | None) -> str:
 def badge(runtime: RuntimeResults) -> dict[str, Any]:
     """Return what shields.io draws: the passing cases among those of the newest run."""
     run = runtime.newest
-    return {
-        "schemaVersion": 1,
-        "label": visible(f"{runtime.name} on {run.pack.name}"),
-        "message": visible(f"{_passing(run)}/{run.total.cases}{_conceded(run)}"),
-        "color": _colour(run),
-    }
+    label = visible(f"{runtime.name} on {run.pack.name}")
+    message = visible(f"{_passing(run)}/{run.total.cases}{_conceded(run)}")
+    return {"schemaVersion": 1, "label": label, "message": message, "color": _colour(run)}
 
 
 def _passing(run: VerificationReport) -> int:
@@ -278,7 +261,7 @@ def _markdown_of(pack: PackResults) -> str:
         " not named here is within the tolerances."
     )
     about = fill(about, 100, break_on_hyphens=False)
-    lines = map(table_row, table)
+    lines = map(markdown_row, table)
     runs = map(_run, pack.runtimes)
     return "\n".join(["", f"## {inline(pack.name)}", "", about, "", *lines, "", *runs, ""])
 
@@ -344,22 +327,20 @@ def _change(old: VerificationReport, new: VerificationReport) -> RunChange:
 def _summary(packs: Sequence[PackResults]) -> dict[str, Any]:
     """Return the counts of every run, for programs."""
     runs = [
-        (pack, runtime, run) for pack in packs for runtime in pack.runtimes for run in runtime.runs
+        {
+            "pack": visible(pack.name),
+            "digest": visible(run.pack.digest),
+            "runtime": visible(runtime.name),
+            "version": visible(run.subject.about.get("version", "")),
+            "date": visible(run.date),
+            "rule": visible(run.terms),
+            "verdicts": {str(name): count for name, count in run.total.counts.items()},
+        }
+        for pack in packs
+        for runtime in pack.runtimes
+        for run in runtime.runs
     ]
-    return {
-        "runs": [
-            {
-                "pack": visible(pack.name),
-                "digest": visible(run.pack.digest),
-                "runtime": visible(runtime.name),
-                "version": visible(run.subject.about.get("version", "")),
-                "date": visible(run.date),
-                "rule": visible(run.terms),
-                "verdicts": {str(name): count for name, count in run.total.counts.items()},
-            }
-            for pack, runtime, run in runs
-        ]
-    }
+    return {"runs": runs}
 
 
 _SHARED: dict[str, Any] = {

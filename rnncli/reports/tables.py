@@ -62,6 +62,11 @@ def print_row(row: Sequence[Any]) -> None:
     click.echo("\t".join(_plain(cell) for cell in row))
 
 
+def markdown_row(cells: Iterable[Any]) -> str:
+    """Return a row of a table in Markdown."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def _plain(cell: Any) -> str:
     """Return a cell on one line, whatever it contains."""
     return one_line(shown(cell))

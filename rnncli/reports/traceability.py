@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
+from rnncli.reports.tables import (
+    is_drawn,
+    markdown_row,
+    print_json_line,
+    print_table,
+    terminal_width,
+)
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, families
@@ -138,16 +144,14 @@ def show_statement(covered: Coverage, *, as_json: bool) -> None:
 
 def _print(shown: Iterable[Coverage]) -> None:
     """Print the table; on a narrow terminal without the places of statements."""
-    rows = [_row(each) for each in shown]
+    rows = [
+        (each.statement.id, each.state, len(each.cases), each.statement.where, _note(each))
+        for each in shown
+    ]
     narrow = is_drawn() and terminal_width() < WIDE
     columns = [k for k, name in enumerate(COLUMNS) if not (narrow and name == "where")]
     kept = [[row[k] for k in columns] for row in rows]
     print_table([COLUMNS[k] for k in columns], kept, whole=COLUMNS[:1])
-
-
-def _row(covered: Coverage) -> tuple[object, ...]:
-    row = covered.statement
-    return row.id, covered.state, len(covered.cases), row.where, _note(covered)
 
 
 def _note(covered: Coverage) -> str:
@@ -209,10 +213,8 @@ def _counts(by_operator: dict[str, list[Statement]]) -> str:
     for operator, rows in by_operator.items():
         counts = Counter(row.kind for row in rows)
         tied = sum(bool(row.against) for row in rows)
-        lines.append(
-            f"| {operator} | {len(rows)} | {tied} | {counts[CheckKind.REJECTION]}"
-            f" | {counts[CheckKind.NONE]} |"
-        )
+        refusals, untestable = counts[CheckKind.REJECTION], counts[CheckKind.NONE]
+        lines.append(markdown_row((operator, len(rows), tied, refusals, untestable)))
     return "\n".join([*lines, ""])
 
 
@@ -237,7 +239,7 @@ def _line(same: Sequence[Statement]) -> str:
     """Return a row of the page: a statement of one operator, or of several alike."""
     first = same[0]
     cells = (f"`{first.name}`", first.sentence, first.section, _true_of(same), _told(same))
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return markdown_row(cell.replace("|", r"\|") for cell in cells)
 
 
 def _true_of(same: Sequence[Statement]) -> str:

@@ -14,10 +14,10 @@ import msgspec
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import sentence_of
-from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
+from rnncli.judging.explaining.patterns import MOST_SHOWN
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
-from rnncli.reports.verification_schema import CASE_NAMES
+from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
 from rnncli.talk.terminal import say, visible
 from rnncli.talk.words import counted
 
@@ -53,7 +53,10 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
     if as_json:
         _print_lines(report)
     else:
-        _print_failures(report)
+        for group in failure_groups(report):
+            say(f"FAIL {group.title}")
+            for sentence in group.sentences(report):
+                click.echo("  " + sentence.replace("\n", "\n    "), err=True)
         _print_tables(report)
     sys.stdout.flush()
     if report.diagnosis is not None:
@@ -64,11 +67,7 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
 
 
 def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
-    """Return the plot of a verification; see `plots.plot_verification`.
-
-    Raises:
-        Unsupported: the extra `report` is not installed.
-    """
+    """Return the plot of a verification; see `plots.plot_verification`."""
     from rnncli.reports.pages import PLOT_NEEDS, check_extra
 
     check_extra("a plot", PLOT_NEEDS)
@@ -120,13 +119,6 @@ def _print_lines(report: VerificationReport) -> None:
         for record in diagnosis_records(report.diagnosis):
             print_json_line(record)
     print_json_line(summary_record(report))
-
-
-def _print_failures(report: VerificationReport) -> None:
-    for group in failure_groups(report):
-        say(f"FAIL {group.title}")
-        for sentence in group.sentences(report):
-            click.echo("  " + sentence.replace("\n", "\n    "), err=True)
 
 
 def _print_tables(report: VerificationReport) -> None:
@@ -194,17 +186,8 @@ def outcome(total: Tally) -> str:
 
 
 def _row(by: str, tally: Tally) -> tuple[Any, ...]:
-    counts = tally.counts.values()
-    return (
-        by,
-        visible(tally.name),
-        tally.cases,
-        *counts,
-        tally.expected,
-        tally.allowed,
-        tally.fails,
-        tally.margin,
-    )
+    counts = (tally.cases, *tally.counts.values(), tally.expected, tally.allowed, tally.fails)
+    return by, visible(tally.name), *counts, tally.margin
 
 
 def _draw(by: str, tallies: Sequence[Tally]) -> None:
@@ -218,18 +201,8 @@ def _draw(by: str, tallies: Sequence[Tally]) -> None:
 
 def run_record(report: VerificationReport) -> dict[str, Any]:
     """Return the first line of JSON: the subject, the pack and the rule."""
-    return {
-        "kind": "run",
-        "date": report.date,
-        "pack": report.pack,
-        "subject": report.subject,
-        "rule": report.rule,
-        "command": report.command,
-        "min_cases": report.min_cases,
-        "unproved": report.unproved,
-        "concessions": list(report.concessions),
-        "shard": str(report.shard),
-    }
+    entries = {name: getattr(report, name) for name in RunLine.__struct_fields__ if name != "kind"}
+    return {"kind": "run", **entries, "shard": str(report.shard)}
 
 
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
@@ -265,16 +238,9 @@ def summary_record(report: VerificationReport) -> dict[str, Any]:
 
 
 def _tally_record(tally: Tally) -> dict[str, Any]:
-    return {
-        "cases": tally.cases,
-        "verdicts": {str(verdict): count for verdict, count in tally.counts.items()},
-        "answered": tally.answered,
-        "expected": tally.expected,
-        "allowed": tally.allowed,
-        "fails": tally.fails,
-        "margin": tally.margin,
-        "seconds": tally.seconds,
-    }
+    verdicts = {str(verdict): count for verdict, count in tally.counts.items()}
+    others = {name: getattr(tally, name) for name in TallyLine.__struct_fields__[2:]}
+    return {"cases": tally.cases, "verdicts": verdicts, **others}
 
 
 def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
@@ -329,7 +295,7 @@ def later_sentences(failures: LaterFailures) -> Iterator[str]:
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
-    for pattern in patterns_of(*failures.features, ()):
+    for pattern in failures.patterns:
         yield f"a pattern, no proof: {pattern.sentence}"
 
 

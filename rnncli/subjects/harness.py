@@ -76,11 +76,6 @@ DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 class HarnessSubject(KeptSubject["HarnessProcess"]):
     """A program of the user's; the module documents what it receives and must answer.
 
-    Args:
-        command: the command line as the user wrote it.
-        limits: of each vector; memory is that of the program and its children.
-        seconds_to_start: as in `KeptSubject`.
-
     Raises:
         InvalidRequest: the program does not exist.
     """
@@ -104,12 +99,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
         return HarnessProcess(argv, self._here, self.limits.max_memory)
 
     def introduced(self, process: HarnessProcess, deadline: float) -> Mapping[str, str]:
-        """Send `start` and return the description of the implementation.
-
-        Raises:
-            LostError, TimeoutError: the program does not answer.
-            InvalidRequest: it could not be started, or answers something else.
-        """
+        """Send `start` and return the description of the implementation."""
         try:
             answer = process.exchange(START, deadline)
             about = check_start(answer)
@@ -161,24 +151,24 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
 
     def request(self, vector: Vector, place: str) -> JsonObject:
         """Write the files of a vector and return the request to run it; see `AnsweringProcess`."""
+        seq = self.answered + 1
+        folder = f"{self._folder}/{seq}"
+        described = described_inputs(folder, vector.inputs)
+        self._inputs = [Path(row["file"]) for row in described.values()]
         try:
-            return self._written(vector, place)
+            os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
+            for path, values in zip(self._inputs, vector.inputs.values(), strict=True):
+                put_file(str(path), content_of(values))
+            if place != AGAIN:
+                if self._model:
+                    Path(self._model).unlink(missing_ok=True)
+                self._model = f"{folder}.onnx"
+                put_file(self._model, vector.model)
         except OSError as error:
             if error.errno in DISK_IS_FULL:
                 raise
             reason = f"left no place for the files of the next case: {error.strerror}"
             raise LostError(reason) from error
-
-    def _written(self, vector: Vector, place: str) -> JsonObject:
-        seq = self.answered + 1
-        folder = f"{self._folder}/{seq}"
-        os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
-        described = described_inputs(folder, vector.inputs)
-        self._inputs = [Path(row["file"]) for row in described.values()]
-        for path, values in zip(self._inputs, vector.inputs.values(), strict=True):
-            put_file(str(path), content_of(values))
-        if place != AGAIN:
-            self._put_model(f"{folder}.onnx", vector.model)
         return run_message(seq, vector, self._model, described, folder)
 
     def ask(self, request: JsonObject, deadline: float) -> Attempt:
@@ -188,8 +178,11 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
             return self._attempt(self._answer(request, deadline))
         except RnncliError as error:
             return garbage(error)
-        finally:
-            self._clean()
+        finally:  # the files of the request are deleted, but for the model
+            for path in self._inputs:
+                with suppress(OSError):  # a folder that the program has put there
+                    path.unlink()
+            shutil.rmtree(f"{self._folder}/{self.answered}", ignore_errors=True)
 
     def stop(self) -> None:
         """Send `stop` and give the program time to end."""
@@ -208,19 +201,6 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         """Kill the program and its children, and delete the files."""
         super().end()
         self._temporary.cleanup()
-
-    def _clean(self) -> None:
-        """Delete the files of the last request, but for the model."""
-        for path in self._inputs:
-            with suppress(OSError):  # a folder that the program has put there
-                path.unlink()
-        shutil.rmtree(f"{self._folder}/{self.answered}", ignore_errors=True)
-
-    def _put_model(self, path: str, model: bytes) -> None:
-        if self._model:
-            Path(self._model).unlink(missing_ok=True)
-        put_file(path, model)
-        self._model = path
 
     def _answer(self, request: JsonObject, deadline: float) -> JsonObject:
         answer = self.exchange(request, deadline)

@@ -103,15 +103,12 @@ class LineChannel:
         self._read += piece
 
     def _refuse_early_answer(self) -> None:
-        self._read_what_is_there()
-        if self._read:
-            raise GarbageError(f"wrote {_shown(self._read)} without being asked")
-
-    def _read_what_is_there(self) -> None:
         poll = select.poll()
         poll.register(self._in, select.POLLIN)
         if not self._read and any(events & select.POLLIN for _, events in poll.poll(0)):
             self._take()
+        if self._read:
+            raise GarbageError(f"wrote {_shown(self._read)} without being asked")
 
 
 def _wait(descriptor: int, event: int, deadline: float) -> None:

@@ -45,9 +45,6 @@ class SessionSubject(Subject, Protocol):
 
         Returns:
             The attempts, up to the first without outputs.
-
-        Raises:
-            RnncliError: as `attempt`.
         """
 
 
@@ -58,11 +55,7 @@ class KeepingSubject(SessionSubject, Protocol):
         """End its process; the next call starts a new one."""
 
     def alone(self, vector: Vector) -> Attempt:
-        """Run a vector in a process that has run no other.
-
-        Raises:
-            RnncliError: as `attempt`.
-        """
+        """Run a vector in a process that has run no other."""
 
 
 def has_sessions(subject: Subject) -> TypeGuard[SessionSubject]:
@@ -76,18 +69,6 @@ def has_sessions(subject: Subject) -> TypeGuard[SessionSubject]:
 def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
     """Whether a subject has a process of its own, which can be restarted."""
     return has_sessions(subject) and hasattr(subject, "renew") and hasattr(subject, "alone")
-
-
-def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.runtimes import known_subjects
-
-    return known_subjects()
-
-
-def _backends() -> Iterable[str]:
-    from rnncli.backends import known_backends
-
-    return known_backends()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +102,10 @@ class Implementation:
         InvalidRequest: none or several are named, or an option has no effect on the named one.
     """
 
-    runtime: str = option("", kind=OptionKind.LOOKED_UP, look_up=_runtimes)
-    backend: str = option("", kind=OptionKind.LOOKED_UP, look_up=_backends)
+    runtime: str = option(
+        "", kind=OptionKind.LOOKED_UP, table="rnncli.subjects.runtimes:known_subjects"
+    )
+    backend: str = option("", kind=OptionKind.LOOKED_UP, table="rnncli.backends:known_backends")
     results: str = option("", metavar="PATH")
     command: str = option("", metavar="'PROG {model} {inputs} {outputs}'")
     harness: str = option("", metavar="'PROG ARGS'")
@@ -217,11 +200,7 @@ class Implementation:
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
     def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse a file of results that is too large for a pack's cases, before it is read.
-
-        Raises:
-            UnreadableFile: it is missing or too large.
-        """
+        """Refuse a file of results that is too large for a pack's cases, before it is read."""
         if self.results and not Path(self.name).is_dir():
             from rnncli.subjects.results import require_room
 

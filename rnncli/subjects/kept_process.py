@@ -39,11 +39,7 @@ ProcessT = TypeVar("ProcessT", bound="AnsweringProcess[Any]")
 
 
 class AnsweringProcess(Protocol[RequestT]):
-    """A process that answers requests to run vectors.
-
-    Attributes:
-        answered: the number of requests it has been sent.
-    """
+    """A process that answers requests to run vectors, and counts them."""
 
     answered: int
 
@@ -69,13 +65,7 @@ class AnsweringProcess(Protocol[RequestT]):
 
 
 class KeptSubject(ABC, Generic[ProcessT]):
-    """An implementation in its own process; see `KeepingSubject`.
-
-    Args:
-        name: the name the user gave.
-        limits: of each vector; `OF_SUBJECTS` where there are none.
-        seconds_to_start: seconds to start; by default 60, or the timeout if that is longer.
-    """
+    """An implementation in its own process, with limits of each vector; see `KeepingSubject`."""
 
     def __init__(self, name: str, limits: Limits, seconds_to_start: float | None = None) -> None:
         self.name = name
@@ -209,15 +199,9 @@ _ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Stat
 
 
 class IsolatedSubject(KeptSubject["RuntimeProcess"]):
-    """A `Runtime` in its own process; see `KeptSubject`.
+    """A `Runtime` in its own process, made there by the factory "module:attribute".
 
-    Args:
-        name: the name the user gave.
-        runtime: "module:attribute" of its factory, imported in that process only.
-        settings: the runtime's settings, NAME -> VALUE.
-        limits: of each vector; memory is that of the process and its children, the runtime itself
-            included.
-        extra: the extra of this package that installs it, or "".
+    The limit of memory is that of the process and its children, the runtime itself included.
     """
 
     def __init__(
@@ -239,13 +223,7 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         return RuntimeProcess(self.limits)
 
     def introduced(self, process: RuntimeProcess, deadline: float) -> Mapping[str, str]:
-        """Make the runtime and return its description.
-
-        Raises:
-            LostError, TimeoutError: the process gives none.
-            InvalidRequest: a setting is unknown or wrong.
-            Unsupported: the runtime is not installed.
-        """
+        """Make the runtime and return its description."""
         answer = process.exchange(Message(0, START, self._order), deadline)
         if answer.kind == READY:
             description = {name: str(value) for name, value in answer.fields.items()}

@@ -89,12 +89,7 @@ MISSING = Attempt(Status.MISSING, message="no results for it")
 
 
 def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
-    """Open a path with results.
-
-    Raises:
-        UnreadableFile: it is missing, or damaged as a whole.
-        InvalidRequest: it holds no results, or no format has its extension.
-    """
+    """Open a path with results."""
     return ResultsFolder(Path(path)) if Path(path).is_dir() else ResultsFile(Path(path))
 
 
@@ -221,10 +216,6 @@ def expected_bytes(record: Mapping[str, Any]) -> int:
     return calls * elements * dtype_named(record["dtype"]).numpy.itemsize
 
 
-def _room_of(outputs: Tensors) -> int:
-    return room_for(sum(values.nbytes for values in outputs.values()))
-
-
 def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
     """Read the outputs, or signals, in a folder; return none if it does not exist.
 
@@ -238,7 +229,7 @@ def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
         Unsupported: one is not a tensor.
     """
     tensors: Tensors = {}
-    room = _room_of(wanted)
+    room = room_for(sum(values.nbytes for values in wanted.values()))
     matches = filter(None, map(_OUTPUT.fullmatch, _names_in(folder)))
     for position in sorted(int(match[1]) for match in matches):
         own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")), room)
@@ -255,10 +246,6 @@ def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
 
     A file has neither dtype nor shape. It has those of the expected output if it has its size, and
     else as many elements, or bytes, as there are. An output that is not expected is not read.
-
-    Args:
-        folder: holds Y.bin and so on.
-        wanted: the expected outputs.
 
     Raises:
         UnreadableFile: a file cannot be read, or is too large.
@@ -280,10 +267,7 @@ def _read_raw(path: Path, wanted: Array | None) -> Array:
     if wanted is None:
         with open_regular(path):
             return np.zeros(0, np.uint8)
-    return _like(read_bytes(path, room_for(wanted.nbytes)), wanted)
-
-
-def _like(content: bytes, wanted: Array) -> Array:
+    content = read_bytes(path, room_for(wanted.nbytes))
     if len(content) % wanted.itemsize:
         return np.frombuffer(content, np.uint8)
     shape = wanted.shape if len(content) == wanted.nbytes else (len(content) // wanted.itemsize,)
@@ -296,8 +280,9 @@ def read_file(path: Path, vector: Vector) -> Tensors:
     Raises:
         RnncliError: it cannot be read, or is too large.
     """
+    expected = sum(values.nbytes for values in vector.answers.outputs.values())
     try:
-        open_regular(path, _room_of(vector.answers.outputs)).close()
+        open_regular(path, room_for(expected)).close()
     except MissingFile:
         return {}
     tensors = read_tensors(path)

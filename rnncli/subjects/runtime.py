@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
 
 # A vector's place in a session of several; a vector without one has its own session.
 OPEN, AGAIN = "open", "again"
@@ -49,22 +48,20 @@ class Runtime(Protocol):
         """
 
 
-class OpenSession:
-    """A session opened by its first vector, with the interface of a runtime.
+def session_of(runtime: Any) -> Callable[[Vector], Tensors]:
+    """Return a function that runs vectors in a session, which the first of them opens.
 
-    Args:
-        runtime: the runtime that opens it; one without `open` loads the model for every call.
+    A runtime without `open` loads the model for every call.
     """
+    begin = getattr(runtime, "open", lambda _: runtime.run)
+    opened: list[Callable[[Vector], Tensors]] = []
 
-    def __init__(self, runtime: Any) -> None:
-        self._open = getattr(runtime, "open", lambda _: runtime.run)
-        self._run: Callable[[Vector], Tensors] | None = None
+    def run(vector: Vector) -> Tensors:
+        if not opened:
+            opened.append(begin(vector))
+        return opened[0](vector)
 
-    def run(self, vector: Vector) -> Tensors:
-        """Run the model on a vector's inputs and return every output by name."""
-        if self._run is None:
-            self._run = self._open(vector)
-        return self._run(vector)
+    return run
 
 
 class Prepared(NamedTuple):
@@ -159,10 +156,10 @@ class Preparing(Protocol):
         """Load a vector's model; any exception is a refusal, as in `Runtime.run`."""
 
 
-def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
-    """Run a vector on a runtime in this process."""
+def put(run: Callable[[Vector], Tensors], vector: Vector) -> Attempt:
+    """Run a vector by a runtime's function in this process."""
     try:
-        outputs = runtime.run(vector)
+        outputs = run(vector)
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
         return Attempt(Status.REFUSED, message=_message(error))
     try:
@@ -174,15 +171,12 @@ def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
 def _tensors(outputs: Any) -> Tensors:
     if not isinstance(outputs, Mapping):
         raise InvalidRequest(f"returned {type(outputs).__name__}, not a dict of outputs by name")
-    return {name: _tensor(name, values) for name, values in outputs.items()}
-
-
-def _tensor(name: str, values: Any) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind in "OUS":
-        raise InvalidRequest(f"output '{name}' is {type(values).__name__}, not a tensor")
-    dtype_of(array)
-    return array
+    arrays = {name: np.asarray(values) for name, values in outputs.items()}
+    for name, array in arrays.items():
+        if array.dtype.kind in "OUS":
+            raise InvalidRequest(f"output '{name}' is {type(outputs[name]).__name__}, not a tensor")
+        dtype_of(array)
+    return arrays
 
 
 def _message(error: Exception) -> str:
@@ -226,13 +220,12 @@ def serve(descriptor: int) -> None:
     """Answer requests on a socket until its other end is closed."""
     with served(descriptor) as channel:
         runtime = started(channel)
-        current: OpenSession | None = None
         while runtime is not None:
             request = channel.receive()
             place = request.fields.get("session")
             if place != AGAIN:
-                current = OpenSession(runtime) if place == OPEN else None
-            attempt = put(current or runtime, vector_of(request))
+                run = session_of(runtime) if place == OPEN else runtime.run
+            attempt = put(run, vector_of(request))
             fields = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, fields, attempt.outputs))
 
@@ -248,7 +241,8 @@ def started(channel: Channel) -> Any:
     """
     start = channel.receive()
     try:
-        runtime = _made(**start.fields)
+        make = pkgutil.resolve_name(start.fields["runtime"])
+        runtime = make(start.fields["settings"], start.fields["threads"])
     except (ImportError, RnncliError) as error:
         kind = next(kind for kind, failure in FAILURES.items() if isinstance(error, failure))
         channel.send(Message(start.number, kind, {"message": str(error)}))
@@ -258,10 +252,6 @@ def started(channel: Channel) -> Any:
         raise TypeError(f"describe() returned {type(about).__name__}, not a dict")
     channel.send(Message(start.number, READY, dict(about)))
     return runtime
-
-
-def _made(runtime: str, settings: dict[str, str], threads: int) -> Any:
-    return pkgutil.resolve_name(runtime)(settings, threads)
 
 
 def question(number: int, vector: Vector, place: str = "") -> Message:

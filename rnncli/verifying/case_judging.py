@@ -1,51 +1,60 @@
-"""The work of a worker: run a batch of vectors on the subject and judge the outputs."""
+"""The work of a worker: run a batch of vectors on the subject and judge the outputs.
+
+A verdict is about a case, not about the cases before it. A case that fails is therefore run again
+in a new process. If it is right there, the implementation has kept state from an earlier case, such
+as a buffer per shape, and the case is stale. Bisection finds the earlier cases that cause it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.margins import error_over_time
-from rnncli.judging.comparing.verdict import ALLOWANCES, Verdict
+from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
     evidence_of_failure,
     evidence_of_pass,
     explained,
 )
+from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.mutants.catalogue import mutants_of
+from rnncli.numerics.randomness import seed_key
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights
 from rnncli.packs.pack import OPEN_PACKS
-from rnncli.verifying.history import History
+from rnncli.subjects.implementation import has_sessions, keeps_process
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.judging.comparing.xfails import Xfails
     from rnncli.mutants.mutant import Mutant
     from rnncli.packs.pack import PackReference
     from rnncli.packs.vector import Vector
-    from rnncli.subjects.implementation import Implementation
+    from rnncli.subjects.implementation import Implementation, Subject
+
+# Starting a process takes as long as hundreds of cases. These limit the failures in a row that are
+# run again without turning out right, and the stale cases whose causes are searched.
+PATIENCE = 4
+SEARCHES = 4
+# Factor by which the number of earlier cases grows while they do not make a case fail.
+WIDER = 4
+# Verdicts that an earlier case may cause. A crash is always retried in a new process, and a hang
+# would take as long again.
+SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingTerms:
-    """How every case is judged.
-
-    Attributes:
-        subject: the implementation.
-        rule: the tolerances.
-        xfails: the known failures.
-        allowed: verdicts that do not fail the run.
-        stop_at_failure: whether a batch stops at its first failure.
-        diagnoses: whether wrong outputs are compared with every mutant's.
-    """
+    """How every case is judged; verdicts that are `allowed` do not fail the run."""
 
     subject: Implementation
     rule: Rule
@@ -56,13 +65,7 @@ class JudgingTerms:
 
 
 class JudgedVector(NamedTuple):
-    """A case's verdict and what its outputs say besides.
-
-    Attributes:
-        verdict: the verdict.
-        error_over_time: see `JudgedCase`.
-        evidence: if diagnosing, what wrong outputs say about every hypothesis.
-    """
+    """A case's verdict, its errors over time and, if diagnosing, the evidence of its outputs."""
 
     verdict: CaseVerdict
     error_over_time: tuple[tuple[float, ...], ...] = ()
@@ -95,11 +98,7 @@ def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> l
 def rule_out(
     names: frozenset[str], reference: PackReference, terms: JudgingTerms, ids: Sequence[str]
 ) -> list[Evidence]:
-    """Return the hypotheses that each of some passing cases rules out.
-
-    Raises:
-        RnncliError: a vector is damaged.
-    """
+    """Return the hypotheses that each of some passing cases rules out."""
     pack = OPEN_PACKS.of(reference)
     return [
         evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
@@ -121,7 +120,9 @@ def judge_case(
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
     found = history.judge(vector, terms.rule, read)
-    verdict, evidence = explained(found), None
+    verdict, evidence = found.verdict, None
+    if verdict.verdict is not Verdict.PASS:
+        verdict = explained(found)
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
         assert found.measured
         mutants = mutants_of(cell_of(vector.record))
@@ -136,6 +137,130 @@ def excused(verdict: CaseVerdict, terms: JudgingTerms) -> CaseVerdict:
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
     return replace(verdict, expected=expected, allowed=allowed)
+
+
+def session_calls_of(subject: Subject, vector: Vector) -> SessionCalls:
+    """Run all data sets of a case on a subject, in one session if it has sessions.
+
+    Raises:
+        UnreadableFile: the pack's files do not make sense.
+    """
+    vector.parse()  # what is wrong with the pack is not said of the subject
+    if has_sessions(subject) and vector.has_one_model:
+        order = vector.call_order
+        attempts = subject.session([vector.calls[k] for k in order])
+        alone = subject.alone if keeps_process(subject) else None
+        return SessionCalls(vector, order, attempts, alone)
+    attempts = [subject.attempt(each) for each in vector.calls]
+    return SessionCalls(vector, range(len(attempts)), attempts)
+
+
+def shuffled(ids: Iterable[str], seed: int | None) -> list[str]:
+    """Return cases in an order given by a seed; a subset keeps the same relative order."""
+    return [*ids] if seed is None else sorted(ids, key=lambda name: seed_key(seed, name, "order"))
+
+
+@dataclass
+class History:
+    """The cases that a subject's process has run, in order.
+
+    Attributes:
+        subject: the implementation.
+        before: ids of the cases run by its process, or by one that has died since, in order.
+        as_wrong_alone: the number of failures in a row that were as wrong alone.
+        searches: the number of stale cases whose causes were searched.
+    """
+
+    subject: Subject
+    before: list[str] = field(default_factory=list)
+    as_wrong_alone: int = 0
+    searches: int = 0
+
+    def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
+        """Run a case on the subject and judge it; run a failure again in a new process.
+
+        `read` maps the id of an earlier case to its vector.
+        """
+        session = session_calls_of(self.subject, vector)
+        found = judge_session(session, rule)
+        if not self._is_suspect(found.verdict):
+            self.before.append(vector.id)
+            return found
+        before = tuple(self.before)
+        trial = SecondTrial(self.subject, vector, rule, read)
+        alone = trial.judged_after(())
+        self.before = trial.process
+        if _fails_at_once(alone.verdict):
+            self.as_wrong_alone += 1
+            return found
+        self.as_wrong_alone = 0
+        if alone.verdict.verdict is Verdict.STALE:  # its own session causes the failure
+            return alone
+        self.searches += 1
+        after = (trial.culprits(before) if self.searches <= SEARCHES else ()) or before
+        self.before = trial.process
+        verdict = stale(session, 0, found.verdict, _cases(after))
+        return found._replace(verdict=replace(verdict, after=after))
+
+    def _is_suspect(self, verdict: CaseVerdict) -> bool:
+        """Whether an earlier case may be the cause and another run is worth its time."""
+        if not self.before or verdict.data_set or verdict.verdict not in SUSPECTS:
+            return False
+        return keeps_process(self.subject) and self.as_wrong_alone < PATIENCE
+
+
+@dataclass
+class SecondTrial:
+    """A failing case, to be run again after some of the cases before it.
+
+    `read` gives an earlier case by its id; `process` has the ids that the newest process has run.
+    """
+
+    subject: Subject
+    vector: Vector
+    rule: Rule
+    read: Callable[[str], Vector]
+    process: list[str] = field(default_factory=list)
+
+    def judged_after(self, ids: Sequence[str]) -> JudgedAttempt:
+        """Judge the case in a new process that runs others first."""
+        assert keeps_process(self.subject)
+        self.subject.renew()
+        self.process = [*ids, self.vector.id]
+        for case_id in ids:
+            session_calls_of(self.subject, self.read(case_id))
+        return judge_session(session_calls_of(self.subject, self.vector), self.rule)
+
+    def fails_after(self, ids: Sequence[str]) -> bool:
+        """Whether its first call fails in a new process that runs others first."""
+        return _fails_at_once(self.judged_after(ids).verdict)
+
+    def culprits(self, before: Sequence[str]) -> tuple[str, ...]:
+        """Return a few earlier cases that make it fail; () if even all of them do not."""
+        count = 1
+        while not self.fails_after(before[-count:]):
+            if count >= len(before):
+                return ()
+            count *= WIDER
+        return self._fewer(tuple(before[-count:]))
+
+    def _fewer(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        """Halve the cases repeatedly as long as one half still makes it fail."""
+        middle = len(ids) // 2
+        halves = (ids[middle:], ids[:middle]) if middle else ()
+        enough = next(filter(self.fails_after, halves), None)
+        return self._fewer(enough) if enough else ids
+
+
+def _fails_at_once(verdict: CaseVerdict) -> bool:
+    """Whether the first call of a case fails."""
+    fails = verdict.verdict in FAILURES and verdict.verdict is not Verdict.STALE
+    return fails and not verdict.data_set
+
+
+def _cases(ids: Sequence[str]) -> str:
+    named = " and ".join(ids) if len(ids) <= 2 else counted(len(ids), "other case")
+    return f"{named} in the same process"
 
 
 # The subjects of this process's run, each with its history.

@@ -20,8 +20,8 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
-from rnncli.packs.record import node_entries
 from rnncli.packs.vector import Answers, Vector
+from rnncli.verifying.node_call import SIZES, NodeCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Record = Any  # a case of the manifest
 
-SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 LARGEST_SIZE = 16
 PROFILE = Rule(profile="standard")
 WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
@@ -92,11 +91,8 @@ class ProbeKind(NamedTuple):
 
     def __str__(self) -> str:
         """Describe the kind in words."""
-        features = [
-            *([self.direction] if self.direction != "forward" else []),
-            *(["layout 1"] if self.layout else []),
-            *self.inputs,
-        ]
+        direction = [self.direction] if self.direction != "forward" else []
+        features = [*direction, *(["layout 1"] if self.layout else []), *self.inputs]
         with_them = f" with {', '.join(features)}" if features else ""
         return f"{self.operator} in {self.dtype}{with_them}"
 
@@ -108,21 +104,7 @@ def probe_of(kind: ProbeKind) -> Vector:
         rnncli.errors.InvalidRequest: no such case exists, so the manifest is not one of ours.
     """
     case = parse_config(json.dumps(kind.config), f"a valid {kind}")
-    name = f"probe_{case.operator.slug}"
-    record = node_entries(
-        name,
-        case.operator,
-        attributes=case.attributes,
-        sizes=case.sizes,
-        dtype=case.dtype.name,
-        inputs=case.inputs,
-        outputs=case.outputs,
-        weights=kind.weights,
-        readings=case.readings,
-        requirements={"direction": kind.direction},
-        expect="result",
-        profile="",
-    )
+    call = NodeCall.of_case(case, kind.weights).with_changes(id=f"probe_{case.operator.slug}")
     outputs = evaluate(
         case.operator,
         case.inputs,
@@ -130,17 +112,12 @@ def probe_of(kind: ProbeKind) -> Vector:
         outputs=case.outputs,
         readings=case.readings,
     )
-    vector = Vector(name, b"", case.inputs, (), Answers(outputs), {}, record)
-    return with_model(vector)
+    record = {**call.record({"direction": kind.direction}), "sizes": case.sizes, "profile": ""}
+    return with_model(Vector(call.id, b"", case.inputs, (), Answers(outputs), {}, record))
 
 
 def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:
-    """Run a probe of each kind on an implementation.
-
-    Args:
-        subject: the implementation.
-        records: the records of the cases to judge.
-        rule: the tolerances; the standard profile's instead of a pack's own.
+    """Run a probe of each kind, judged by a rule; by the standard profile, not a pack's own.
 
     Returns:
         id -> reason that a refusal would show nothing, for each case whose probe fails.
@@ -164,9 +141,7 @@ def unprobed(records: Iterable[Record]) -> list[Record]:
 def _failure(kind: ProbeKind, subject: Subject, rule: Rule) -> str:
     vector = probe_of(kind)
     found = judge(vector, subject.attempt(vector), rule)
-    if found.verdict in WORKS:
-        return ""
-    return _sentence(f"a valid case of {kind}", found)
+    return "" if found.verdict in WORKS else _sentence(f"a valid case of {kind}", found)
 
 
 def _sentence(what: str, found: CaseVerdict) -> str:
@@ -179,30 +154,25 @@ def without_idle_refusals(
 ) -> list[JudgedCase]:
     """Skip each correct refusal that shows nothing, for the reasons of failing probes by id."""
     idle = _idle_operators(cases)
-    return [
-        _without(case, probed.get(case.verdict.id) or idle.get(case.record["operator"], ""))
-        for case in cases
-    ]
+    found = []
+    for case in cases:
+        why = probed.get(case.verdict.id) or idle.get(case.record["operator"])
+        is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
+        if is_refused and why:
+            skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
+            found.append(case._replace(verdict=skipped))
+        else:
+            found.append(case)
+    return found
 
 
 def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
     """Return the operators whose valid cases were run but never answered."""
-    asked = [
-        case
-        for case in cases
-        if case.record["expect"] == "result" and case.verdict.verdict is not Verdict.SKIPPED
-    ]
+    valid = [case for case in cases if case.record["expect"] == "result"]
+    asked = [case for case in valid if case.verdict.verdict is not Verdict.SKIPPED]
     answered = {case.record["operator"] for case in asked if case.is_answered}
     return {
         case.record["operator"]: _sentence(f"the valid case {case.verdict.id}", case.verdict)
         for case in reversed(asked)
         if case.record["operator"] not in answered
     }
-
-
-def _without(case: JudgedCase, why: str) -> JudgedCase:
-    is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
-    if not (is_refused and why):
-        return case
-    skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
-    return case._replace(verdict=skipped)

@@ -43,14 +43,7 @@ OfVector = TypeVar("OfVector", bound=_OfVector)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringPlan:
-    """The suite to score and how to score it.
-
-    Attributes:
-        suite: a pack's folder, or a suite's file or name.
-        selection: a -k expression; "" selects all.
-        rule: the tolerances by which mutants are judged.
-        workers: who does the work.
-    """
+    """The pack or suite to score, the rule for mutants, and who does the work."""
 
     suite: str
     selection: str = ""
@@ -59,13 +52,7 @@ class ScoringPlan:
 
 
 class ScoredCases(NamedTuple):
-    """The selected cases of a plan.
-
-    Attributes:
-        name: the name of the pack or suite.
-        origin: the pack, or the suite.
-        outputs: the requested outputs of each case, in order, by id.
-    """
+    """The selected cases of a pack or suite: the requested outputs of each, in order, by id."""
 
     name: str
     origin: PackReference | Suite
@@ -125,11 +112,7 @@ def of_each_vector(
     selected: ScoredCases,
     done: Callable[[int], None],
 ) -> list[OfVector]:
-    """Return what a function gives for the vector of each case, in order, from any workers.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Return what a function gives for the vector of each case, in order, from any workers."""
     ids = list(selected.outputs)
     found: dict[str, OfVector] = {}
     working = partial(_work, selected.origin, function)
@@ -146,11 +129,7 @@ def _work(
 
 
 def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:
-    """Yield some vectors of a pack or suite; those of a suite are generated in memory.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Yield some vectors of a pack or suite; those of a suite are generated in memory."""
     if isinstance(origin, PackReference):
         pack = OPEN_PACKS.of(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)

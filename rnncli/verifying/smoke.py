@@ -20,9 +20,9 @@ from rnncli.talk.words import counted
 from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
+    from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.limits import Limits
     from rnncli.packs.vector import Attempt, Vector
     from rnncli.subjects.supervision.programs import Ending
@@ -90,18 +90,16 @@ def conclusion_of(checks: Sequence[SmokeCheck]) -> str:
 
 
 def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
-    yield SmokeCheck("start", SmokeResult.OK, _introduction(subject.describe()))
+    about = subject.describe()
+    language = f" ({about['language']})" if "language" in about else ""
+    introduction = f"{about['name']} {about['version']}{language}, protocol {VERSION}"
+    yield SmokeCheck("start", SmokeResult.OK, introduction)
     vectors = [tiny_case(operator) for operator in OPERATORS]
     cases = [_called_twice(subject, vector) for vector in vectors]
     yield from cases
     able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
     yield _refusal(subject.attempt(unsupported(next(able, vectors[0]))))
     yield _stop(subject.stopped(SECONDS_TO_STOP))
-
-
-def _introduction(about: Mapping[str, str]) -> str:
-    language = f" ({about['language']})" if "language" in about else ""
-    return f"{about['name']} {about['version']}{language}, protocol {VERSION}"
 
 
 def tiny_case(operator: str) -> Vector:
@@ -141,19 +139,17 @@ def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
 
 
 def _fault(found: CaseVerdict) -> str:
+    """Name the wrong element of each output, or why it was not compared."""
     if found.verdict is not Verdict.DIFFERS:
         return f"{found.verdict}: {found.message}"
-    wrong = (output for output in found.outputs if output.verdict is Verdict.DIFFERS)
-    return "; ".join(map(_difference, wrong))
-
-
-def _difference(output: OutputVerdict) -> str:
-    """Name the wrong element of an output, or why it was not compared."""
-    if output.worst is None:
-        return f"{output.name}: {output.problem}"
-    element = output.worst
-    place = ", ".join(map(str, element.index))
-    return f"{output.name}[{place}] is {element.got:.6g}, expected {element.wanted:.6g}"
+    wrong = [each for each in found.outputs if each.verdict is Verdict.DIFFERS]
+    return "; ".join(
+        f"{each.name}[{', '.join(map(str, each.worst.index))}] is {each.worst.got:.6g},"
+        f" expected {each.worst.wanted:.6g}"
+        if each.worst
+        else f"{each.name}: {each.problem}"
+        for each in wrong
+    )
 
 
 def _refusal(attempt: Attempt) -> SmokeCheck:

@@ -5,41 +5,61 @@ from __future__ import annotations
 import datetime as dt
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NamedTuple
+from typing import TypeVar
 
 from rnncli.cases.library import find_spec
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.jobs.workers import HERE, Workers
-from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
-from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
+from rnncli.errors import InvalidRequest
+from rnncli.errors import NothingSelected
+from rnncli.errors import RnncliWarning
+from rnncli.jobs.workers import HERE
+from rnncli.jobs.workers import Workers
+from rnncli.judging.comparing.verdict import CaseVerdict
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis
+from rnncli.judging.explaining.diagnosis import Investigation
 from rnncli.judging.explaining.patterns import features_of
-from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
-from rnncli.judging.selected import ALL, EVERY_CASE, Selected
+from rnncli.judging.explaining.patterns import patterns_of
+from rnncli.judging.report import JudgedCase
+from rnncli.judging.report import JudgedPack
+from rnncli.judging.report import JudgedSubject
+from rnncli.judging.report import VerificationReport
+from rnncli.judging.selected import ALL
+from rnncli.judging.selected import EVERY_CASE
+from rnncli.judging.selected import Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS
+from rnncli.packs.pack import is_pack
+from rnncli.packs.pack import open_pack
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import (
-    OPEN_SUBJECTS,
-    JudgedVector,
-    JudgingTerms,
-    cell_of,
-    rule_out,
-    work,
-)
-from rnncli.verifying.history import shuffled
-from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
+from rnncli.verifying.case_judging import OPEN_SUBJECTS
+from rnncli.verifying.case_judging import JudgedVector
+from rnncli.verifying.case_judging import JudgingTerms
+from rnncli.verifying.case_judging import cell_of
+from rnncli.verifying.case_judging import rule_out
+from rnncli.verifying.case_judging import shuffled
+from rnncli.verifying.case_judging import work
+from rnncli.verifying.probes import failing_probes
+from rnncli.verifying.probes import unprobed
+from rnncli.verifying.probes import without_idle_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable
+    from collections.abc import Iterator
+    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rnncli.judging.explaining.hypotheses import Evidence
-    from rnncli.judging.explaining.patterns import Features
-    from rnncli.packs.pack import Pack, PackReference
-    from rnncli.packs.vector import Vector
+    from rnncli.judging.explaining.patterns import Pattern
+    from rnncli.packs.pack import Pack
+    from rnncli.packs.pack import PackReference
 
 
 LARGEST_BATCH = 32
@@ -114,12 +134,9 @@ CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedCases:
-    """The selected cases of a plan.
+    """The cases that a plan selects, in the pack's order.
 
-    Attributes:
-        pack: the pack.
-        records: the records of all selected cases, in the pack's order.
-        skipped: id -> reason, for the cases that need more than the subject's capabilities.
+    Cases that need more than the subject's capabilities are `skipped`: id -> reason.
     """
 
     pack: Pack
@@ -127,14 +144,9 @@ class SelectedCases:
     skipped: Mapping[str, str]
 
     @property
-    def asked(self) -> list[Record]:
-        """The records of the cases to judge."""
-        return [record for record in self.records if record["id"] not in self.skipped]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the cases to judge."""
-        return [record["id"] for record in self.asked]
+    def asked(self) -> dict[str, Record]:
+        """The records of the cases to judge, by id."""
+        return {each["id"]: each for each in self.records if each["id"] not in self.skipped}
 
 
 def select(plan: VerificationPlan) -> SelectedCases:
@@ -152,26 +164,26 @@ def select(plan: VerificationPlan) -> SelectedCases:
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
     for sentence in pack.doubts():
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    _refuse_the_pack_itself(plan)
+    if plan.terms.subject.is_in_a_pack:
+        raise InvalidRequest(
+            f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
+            " put results into a folder of their own"
+        )
     plan.terms.subject.require_room(pack.manifest.cases)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     part, requirements = plan.cases.part, plan.cases.requirements
-    records = _records(plan, pack)[part.number - 1 :: part.of]
+    records = pack.select(plan.cases.select)[part.number - 1 :: part.of]
+    if weights := plan.terms.subject.place_of_weights:
+        records = [record_with_weights(record, weights) for record in records]
     plan.terms.rule.check(records)
     reasons = {record["id"]: requirements.reason(record) for record in records}
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}
     )
-    if len(found.ids) < max(1, plan.min_cases):
+    if len(found.asked) < max(1, plan.min_cases):
         raise NothingSelected(_too_few(plan, found))
     return found
-
-
-def _records(plan: VerificationPlan, pack: Pack) -> Sequence[Record]:
-    """Return the selected records, with the weights in the place that the subject is asked for."""
-    records, weights = pack.select(plan.cases.select), plan.terms.subject.place_of_weights
-    return [record_with_weights(r, weights) for r in records] if weights else records
 
 
 def judge_all(
@@ -193,7 +205,7 @@ def judge_all(
         for case_id, reason in selected.skipped.items()
     }
     try:
-        for vector in _judged(plan, selected, shuffled(selected.ids, plan.cases.shuffle)):
+        for vector in _judged(plan, selected, shuffled(selected.asked, plan.cases.shuffle)):
             vectors[vector.verdict.id] = vector
             done(vector.verdict)
     finally:
@@ -305,14 +317,6 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
     return pack
 
 
-def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
-    if plan.terms.subject.is_in_a_pack:
-        raise InvalidRequest(
-            f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
-            " put results into a folder of their own"
-        )
-
-
 def _lacking(folder: Path) -> str:
     if folder.is_dir():
         return "it has no manifest.json"
@@ -326,7 +330,7 @@ def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:
         return f"{plan.pack}: shard {plan.cases.shard} is empty"
     why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
     first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
-    count = len(found.ids)
+    count = len(found.asked)
     few = f"only {counted(count, 'case')}" if count else "no case"
     return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
@@ -347,10 +351,10 @@ def _introduced(
     try:
         about = dict(subject.describe())
         if spec.can_be_asked:
-            return about, failing_probes(subject, selected.asked, plan.terms.rule)
+            return about, failing_probes(subject, selected.asked.values(), plan.terms.rule)
     finally:
         subject.close()
-    if unprobed(selected.asked):
+    if unprobed(selected.asked.values()):
         warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
     return about, {}
 
@@ -377,17 +381,11 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class LaterFailures:
-    """Cases that fail only because of earlier calls, and so match no known bug.
-
-    Attributes:
-        title: their title in reports.
-        verdicts: the verdicts on those cases.
-        features: the features of these cases and of the cases that are right.
-    """
+    """Cases that fail only because of earlier calls, and so match no known bug."""
 
     title: str
     verdicts: Sequence[CaseVerdict]
-    features: tuple[Sequence[Features], Sequence[Features]]
+    patterns: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -416,6 +414,7 @@ class DiagnosisReport(Conclusion):
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
     """Return the diagnosis of a run's failures."""
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    failing = {verdict.id for verdict in unseen}
     vectors, later = [], []
     if unseen:
         pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
@@ -423,19 +422,10 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
     for title, after_others in LATER.items():
         if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
             several = [vector for vector in vectors if vector.later or after_others]
-            later.append(LaterFailures(title, some, _features(several, unseen)))
+            wrong = [features_of(vector) for vector in several if vector.id in failing]
+            right = [features_of(vector) for vector in several if vector.id not in failing]
+            later.append(LaterFailures(title, some, patterns_of(wrong, right, ())))
     return DiagnosisReport(report, tuple(later))
-
-
-def _features(
-    vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
-) -> tuple[list[Features], list[Features]]:
-    """Return the features of cases that fail because of earlier calls, and of right cases."""
-    failing = {verdict.id for verdict in wrong}
-    return (
-        [features_of(vector) for vector in vectors if vector.id in failing],
-        [features_of(vector) for vector in vectors if vector.id not in failing],
-    )
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:

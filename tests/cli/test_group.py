@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ import pytest
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
 from rnncli.cli.group import COMMANDS, GROUPS, cli
+from rnncli.cli.options import names_in
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
@@ -37,10 +37,9 @@ def test_help_lists_every_command(rnncli):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_listed_summary_is_the_commands_own(name):
     """The table that `--help` prints from says what the command's docstring says."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    command = getattr(import_module(module), attribute)
+    command = cli.get_command(click.Context(cli), name)
 
-    assert command.help.partition("\n")[0] == COMMANDS[name][1]
+    assert command.help.partition("\n")[0] == COMMANDS[name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -363,6 +362,20 @@ def test_completion_offers_operators_and_readings():
     )
 
     assert done.stdout.split() == ["plain,LSTM-1", "plain,LSTM-14"]
+
+
+def test_every_table_of_names_exists():
+    """They are imported on use, in the shell of whoever asks."""
+    commands = [cli.get_command(click.Context(cli), name) for name in COMMANDS]
+    types = [parameter.type for command in commands for parameter in command.params]
+    tables = {
+        row.table
+        for row in [*types, *(getattr(row, "names", None) for row in types)]
+        if hasattr(row, "table")
+    }
+
+    assert len(tables) > 10
+    assert [table for table in tables if not names_in(table)] == []
 
 
 COMMAND_OPTIONS = [

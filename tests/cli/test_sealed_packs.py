@@ -24,7 +24,7 @@ from forged_packs import (
 
 from rnncli import Rule, Selected, open_pack
 from rnncli import verify as verify_function
-from rnncli.api.pytest_plugin import CaseSelection
+from rnncli.api.pytest_plugin import selected_cases
 from rnncli.errors import InvalidRequest
 from rnncli.packs.manifest import MANIFEST, SUMS
 
@@ -138,7 +138,7 @@ def in_python(place):
         verify_function(pack, lambda vector: np.load("zeros.npz"))
 
     def test_item():
-        for case in CaseSelection(pack, Rule(), Selected()).cases(place):
+        for case in selected_cases(pack, Rule(), Selected(), beside=place):
             case.judged(lambda vector: np.load("zeros.npz"))
 
     return {each.__name__: each for each in (answers, function, test_item)}

@@ -22,8 +22,8 @@ from kernels.switch_table import BUGS, KERNELS, groups, kernel_with
 
 from rnncli.operators import operator_named
 from rnncli.packs.vector import Attempt, Status
+from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.relations.judging import Asker, judge_case
-from rnncli.verifying.relations.node_call import NodeCall
 from rnncli.verifying.relations.relations import RELATIONS
 
 

@@ -18,7 +18,7 @@ from rnncli.operators.canonical_weights import WEIGHTS
 from rnncli.packs.conversion import with_weights
 from rnncli.packs.vector import Vector
 from rnncli.subjects.function import FunctionSubject
-from rnncli.verifying.history import session_calls_of
+from rnncli.verifying.case_judging import session_calls_of
 
 ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 

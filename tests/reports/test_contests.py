@@ -68,7 +68,7 @@ def test_nothing_that_ran_is_a_table_all_the_same(capsys):
 def test_a_narrow_terminal_has_fewer_columns(monkeypatch, columns, missing):
     """What is left out first matters least; time and speed always stay."""
     monkeypatch.setattr(contests.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(contests.shutil, "get_terminal_size", lambda: size)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
     size = type("Size", (), {"columns": columns})
     row = dict.fromkeys(contests.DRAWN, "12345678")
 

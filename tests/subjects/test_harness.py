@@ -25,7 +25,7 @@ from rnncli.limits import Limits
 from rnncli.packs.vector import Status
 from rnncli.subjects.harness import HarnessSubject
 from rnncli.subjects.harness_messages import MESSAGES, harness_schema
-from rnncli.verifying.history import session_calls_of
+from rnncli.verifying.case_judging import session_calls_of
 
 COMMAND = shlex.join([sys.executable, "-I", "-S", hostile.__file__])
 CORE = Path(__file__).parents[2] / "vectors" / "core"

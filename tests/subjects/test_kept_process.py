@@ -20,7 +20,7 @@ from rnncli.limits import Limits
 from rnncli.packs.vector import Status
 from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtimes import subject_named
-from rnncli.verifying.history import session_calls_of
+from rnncli.verifying.case_judging import session_calls_of
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 

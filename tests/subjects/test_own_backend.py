@@ -24,7 +24,7 @@ def runtime(request):
 def test_it_gives_the_goldens(runtime, case_id):
     """Attributes, readings and outputs come from the vector's record."""
     vector = VECTORS[case_id]
-    outputs = put(runtime, vector).outputs
+    outputs = put(runtime.run, vector).outputs
 
     assert list(outputs) == list(vector.answers.outputs)
     for name, wanted in vector.answers.outputs.items():
@@ -35,7 +35,7 @@ def test_it_gives_the_goldens(runtime, case_id):
 
 def test_it_refuses_what_must_be_refused(runtime):
     """With the sentence of the operator's checks."""
-    attempt = put(runtime, VECTORS["lstm_14_shape"])
+    attempt = put(runtime.run, VECTORS["lstm_14_shape"])
 
     assert attempt.status is Status.REFUSED
     assert "W must be [1, 20, 3]" in attempt.message
@@ -53,7 +53,7 @@ def test_attributes_that_json_cannot_hold_come_back():
     assert vector.record["attributes"]["clip"] == "inf"
     assert vector.record["attributes"]["activation_alpha"] == ["-inf"]
 
-    assert put(BackendRuntime({}, 1), vector).status is Status.RAN
+    assert put(BackendRuntime({}, 1).run, vector).status is Status.RAN
 
 
 def test_it_runs_in_a_process_of_its_own():

@@ -77,7 +77,7 @@ def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
     optional = tuple(row.name for row in OPERATORS[operator].inputs if row.optional)
     kind = ProbeKind(operator, "float32", weights, direction, 0, optional, (3, 2, 3, 4))
     vector = probe_of(kind)
-    verdict = judge(vector, put(BackendRuntime({}, 1), vector), PROFILE)
+    verdict = judge(vector, put(BackendRuntime({}, 1).run, vector), PROFILE)
 
     assert verdict.verdict is Verdict.PASS
     assert vector.model

@@ -337,7 +337,7 @@ def test_the_first_failure_can_be_the_last(small, results):
 def test_shards_are_all_cases_once(small, of):
     """Every case is in exactly one of n shards."""
     asked = [plan(small, cases=Selected(shard=f"{k}/{of}")) for k in range(1, of + 1)]
-    seen = [case_id for each in asked for case_id in select(each).ids]
+    seen = [case_id for each in asked for case_id in select(each).asked]
 
     assert sorted(seen) == sorted(verdicts(verify(small)))
 
@@ -347,7 +347,7 @@ def test_the_cases_of_a_shard_are_judged(small):
     asked = plan(small, cases=Selected(shard="2/3"))
 
     assert list(verdicts(judge_all(asked, select(asked), lambda _: None))) == list(
-        select(asked).ids
+        select(asked).asked
     )
 
 

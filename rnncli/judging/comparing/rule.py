@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 BOUNDS = ("rtol", "atol", "max_ulp")
 
 
-def _profiles() -> Iterable[str]:
-    from rnncli.numerics.profiles import PROFILES
-
-    return PROFILES
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """The tolerances by which outputs are judged; the pack's own unless something is given.
@@ -46,7 +40,7 @@ class Rule:
         InvalidRequest: the profile does not exist, both are given, or a number is no tolerance.
     """
 
-    profile: str = option("", kind=OptionKind.LOOKED_UP, look_up=_profiles)
+    profile: str = option("", kind=OptionKind.LOOKED_UP, table="rnncli.numerics.profiles:PROFILES")
     atol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
     rtol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
     max_ulp: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")

@@ -43,14 +43,7 @@ class GarbageError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A request or its answer.
-
-    Attributes:
-        number: the request's number, which its answer repeats.
-        kind: its kind.
-        fields: its content, as JSON values.
-        tensors: arrays by name.
-    """
+    """A request or its answer, which repeats the request's number; fields are JSON values."""
 
     number: int
     kind: str

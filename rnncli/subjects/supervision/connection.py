@@ -38,11 +38,7 @@ class Duplex(Protocol[MessageT]):
 
 
 class LostError(Exception):
-    """A process that can no longer be used; `str()` is the reason.
-
-    Attributes:
-        ending: how it ended, if it did.
-    """
+    """A process that can no longer be used, and how it ended, if it did; `str()` is the reason."""
 
     def __init__(self, reason: str, ending: Ending | None = None) -> None:
         self.ending = ending
@@ -93,13 +89,7 @@ BOOT = "import pkgutil, sys; pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))
 
 
 class IsolatedProcess(ConnectedProcess[Message]):
-    """The process, and our end of its connection.
-
-    Args:
-        serve: "module:function", called there with the descriptor of its end of the connection.
-        environment: its whole environment.
-        max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
-    """
+    """A process that calls "module:function" with its end of the connection, and our end of it."""
 
     def __init__(
         self, serve: str, *, environment: Mapping[str, str], max_memory: int | None = None
@@ -115,12 +105,7 @@ class IsolatedProcess(ConnectedProcess[Message]):
         super().__init__(program, Channel(ours))
 
     def exchange(self, message: Message, deadline: float = FOREVER) -> Message:
-        """Send a message and wait for its answer; see `ConnectedProcess`.
-
-        Raises:
-            TimeoutError: no answer came in time.
-            LostError: no answer will come, or it is another message's.
-        """
+        """Send a message and wait for its answer; see `ConnectedProcess`."""
         answer = super().exchange(message, deadline)
         if answer.number != message.number:
             raise garbled(f"the answer to {answer.number}, not {message.number}")

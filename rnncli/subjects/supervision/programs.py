@@ -47,16 +47,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended.
-
-    Attributes:
-        exit: its exit code, or None.
-        signal: the number of the signal that ended it, or None.
-        memory: its resident memory when that exceeded the limit, bytes, or None.
-        unstartable: the reason it could not be started, or None.
-        output: the beginning and the end of its standard output.
-        errors: the beginning and the end of its standard error.
-    """
+    """How a program ended, as its supervisor reports it; see there."""
 
     exit: int | None = None
     signal: int | None = None

@@ -35,7 +35,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,16 +74,7 @@ class OutputEnds:
 
 
 class Supervisor:
-    """Supervises the one program of this process.
-
-    Args:
-        argv: the program and its arguments.
-        keep: descriptors it inherits besides the standard ones.
-        streams: descriptors that become its standard input and output; None for an empty input and
-            an output that is read here.
-        owner: the process that started this one.
-        max_memory: limit on resident memory, bytes; None for no limit.
-    """
+    """Supervises the one program of this process; see `programs.Supervised`."""
 
     def __init__(
         self,
@@ -262,13 +253,9 @@ def supervise(order: dict[str, Any]) -> dict[str, Any]:
     return ending
 
 
-def _end_when_told(*_: Any) -> NoReturn:
-    sys.exit()
-
-
 def main() -> None:
     """Read the order from the arguments and write the report."""
-    signal.signal(signal.SIGTERM, _end_when_told)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     ending = supervise(json.loads(sys.argv[1]))
     with suppress(BrokenPipeError):
         os.write(REPORT, json.dumps(ending).encode())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from rnncli.numerics import FLOAT64, dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.recurrence.recurrence import Result
-from rnncli.verifying.relations.node_call import D, H, I, N, T
+from rnncli.verifying.node_call import D, H, I, N, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
-    from rnncli.verifying.relations.node_call import NodeCall
+    from rnncli.verifying.node_call import NodeCall
 
 # About 3 s on two cores of a server.
 DERIVABLE = 1 << 24
@@ -76,15 +76,11 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
     truth, tolerance = SCALES[kind](call, grants)
     wanted, each = (call.node.outputs_of(result) for result in (truth, tolerance))
     widths = {name: each[name].astype(np.float64) for name in wanted}
-    if any(_is_another(outputs[name], wanted[name], widths[name]) for name in wanted):
+    margins = (errors_of(outputs[name], wanted[name], widths[name]).margin for name in wanted)
+    if any((margin > 1).any() for margin in margins):  # not on the trajectory of the tolerances
         least = _least(call, outputs, grants)
         widths = {name: _widened_to(least, widths[name], outputs[name]) for name in wanted}
     return Closeness(kind, {n: _useful(wanted[n], widths[n], call) for n in wanted})
-
-
-def _is_another(output: Array, wanted: Array, tolerance: Array) -> bool:
-    """Whether an output is not on the trajectory along which tolerances were derived."""
-    return bool((errors_of(output, wanted, tolerance).margin > 1).any())
 
 
 def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
@@ -153,23 +149,15 @@ SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {
 def _widened(recurrence: Recurrence) -> Recurrence:
     """Return a recurrence of float64 tensors with all biases present."""
 
-    def wide(values: Array | None) -> Array | None:
+    def wide(values: Array | None) -> Any:
         return None if values is None else values.astype(np.float64)
 
     r = recurrence
-    nothing = np.zeros(r.W.shape[:-1])
-    return replace(
-        r,
-        dtype=dtype_named("float64"),
-        X=r.X.astype(np.float64),
-        W=r.W.astype(np.float64),
-        R=r.R.astype(np.float64),
-        Wb=nothing if r.Wb is None else r.Wb.astype(np.float64),
-        Rb=wide(r.Rb),
-        P=wide(r.P),
-        initial=tuple(map(wide, r.initial)),
-        wants_Y=True,
-    )
+    own = {name: wide(getattr(r, name)) for name in ("X", "W", "R", "Rb", "P")}
+    Wb = np.zeros(r.W.shape[:-1]) if r.Wb is None else wide(r.Wb)
+    initial = tuple(map(wide, r.initial))
+    dtype = dtype_named("float64")
+    return replace(r, **own, dtype=dtype, Wb=Wb, initial=initial, wants_Y=True)
 
 
 def _moved(recurrence: Recurrence, call: NodeCall, profile: Profile, draw: int) -> Recurrence:

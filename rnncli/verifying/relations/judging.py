@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +17,8 @@ from rnncli.operators.node import CANONICAL
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
+from rnncli.verifying.node_call import D, H, N, T
 from rnncli.verifying.relations.distances import Closeness, closeness_of
-from rnncli.verifying.relations.node_call import D, H, N, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.packs.vector import Attempt
     from rnncli.subjects.implementation import Subject
-    from rnncli.verifying.relations.node_call import NodeCall
+    from rnncli.verifying.node_call import NodeCall
 
 
 BIT, TOLERANCE = "bit", "tolerance"
@@ -36,12 +37,7 @@ CONSTANT = "each output is one number throughout, which any transformation keeps
 
 
 class Applicability(NamedTuple):
-    """The condition under which a relation applies to a call.
-
-    Attributes:
-        when: the condition in words.
-        reason: maps a call to the reason it does not apply, or "".
-    """
+    """A condition in words, and the function from a call to the reason it is not met, or ""."""
 
     when: str
     reason: Callable[[NodeCall], str]
@@ -88,29 +84,23 @@ class UnansweredError(Exception):
         super().__init__(reason)
 
 
+@dataclass
 class Asker:
     """Runs calls on a subject.
 
-    Args:
+    Attributes:
         subject: the subject, with its usual number of threads.
         threaded: opens the subject with another number of threads.
         cannot_thread: the reason it has no setting for threads, or "".
         refuse: maps a call to the capability that the subject lacks for it, or "".
-
-    Attributes:
         seconds: the time that calls took since it was last set to 0.
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        threaded: Callable[[], Subject],
-        cannot_thread: str = "",
-        refuse: Callable[[NodeCall], str] = lambda _: "",
-    ) -> None:
-        self._subject, self._threaded = subject, threaded
-        self._cannot_thread, self._refuse = cannot_thread, refuse
-        self.seconds = 0.0
+    subject: Subject
+    threaded: Callable[[], Subject]
+    cannot_thread: str = ""
+    refuse: Callable[[NodeCall], str] = lambda _: ""
+    seconds: float = 0.0
 
     def __call__(self, call: NodeCall) -> Tensors:
         """Return the outputs of a call, each checked for shape and dtype.
@@ -118,15 +108,15 @@ class Asker:
         Raises:
             UnansweredError: there are none.
         """
-        return self._asked(self._subject, call)
+        return self._asked(self.subject, call)
 
     def after(self, calls: list[NodeCall]) -> Tensors:
         """Return the outputs of the last of several calls, in one session if there are sessions."""
-        if not keeps_process(self._subject):
+        if not keeps_process(self.subject):
             *_, last = [self(call) for call in calls]
             return last
         self._require(calls)
-        attempts = self._subject.session([call.vector() for call in calls])
+        attempts = self.subject.session([call.vector() for call in calls])
         *_, last = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
         if len(attempts) < len(calls):
             few = f"a session of {len(calls)} calls answered only {len(attempts)}"
@@ -135,9 +125,9 @@ class Asker:
 
     def in_threads(self, call: NodeCall) -> Tensors:
         """Return the outputs of a call with another number of threads."""
-        if self._cannot_thread:
-            raise UnansweredError(Verdict.SKIPPED, self._cannot_thread)
-        return self._asked(self._threaded(), call)
+        if self.cannot_thread:
+            raise UnansweredError(Verdict.SKIPPED, self.cannot_thread)
+        return self._asked(self.threaded(), call)
 
     def _asked(self, subject: Subject, call: NodeCall) -> Tensors:
         self._require([call])
@@ -145,7 +135,7 @@ class Asker:
 
     def _require(self, calls: Iterable[NodeCall]) -> None:
         for call in calls:
-            if lacking := self._refuse(call):
+            if lacking := self.refuse(call):
                 raise UnansweredError(Verdict.SKIPPED, lacking)
 
     def _outputs(self, attempt: Attempt, call: NodeCall) -> Tensors:
@@ -170,25 +160,24 @@ def related_id(case_id: str, relation: str) -> str:
     return f"{case_id}::{relation}" if relation else case_id
 
 
+@dataclass
 class AnsweredCall:
-    """A call with its own outputs and the allowed distance of related ones."""
+    """A call with its own outputs and the allowed distance of related ones, under a profile."""
 
-    def __init__(self, call: NodeCall, outputs: Tensors, profile: str) -> None:
-        self.call, self.outputs, self._profile = call, outputs, profile
+    call: NodeCall
+    outputs: Tensors
+    profile: str
 
     @cached_property
     def closeness(self) -> Closeness:
         """The bounds for all relations, computed when first needed."""
-        return closeness_of(self.call, self.outputs, self._profile)
-
-    @cached_property
-    def same_bits(self) -> Closeness:
-        """The bounds for relations that demand equal bits."""
-        return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
+        return closeness_of(self.call, self.outputs, self.profile)
 
     def allowed(self, relation: Relation) -> Closeness:
         """Return the allowed distance for a relation."""
-        return self.same_bits if relation.equality == BIT else self.closeness
+        if relation.equality == BIT:
+            return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
+        return self.closeness
 
 
 def judge_case(

@@ -23,10 +23,9 @@ from rnncli.packs.conversion import held_inputs
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused
-from rnncli.verifying.history import shuffled
+from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused, shuffled
+from rnncli.verifying.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.judging import Asker, judge_case, related_id
-from rnncli.verifying.relations.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
 from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.suite import Entry
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.pack import Pack
-    from rnncli.packs.vector import Vector
     from rnncli.subjects.implementation import Subject
 
 
@@ -68,11 +66,6 @@ class CallSource(NamedTuple):
 def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSource:
     """Open a target; the last one stays cached until its file changes.
 
-    Args:
-        target: the path of a pack, suite or config, or the name of a shipped one.
-        digest: the required beginning of a pack's digest; "" for any.
-        trust: whether a pack's checksums are not verified.
-
     Raises:
         InvalidRequest: it is none of these, or its content is wrong.
         NothingSelected: it has no valid case.
@@ -101,28 +94,10 @@ def _of_pack(pack: Pack) -> CallSource:
 
     def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
         assert not sizes
-        return tuple(map(_call_of_vector, pack.read(pack.case(case_id)).calls))
+        return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
 
-    return CallSource(
-        pack.manifest.header["suite"],
-        {record["id"]: partial(record_is_called, record) for record in records},
-        make,
-        pack,
-    )
-
-
-def _call_of_vector(vector: Vector) -> NodeCall:
-    record = vector.record
-    return NodeCall(
-        id=vector.id,
-        operator=record["operator"],
-        attributes=vector.attributes,
-        inputs=dict(vector.inputs),
-        outputs=tuple(record["outputs"]),
-        readings=record["readings"],
-        weights=record["weights"],
-        data_set=vector.call,
-    )
+    cases = {record["id"]: partial(record_is_called, record) for record in records}
+    return CallSource(pack.manifest.header["suite"], cases, make, pack)
 
 
 def _of_yaml(target: str) -> CallSource:
@@ -158,15 +133,7 @@ def _calls_of_case(
     if sizes:
         root = resized(case.root, sizes)
         case = read_case(root, case.name, folder, seed=case.seed, key=case.key)
-    first = NodeCall(
-        id=case.name,
-        operator=case.operator.name,
-        attributes=case.attributes,
-        inputs=case.inputs,
-        outputs=case.outputs,
-        readings=case.readings,
-        weights=weights,
-    )
+    first = NodeCall.of_case(case, weights)
     return (first, *(_later_call(first, case, call) for call in range(1, calls)))
 
 
@@ -267,7 +234,12 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
     ids = [*source.cases, *(related_id(*pair) for pair in every)]
     for sentence in (*(pack.doubts() if pack else ()), *plan.terms.xfails.doubts(ids)):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    is_meant = partial(_is_called, source)
+
+    def is_meant(pair: tuple[str, str], word: str) -> bool:
+        """Whether a word is true of a case, or of a relation of it."""
+        case_id, relation = pair
+        return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
+
     chosen: dict[str, list[str]] = {}
     for case_id, relation in Selection(plan.cases.select).chosen(every, is_meant, str(plan.pack)):
         chosen.setdefault(case_id, []).append(relation)
@@ -282,22 +254,12 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
     return found
 
 
-def _is_called(source: CallSource, pair: tuple[str, str], word: str) -> bool:
-    """Whether a word is true of a case, or of a relation of it."""
-    case_id, relation = pair
-    return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
-
-
 def judge_all(
     plan: RelationPlan,
     selected: Mapping[str, Sequence[str]],
     done: Callable[[CaseVerdict], None],
 ) -> VerificationReport:
-    """Judge the selected relations of each case; workers deliver those of a case together.
-
-    Raises:
-        RnncliError: the subject cannot run at all, or a vector is damaged.
-    """
+    """Judge the selected relations of each case; workers deliver those of a case together."""
     start, source = RunStart.now(), plan.source
     digest = source.pack.sealed_digest if source.pack else ""
     plan = replace(plan, digest=digest)

@@ -16,8 +16,7 @@ from rnncli.operators.node import DIRECTIONS
 from rnncli.packs.conversion import held_inputs
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
-from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
-from rnncli.verifying.relations.node_call import (
+from rnncli.verifying.node_call import (
     D,
     H,
     I,
@@ -31,6 +30,7 @@ from rnncli.verifying.relations.node_call import (
     picked_outputs,
     scattered,
 )
+from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.verifying.node_call import NodeCall
     from rnncli.verifying.relations.judging import Asker
-    from rnncli.verifying.relations.node_call import NodeCall
 
     # Maps a call to the outputs that must equal the call's own.
     Transformation: TypeAlias = Callable[[NodeCall, Asker], Tensors]

@@ -6,7 +6,7 @@ import re
 import warnings
 from functools import cache, cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import onnx
@@ -16,17 +16,16 @@ from rnncli.cases.yaml_reader import plain_scalar, unknown
 from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, did_you_mean
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes
-from rnncli.operators import operator_named
 from rnncli.operators.checking import element_type, problems
 from rnncli.operators.node import checked
+from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
-    from rnncli.operators.operator import Input
+    from rnncli.operators import Node, Operator
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.activations import Activation
 
@@ -49,79 +48,35 @@ class TracedCase:
 
     def __init__(self, vector: Vector) -> None:
         self.vector, self.record = vector, vector.record
-        self.operator: Operator = operator_named(vector.record["operator"])
+        self.call = NodeCall.of_vector(vector)
+        self.operator, self.inputs = self.call.row, self.call.inputs
+        self.written, self.outputs = self.call.attributes, list(self.call.outputs)
         self.is_rejection = vector.record["expect"] == "rejection"
         if not self.is_rejection:
             checked(self.operator, self.written, self.inputs, self.outputs, self.record["readings"])
         self._noticed: dict[str, bool] = {}
 
     @property
-    def written(self) -> dict[str, Any]:
-        """The explicit attributes of its node."""
-        return self.vector.attributes
-
-    @property
-    def inputs(self) -> dict[str, Array]:
-        """The present inputs, by name."""
-        return dict(self.vector.inputs)
-
-    @property
-    def outputs(self) -> list[str]:
-        """The names of the requested outputs."""
-        return list(self.record["outputs"])
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """seq_length, batch_size, input_size and hidden_size of a case that runs."""
-        names = ("seq_length", "batch_size", "input_size", "hidden_size")
-        return dict(zip(names, (*self.X.shape, self.input_for("R").shape[-1]), strict=True))
-
-    def input_for(self, role: str) -> Array:
-        """Return a required input by its role."""
-        (name,) = (row.name for row in self.operator.inputs if row.role == role)
-        return self.inputs[name]
-
-    @property
-    def X(self) -> Array:
-        """The inputs with canonical axes, of a case that runs."""
-        return self.vector.node.canonical(self.operator.inputs[0].name, self.input_for("X"))
-
-    @property
-    def layout(self) -> int:
-        """The layout; 1 is batch first."""
-        return self.vector.node.layout
-
-    @property
-    def direction(self) -> str:
-        """The direction, explicit or by default."""
-        return str(self.vector.node.values["direction"])
-
-    @property
-    def directions(self) -> int:
-        """The number of directions."""
-        return len(self.vector.node.directions)
-
-    @property
-    def lengths_row(self) -> Input | None:
-        """The row of the input with the lengths; None if the operator has none."""
-        return next((row for row in self.operator.inputs if row.role == "lengths"), None)
+    def node(self) -> Node:
+        """The resolved operator, of a case that runs."""
+        return self.vector.node
 
     @property
     def lengths(self) -> Array | None:
         """The valid steps of each sequence, if given."""
-        return self.inputs.get(self.lengths_row.name) if self.lengths_row else None
+        return self.call.get("lengths")
 
     @property
     def steps_of_x(self) -> int:
         """The number of steps of X, also if another part of the case is broken."""
         shape = self.operator.inputs[0].shape(self.operator.variant(self.written))
         axis = [dim.symbol for dim in shape].index("seq_length")
-        return int(self.input_for("X").shape[axis])
+        return int(self.inputs[self.operator.inputs[0].name].shape[axis])
 
     @cached_property
     def padding(self) -> Array:
         """The elements of X beyond the ends of sequences."""
-        X = self.X
+        X = self.call.canonical("X")
         if self.lengths is None:
             return X[:0].ravel()
         return np.asarray(X[np.arange(len(X))[:, None] >= self.lengths])
@@ -131,17 +86,17 @@ class TracedCase:
         """The functions of every direction, in the attribute's order."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RnncliWarning)
-            return [each for row in self.vector.node.activations for each in row]
+            return [each for row in self.node.activations for each in row]
 
     def without_own(self, key: str) -> set[str]:
         """Return the functions that take an alpha (or beta) but are given none."""
         takers = [each.name for each in self.activations if getattr(each, key) is not None]
-        given = self.vector.node.values.get(f"activation_{key}") or ()
+        given = self.node.values.get(f"activation_{key}") or ()
         return set(takers[len(given) :])
 
     def with_own(self, key: str) -> list[bool]:
         """Return for each function whether it takes an alpha (or beta) and is given one."""
-        given = iter(self.vector.node.values.get(f"activation_{key}") or ())
+        given = iter(self.node.values.get(f"activation_{key}") or ())
         takes = [getattr(each, key) is not None for each in self.activations]
         return [take and next(given, None) is not None for take in takes]
 
@@ -187,12 +142,7 @@ class TracedCase:
 
 
 class CaseCondition(NamedTuple):
-    """A condition on cases that exercise a statement.
-
-    Attributes:
-        words: the condition in words, to follow "the case".
-        holds: whether a case meets it.
-    """
+    """A condition on cases that exercise a statement, in words to follow "the case"."""
 
     words: str
     holds: Callable[[TracedCase], bool]
@@ -203,10 +153,6 @@ def _skips_one(names: list[str]) -> bool:
     return "" in "\0".join(names).rstrip("\0").split("\0")
 
 
-def _is_ragged(case: TracedCase) -> bool:
-    return bool(np.any(case.padding))
-
-
 def _clips(case: TracedCase) -> bool:
     return bool(case.noticed(["clip-ignored"]))
 
@@ -214,10 +160,6 @@ def _clips(case: TracedCase) -> bool:
 def _value_after_none(case: TracedCase, key: str) -> bool:
     takes = [getattr(function, key) is not None for function in case.activations]
     return any(has and not all(takes[:k]) for k, has in enumerate(case.with_own(key)))
-
-
-def _has_lengths_of(case: TracedCase, dtype: str) -> bool:
-    return case.lengths is not None and case.lengths.dtype.name == dtype
 
 
 def _is_of(case: TracedCase, dtype: str) -> bool:
@@ -240,7 +182,7 @@ def _breaks_rank(case: TracedCase, name: str) -> bool:
 def _is_foreign(case: TracedCase, name: str) -> bool:
     """Whether an input has the wrong element type."""
     (row,) = (row for row in case.operator.inputs if row.name == name)
-    given, X = element_type(case.inputs[name]), case.input_for("X")
+    given, X = element_type(case.inputs[name]), case.inputs[case.operator.inputs[0].name]
     if row.role == "X":
         return given not in case.operator.input_dtypes(row)
     return given not in row.dtypes if row.dtypes else given != element_type(X)
@@ -278,16 +220,16 @@ def _unknown_activation(case: TracedCase) -> bool:
 
 
 def _wrong_length(case: TracedCase) -> bool:
-    if case.lengths_row is None or not _breaks_input(case, case.lengths_row.name, foreign=False):
+    row, lengths = case.call.named("lengths"), case.lengths
+    if row is None or lengths is None or not _breaks_input(case, row.name, foreign=False):
         return False
-    lengths = case.inputs[case.lengths_row.name]
     return bool(np.any((lengths < 0) | (lengths > case.steps_of_x)))
 
 
 CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
-    "has one direction": lambda c: c.directions == 1,
-    "is bidirectional": lambda c: c.directions == 2,
-    "has a length below T over padding that is not zero": _is_ragged,
+    "has one direction": lambda c: len(c.node.directions) == 1,
+    "is bidirectional": lambda c: len(c.node.directions) == 2,
+    "has a length below T over padding that is not zero": lambda c: bool(np.any(c.padding)),
     "gives no lengths": lambda c: c.lengths is None,
     "has values beyond the clip": _clips,
     "has no value beyond the clip": lambda c: not _clips(c),
@@ -347,14 +289,18 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
     "asks for {outputs} in vain": lambda c, name: c.broken == {("outputs", name)},
     "asks for {outputs}": lambda c, *names: all(name in c.outputs for name in names),
     "does not ask for {outputs}": lambda c, *names: not any(n in c.outputs for n in names),
-    "has layout {layout}": lambda c, layout: c.layout == int(layout),
-    "is {direction}": lambda c, direction: c.direction == direction,
+    "has layout {layout}": lambda c, layout: c.node.layout == int(layout),
+    "is {direction}": lambda c, direction: c.node.values["direction"] == direction,
     "is of {dtype}": _is_of,
-    "has lengths of {dtype}": _has_lengths_of,
+    "has lengths of {dtype}": lambda c, dtype: (
+        c.lengths is not None and c.lengths.dtype.name == dtype
+    ),
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
     "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
     "has another answer under {choice}": lambda c, choice: choice in c.record["alternatives"],
-    "has different {sizes}": lambda c, *names: len({c.sizes[name] for name in names}) == len(names),
+    "has different {sizes}": lambda c, *names: (
+        len({c.call.sizes[name] for name in names}) == len(names)
+    ),
     # of cases that must be refused
     "breaks {attribute} alone": _breaks_attribute,
     "breaks the shape of {inputs} alone": lambda c, name: _breaks_input(c, name, foreign=False),

@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 class CaseTrace(NamedTuple):
-    """The statements that one case checks.
-
-    Attributes:
-        id: the case's id.
-        operator: the operator's family, such as `LSTM` or `webnn.lstm`.
-        version: the operator's version.
-        kind: whether the case must run or be refused.
-        found: id of each checked statement -> its violations that the case notices.
-    """
+    """The statements that one case checks, by id, with their violations that it notices."""
 
     id: str
     operator: str
@@ -59,14 +51,7 @@ INCOMPLETE = (*MISSING, CoverageState.BEYOND)
 
 
 class Coverage(NamedTuple):
-    """One statement's coverage by a pack.
-
-    Attributes:
-        statement: the statement.
-        state: its state.
-        cases: id of each case that checks it -> the violations the case notices.
-        versions: the operator versions of these cases.
-    """
+    """A statement's coverage by a pack: the cases that check it, with what each notices."""
 
     statement: Statement
     state: CoverageState
@@ -87,12 +72,7 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceMatrix:
-    """The statements checked by the cases of a pack or suite.
-
-    Attributes:
-        name: the pack's or suite's name.
-        cases: its cases, in order.
-    """
+    """The statements checked by the cases of a pack or suite."""
 
     name: str
     cases: tuple[CaseTrace, ...]
@@ -153,11 +133,7 @@ class TraceMatrix:
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
-    """Trace the cases of a plan.
-
-    Raises:
-        RnncliError: a vector is damaged or cannot be generated.
-    """
+    """Trace the cases of a plan."""
     return TraceMatrix(selected.name, tuple(of_each_vector(trace_of, plan, selected, done)))
 
 

@@ -14,19 +14,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest
+from rnncli.errors import did_you_mean
 from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.equivalence import COUPLED, NO_STEP, where
-from rnncli.mutants.functions import dealt, each_row, every_value
-from rnncli.mutants.mutant import LSTM, Change, Family, stepped
+from rnncli.mutants.equivalence import COUPLED
+from rnncli.mutants.equivalence import NO_STEP
+from rnncli.mutants.equivalence import uses_none_of
+from rnncli.mutants.equivalence import where
+from rnncli.mutants.functions import dealt
+from rnncli.mutants.functions import each_row
+from rnncli.mutants.functions import every_value
+from rnncli.mutants.mutant import LSTM
+from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import Family
+from rnncli.mutants.mutant import stepped
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from collections.abc import Mapping
 
-    from rnncli.mutants.mutant import Mutant, Right
-    from rnncli.recurrence.activations import Activation, Function
-    from rnncli.recurrence.cells import Parameters, States, Value
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.mutant import Right
+    from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.activations import Function
+    from rnncli.recurrence.cells import Parameters
+    from rnncli.recurrence.cells import States
+    from rnncli.recurrence.cells import Value
     from rnncli.recurrence.recurrence import Recurrence
 
 OF_STATEMENTS = "statements"
@@ -55,11 +69,7 @@ WRONG_FORMULAS: Mapping[str, tuple[tuple[str, str, Function], ...]] = {
     ),
     "ThresholdedRelu": (
         ("relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
-        (
-            "shifted",
-            "max(0, x - alpha)",
-            lambda math, x, alpha, _: math.maximum(x - alpha, 0),
-        ),
+        ("shifted", "max(0, x - alpha)", lambda math, x, alpha, _: math.maximum(x - alpha, 0)),
     ),
     "ScaledTanh": (
         ("without-alpha", "Tanh(beta*x)", lambda math, x, _, beta: math.tanh(beta * x)),
@@ -102,10 +112,6 @@ OTHER_DEFAULTS = (
 SOME_CLIP = 8.0
 
 
-def _is_unused(name: str, recurrence: Recurrence) -> bool:
-    return all(each.name != name for row in recurrence.activations for each in row)
-
-
 def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurrence]:
     def new(each: Activation) -> Activation:
         return replace(each, function=function) if each.name == name else each
@@ -115,13 +121,12 @@ def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurren
 
 bug = Family(OF_STATEMENTS)
 for name, wrong in WRONG_FORMULAS.items():
-    unused = where(partial(_is_unused, name), f"no activation is {name}")
     for wrong_id, formula, function in wrong:
         bug.row(
             f"{name.lower()}-is-{wrong_id}",
             f"{name}(x) is {formula}.",
             _taken_for(name, function),
-            unused,
+            uses_none_of(name),
             NO_STEP,
             effect="Other functions are right.",
         )
@@ -182,24 +187,18 @@ def output_gate_open(p: Parameters) -> int:
     return 1 if p.options.input_forget else 2
 
 
-def _peepholes_of_one(recurrence: Recurrence) -> Recurrence:
-    r = recurrence
-    if r.P is not None:
-        return r
-    return replace(r, P=np.ones((len(r.W), 3, r.W.shape[-2]), r.dtype.numpy))
+def _peepholes_of_one(r: Recurrence) -> Recurrence:
+    ones = np.ones((len(r.W), 3, r.W.shape[-2]), r.dtype.numpy)
+    return replace(r, P=ones) if r.P is None else r
 
 
-def _bias_of_one(recurrence: Recurrence) -> Recurrence:
-    r = recurrence
-    if r.Wb is not None or r.Rb is not None:
-        return r
-    return replace(r, Wb=np.ones(r.W.shape[:-1], r.dtype.numpy))
+def _bias_of_one(r: Recurrence) -> Recurrence:
+    ones = np.ones(r.W.shape[:-1], r.dtype.numpy)
+    return replace(r, Wb=ones) if r.Wb is None and r.Rb is None else r
 
 
-def _initial_of_one(which: int, recurrence: Recurrence) -> Recurrence:
-    r = recurrence
-    shape = (len(r.W), r.X.shape[1], r.W.shape[-2])
-    ones = np.ones(shape, r.dtype.numpy)
+def _initial_of_one(which: int, r: Recurrence) -> Recurrence:
+    ones = np.ones((len(r.W), r.X.shape[1], r.W.shape[-2]), r.dtype.numpy)
     new = (ones if k == which and s is None else s for k, s in enumerate(r.initial))
     return replace(r, initial=tuple(new))
 

@@ -19,8 +19,8 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.vector import Attempt, Status
 from rnncli.talk.words import counted
+from rnncli.verifying.node_call import H, NodeCall
 from rnncli.verifying.relations.judging import BIT, Asker, judge_case
-from rnncli.verifying.relations.node_call import H, NodeCall
 from rnncli.verifying.relations.relations import RELATIONS
 
 CASES = 4

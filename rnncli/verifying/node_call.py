@@ -1,4 +1,4 @@
-"""A node with its inputs, and selection along a size, the basis of all transformations.
+"""A node with its inputs, for probes, and selection along a size, the basis of all relations.
 
 The operators' rows state the size of each axis and its multiple: W is [D, 4*H, I]. One function
 can therefore pick sequences, units, inputs, steps or directions from every tensor.
@@ -24,6 +24,7 @@ from rnncli.packs.vector import Answers, Vector
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.cases.case import Case
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
@@ -58,6 +59,29 @@ class NodeCall:
     readings: Mapping[str, str]
     weights: str = "inputs"
     data_set: int = 0
+
+    @classmethod
+    def of_case(cls, case: Case, weights: str) -> NodeCall:
+        """Return the call of a case, with its weights in a place."""
+        return cls(
+            id=case.name,
+            operator=case.operator.name,
+            weights=weights,
+            **{n: getattr(case, n) for n in ("attributes", "inputs", "outputs", "readings")},
+        )
+
+    @classmethod
+    def of_vector(cls, vector: Vector) -> NodeCall:
+        """Return the call of a vector."""
+        record = vector.record
+        return cls(
+            id=vector.id,
+            attributes=vector.attributes,
+            inputs=dict(vector.inputs),
+            outputs=tuple(record["outputs"]),
+            data_set=vector.call,
+            **{name: record[name] for name in ("operator", "readings", "weights")},
+        )
 
     @cached_property
     def row(self) -> Operator:
@@ -280,13 +304,7 @@ def inverse(order: Array) -> Array:
 
 
 def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
-    """Return a call with some directions, in order, with their functions.
-
-    Args:
-        call: a call with one or two directions.
-        chosen: positions of the directions to keep.
-        kind: the result's direction: forward, reverse or bidirectional.
-    """
+    """Return a call with some directions, in order, with their functions."""
     some = picked(call, D, chosen)
     return some.with_changes(
         attributes={

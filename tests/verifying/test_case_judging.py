@@ -12,8 +12,8 @@ from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.packs.vector import Attempt, Status
-from rnncli.verifying import history
-from rnncli.verifying.history import History, shuffled
+from rnncli.verifying import case_judging
+from rnncli.verifying.case_judging import History, shuffled
 
 MIXED = """\
 suite: mixed
@@ -136,7 +136,7 @@ def test_what_is_wrong_alone_differs_and_asking_again_has_an_end():
     found = judged(subject, (ONE, WIDE, TWO, BROAD, LONG) * 4)
 
     assert {each.verdict for each in found} == {Verdict.DIFFERS}
-    assert subject.started == history.PATIENCE
+    assert subject.started == case_judging.PATIENCE
 
 
 def test_a_right_subject_is_asked_once():
@@ -211,5 +211,5 @@ def test_every_transition_of_two_data_sets_is_asked():
         calls.append(vector.call)
         return right(vector)
 
-    history.session_calls_of(Process(kernel), twice()["lstm_14_given"])
+    case_judging.session_calls_of(Process(kernel), twice()["lstm_14_given"])
     assert {*pairwise(calls)} == {(0, 1), (1, 0)}

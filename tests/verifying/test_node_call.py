@@ -8,7 +8,7 @@ from kernels.random_cases import GATES
 from kernels.relations import call_of
 
 from rnncli.operators import OPERATORS, problems
-from rnncli.verifying.relations.node_call import (
+from rnncli.verifying.node_call import (
     SIZES,
     D,
     H,
