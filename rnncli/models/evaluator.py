@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer
-    from rnncli.models.recurrent_node import OwnNode
+    from rnncli.models.recurrent_node import Call, OwnNode
     from rnncli.numerics import Array
 
 
@@ -276,7 +276,7 @@ class Evaluator:
             self._library.drawing.add(operator)
         return Step(
             operator,
-            operator.run,
+            _call_of(operator),
             path,
             inputs=tuple(node.input),
             outputs=tuple(name or None for name in node.output),
@@ -393,7 +393,10 @@ class Evaluator:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
-                values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
+                if step.short:
+                    step.short(values)
+                else:
+                    values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
                 if tally:
                     tally.add(map(values.get, step.outputs))
             except Exception as error:  # noqa: BLE001 -- raised again, with the node named
@@ -414,6 +417,11 @@ class Evaluator:
         with self._placed(step.path, step.operator.onnx_node):
             raise error
         raise AssertionError
+
+
+def _call_of(operator: OpRun | OwnNode) -> Call:
+    """Return the function that evaluates a node, without onnx's `run` for our own."""
+    return getattr(operator, "call", operator.run)
 
 
 def _names(values: Sequence[Any]) -> list[str]:

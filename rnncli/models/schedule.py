@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import (
@@ -20,7 +21,7 @@ from rnncli.models.model import operator_name
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from onnx import NodeProto
 
@@ -103,10 +104,17 @@ class Step:
     sees_outer: bool = False
     may_be_giant: bool = False
     last_reads: tuple[str | None, ...] = ()
+    read: Callable[[Mapping[str | None, Any]], tuple[Any, ...]] = field(init=False)
+    short: Callable[[dict[Any, Any]], None] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.read = _reader(self.inputs)
+        is_short = len(self.outputs) == 1 and not (self.may_be_giant or self.sees_outer)
+        self.short = _short(self) if is_short else None
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
         """Run the node; return its outputs, at least the named ones."""
-        inputs = [values[name] for name in self.inputs]
+        inputs = self.read(values)
         if self.may_be_giant:
             refuse_giant(self.operator.op_type, inputs)
         if self.sees_outer:
@@ -117,6 +125,36 @@ class Step:
         if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
             raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
         return outputs
+
+
+def _reader(names: tuple[str, ...]) -> Callable[[Mapping[str | None, Any]], tuple[Any, ...]]:
+    """Return the function that looks up names, in a third of a comprehension's time."""
+    match names:
+        case ():
+            return lambda _: ()
+        case (name,):
+            return lambda values: (values[name],)
+    return itemgetter(*names)
+
+
+def _short(step: Step) -> Callable[[dict[Any, Any]], None]:
+    """Return what runs a plain step of one output and stores that, in half of the time.
+
+    A function of one or two inputs by name takes a third of the time of one of any number.
+    """
+    call, read, (output,) = step.call, step.read, step.outputs
+    first, second = (*step.inputs, None, None)[:2]
+
+    def unary(values: dict[Any, Any]) -> None:
+        values[output] = call(values[first])[0]
+
+    def binary(values: dict[Any, Any]) -> None:
+        values[output] = call(values[first], values[second])[0]
+
+    def variadic(values: dict[Any, Any]) -> None:
+        values[output] = call(*read(values))[0]
+
+    return {1: unary, 2: binary}.get(len(step.inputs), variadic)
 
 
 def bound(step: Step, known: Mapping[Any, Any]) -> Step:

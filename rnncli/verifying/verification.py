@@ -5,61 +5,40 @@ from __future__ import annotations
 import datetime as dt
 import time
 import warnings
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.cases.library import find_spec
-from rnncli.errors import InvalidRequest
-from rnncli.errors import NothingSelected
-from rnncli.errors import RnncliWarning
-from rnncli.jobs.workers import HERE
-from rnncli.jobs.workers import Workers
-from rnncli.judging.comparing.verdict import CaseVerdict
-from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.diagnosis import Diagnosis
-from rnncli.judging.explaining.diagnosis import Investigation
-from rnncli.judging.explaining.patterns import features_of
-from rnncli.judging.explaining.patterns import patterns_of
-from rnncli.judging.report import JudgedCase
-from rnncli.judging.report import JudgedPack
-from rnncli.judging.report import JudgedSubject
-from rnncli.judging.report import VerificationReport
-from rnncli.judging.selected import ALL
-from rnncli.judging.selected import EVERY_CASE
-from rnncli.judging.selected import Selected
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
+from rnncli.jobs.workers import HERE, Workers
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
+from rnncli.judging.explaining.patterns import features_of, patterns_of
+from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
+from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS
-from rnncli.packs.pack import is_pack
-from rnncli.packs.pack import open_pack
+from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import OPEN_SUBJECTS
-from rnncli.verifying.case_judging import JudgedVector
-from rnncli.verifying.case_judging import JudgingTerms
-from rnncli.verifying.case_judging import cell_of
-from rnncli.verifying.case_judging import rule_out
-from rnncli.verifying.case_judging import shuffled
-from rnncli.verifying.case_judging import work
-from rnncli.verifying.probes import failing_probes
-from rnncli.verifying.probes import unprobed
-from rnncli.verifying.probes import without_idle_refusals
+from rnncli.verifying.case_judging import (
+    OPEN_SUBJECTS,
+    JudgedVector,
+    JudgingTerms,
+    cell_of,
+    rule_out,
+    shuffled,
+    work,
+)
+from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Iterator
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.judging.explaining.patterns import Pattern
-    from rnncli.packs.pack import Pack
-    from rnncli.packs.pack import PackReference
+    from rnncli.packs.pack import Pack, PackReference
 
 
 LARGEST_BATCH = 32

@@ -67,7 +67,11 @@ class HostOperator:
 
 
 class KernelRun(OpRun):
-    """A node that runs the kernel of a row; its attributes are final."""
+    """A node that runs the kernel of a row; its attributes are final.
+
+    Attributes:
+        call: what `run` does, as a function.
+    """
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
@@ -76,13 +80,12 @@ class KernelRun(OpRun):
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
         self._wanted = len(onnx_node.output)
-        self._whole = partial(self.kernel, **self._arguments())
+        arguments = self._arguments()
+        self.call = _call(partial(self.kernel, **arguments), self._wanted)
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
-        return _outputs(self._whole(*inputs), self._wanted)
-
-    _run = run  # which onnx's class is abstract without
+        return self.call(*inputs)
 
     @property
     def late(self) -> tuple[int, ...] | None:
@@ -91,8 +94,11 @@ class KernelRun(OpRun):
 
     def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
         """Return the node as a function of its late inputs."""
-        kernel, wanted = self.kernel.prepare(*early, **self._arguments()), self._wanted
-        return lambda *inputs: _outputs(kernel(*inputs), wanted)
+        kernel = self.kernel.prepare(*early, **self._arguments())
+        return _call(kernel, self._wanted)
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
 
     def _arguments(self) -> dict[str, Any]:
         # consumed_inputs, only in opset 1, was just a hint at reusable memory.
@@ -104,13 +110,19 @@ class KernelRun(OpRun):
         return given
 
 
-def _outputs(results: Any, wanted: int) -> tuple[Any, ...]:
-    if type(results) is np.ndarray and wanted == 1:
-        return (results,)
-    results = results if isinstance(results, tuple) else (results,)
-    if len(results) < wanted:
-        raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
-    return tuple(map(np.asarray, results[:wanted]))
+def _call(kernel: Callable[..., Any], wanted: int) -> Callable[..., tuple[Any, ...]]:
+    """Return a kernel as a function to as many outputs as a node names."""
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        results = kernel(*inputs)
+        if type(results) is np.ndarray and wanted == 1:
+            return (results,)
+        results = results if isinstance(results, tuple) else (results,)
+        if len(results) < wanted:
+            raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
+        return tuple(map(np.asarray, results[:wanted]))
+
+    return call
 
 
 def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:

@@ -14,33 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
-from rnncli.errors import InvalidRequest
-from rnncli.errors import did_you_mean
+from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants.catalogue import MUTANTS
-from rnncli.mutants.equivalence import COUPLED
-from rnncli.mutants.equivalence import NO_STEP
-from rnncli.mutants.equivalence import uses_none_of
-from rnncli.mutants.equivalence import where
-from rnncli.mutants.functions import dealt
-from rnncli.mutants.functions import each_row
-from rnncli.mutants.functions import every_value
-from rnncli.mutants.mutant import LSTM
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.mutant import Family
-from rnncli.mutants.mutant import stepped
+from rnncli.mutants.equivalence import COUPLED, NO_STEP, uses_none_of, where
+from rnncli.mutants.functions import dealt, each_row, every_value
+from rnncli.mutants.mutant import LSTM, Change, Family, stepped
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.mutant import Right
-    from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.activations import Function
-    from rnncli.recurrence.cells import Parameters
-    from rnncli.recurrence.cells import States
-    from rnncli.recurrence.cells import Value
+    from rnncli.mutants.mutant import Mutant, Right
+    from rnncli.recurrence.activations import Activation, Function
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
 
 OF_STATEMENTS = "statements"
