@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 
-import between_workers
-import examples  # noqa: F401 -- registers hypothesis's profile `many`
 import pytest
+from support import (
+    between_workers,
+    examples,  # noqa: F401 -- registers hypothesis's profile `many`
+)
 
 # A shell without job control starts what runs in the background with Ctrl-C and Ctrl-Backslash
 # ignored, nohup with hang-ups, and so would be the processes that tests interrupt.

@@ -14,7 +14,7 @@ import sys
 
 import click
 import pytest
-from additions import ADDITIONS, added_to
+from support.additions import ADDITIONS, added_to
 
 from rnncli.cli.group import cli
 

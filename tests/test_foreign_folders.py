@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from foreign_folders import WatchedPython, plant
+from support.foreign_folders import WatchedPython, plant
 
 from rnncli.cli.group import COMMANDS
 from rnncli.jobs.workers import EXECUTORS

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,8 +82,13 @@ def imports(module: str) -> set[str]:
     return found & {*NAMES}
 
 
-def edges() -> Iterator[tuple[str, str, str]]:
+@cache
+def edges() -> frozenset[tuple[str, str, str]]:
     """(folder, part, another part that it imports), each a folder or module within that folder."""
+    return frozenset(_edges())
+
+
+def _edges() -> Iterator[tuple[str, str, str]]:
     for module in MODULES:
         own = NAMES[dotted(module)]
         for other in (NAMES[name] for name in imports(module)):
@@ -92,12 +98,9 @@ def edges() -> Iterator[tuple[str, str, str]]:
                 yield "/".join(own[:at]), own[at], other[at]
 
 
-EDGES = frozenset(edges())
-
-
 def test_imports_go_down_only():
     """A room imports what lies below it, nothing beside or above; `rnncli` itself names it all."""
-    rooms = {(part, other) for folder, part, other in EDGES if not folder}
+    rooms = {(part, other) for folder, part, other in edges() if not folder}
 
     assert {
         (part, other)
@@ -108,9 +111,9 @@ def test_imports_go_down_only():
 
 def test_nothing_in_a_folder_imports_itself_by_way_of_others():
     """Neither modules nor folders of modules, whether the import is for types or in a function."""
-    for folder in {folder for folder, _, _ in EDGES} - {""}:
+    for folder in {folder for folder, _, _ in edges()} - {""}:
         graph = TopologicalSorter()
-        for part, other in ((part, other) for where, part, other in EDGES if where == folder):
+        for part, other in ((part, other) for where, part, other in edges() if where == folder):
             graph.add(part, other)
         graph.prepare()  # raises CycleError, which says who
 

@@ -20,9 +20,9 @@ import h5py
 import numpy as np
 import onnx
 import pytest
-from beside import beside
-from forked import forked
 from onnx import TensorProto, helper, numpy_helper
+from support.beside import beside
+from support.forked import forked
 
 from rnncli.cases.library import specs_folder
 from rnncli.files.formats import read_tensors, write_tensors

@@ -1,8 +1,8 @@
 """No suite fails an implementation that is sound, unless the profile of a case says so by name."""
 
 import pytest
-from shipped import vectors
-from sound_variants import COARSE, SOUND, alarms, judged
+from support.shipped import vectors
+from support.sound_variants import COARSE, SOUND, alarms, judged
 
 SUITES = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino", "webnn"]
 # The cases that `standard` grants no four units in: gates and states that stay saturated.

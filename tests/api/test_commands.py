@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 
 import pytest
-from asked import verified
-from small_suite import small_suite
+from support.asked import verified
+from support.small_suite import small_suite
 
 import rnncli
 from rnncli import Implementation, Limits, Rule, Selected, Verdict, Workers

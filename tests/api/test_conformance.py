@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from judged import core
+from support.judged import core
 
 import rnncli
 from rnncli.errors import InvalidRequest, Unsupported

@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import onnx
 import pytest
-from one_node import CONTESTED
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test import BackendTest
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
+from support.one_node import CONTESTED
 
 import rnncli.api.onnx_backend
 from rnncli.api.onnx_backend import is_compatible, prepare, run_model, run_node, supports_device

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from beside import beside
-from forked import forked_pytest
-from judged import core
+from support.beside import beside
+from support.forked import forked_pytest
+from support.judged import core
 
 from rnncli.api.pytest_plugin import IS_ANSWERED, PACK, AnswerCount
 from rnncli.cases.suite.suite import load_suite

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import Limits, nodes
-from recurrences import PREVIOUS, of_constants, recurrence_of
+from support.examples import examples
+from support.nodes import Limits, nodes
+from support.recurrences import PREVIOUS, of_constants, recurrence_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute

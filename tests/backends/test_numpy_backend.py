@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 from rnncli import operators
 from rnncli.backends import reference

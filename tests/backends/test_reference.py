@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import given
-from nodes import nodes
-from recurrences import recurrence_of
-from stacks import ARRAYS, bound, siblings, stacked
+from support.examples import examples
+from support.nodes import nodes
+from support.recurrences import recurrence_of
+from support.stacks import ARRAYS, bound, siblings, stacked
 
 from rnncli.backends import backend_named, reference
 from rnncli.backends.backend import Compute

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 from rnncli import prepare
 from rnncli.backends.in_place.tuning import FUSED_STEPS

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import onnx
 import pytest
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 import rnncli
 from rnncli.backends import threads as threads_module

@@ -4,9 +4,9 @@ import signal
 import subprocess
 import sys
 
-import families
 import pytest
-from rivals import SERVE_LITTLE
+from support import families
+from support.rivals import SERVE_LITTLE
 
 from rnncli.bench import machine
 from rnncli.bench.contest import ContestPlan, ContestTerms, contests
@@ -30,7 +30,7 @@ FAILING = {
     "cannot be timed": ("refused", "cannot be timed: it has no method prepare"),
     "is not there": ("unusable", "No module named 'no_such_package'"),
 }
-OTHERS = {"cannot be timed": "rivals:Untimed", "is not there": "no_such_package:It"}
+OTHERS = {"cannot be timed": "support.rivals:Untimed", "is not there": "no_such_package:It"}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,7 +44,7 @@ def little():
 def rival(way=""):
     """An implementation that misbehaves in some way, of that name."""
     settings = {"way": way} if way else {}
-    return Contestant(way or "rival", OTHERS.get(way, "rivals:Rival"), settings)
+    return Contestant(way or "rival", OTHERS.get(way, "support.rivals:Rival"), settings)
 
 
 def measured(*contestants, terms=TERMS, done=lambda *_: None):
@@ -140,8 +140,8 @@ from rnncli.limits import Limits
 def told(count, note):
     print(note, flush=True)
 
-rival = Contestant("rival", "rivals:Rival", {{"way": "hangs"}})
-calm = Contestant("calm", "rivals:Rival", {{}})
+rival = Contestant("rival", "support.rivals:Rival", {{"way": "hangs"}})
+calm = Contestant("calm", "support.rivals:Rival", {{}})
 workloads = planned(["tiny"], ["RNN"], "float32", {{}})
 terms = ContestTerms(limits=Limits(timeout=1000))
 plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=terms)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.cases.case import key_of
 from rnncli.cases.suite.suite import suite_findings

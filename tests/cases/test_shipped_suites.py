@@ -13,7 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
-from shipped import suite as load
+from support.shipped import suite as load
 
 from rnncli.cases.library import find_suite, suite_names
 from rnncli.cases.schemas import suite_schema

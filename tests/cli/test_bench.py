@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import click
-import families
 import numpy as np
 import onnx
 import pytest
 from click.shell_completion import ShellComplete
 from onnx import TensorProto, helper
-from rivals import SERVE_LITTLE
+from support import families
+from support.rivals import SERVE_LITTLE
 
 from rnncli.bench import machine
 from rnncli.bench.workloads import OPSETS, WORKLOADS

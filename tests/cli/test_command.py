@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.generating.generation import GenerationPlan, generate
 

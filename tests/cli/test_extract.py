@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from gru_places import HELD, PLACES, WEIGHTS, text_of
 from onnxruntime.quantization import quantize_dynamic
-from real_models import PATHS, recorded
-from terminals import shown
+from support.gru_places import HELD, PLACES, WEIGHTS, text_of
+from support.real_models import PATHS, recorded
+from support.terminals import shown
 
 from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import write_test_case

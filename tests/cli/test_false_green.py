@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import pytest
-from forged_packs import (
+from onnx import TensorProto, helper
+from support.forged_packs import (
     forged,
     with_other_reading,
     with_wide_tolerances,
     with_zeros,
     without_sums,
 )
-from onnx import TensorProto, helper
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli import compare, judge
 from rnncli.api import commands
@@ -164,7 +164,7 @@ def runtime(name):
 
     def make(place):
         patch = pytest.MonkeyPatch()
-        row = RuntimeRow(f"second_calls:{name}", "keeps too much")
+        row = RuntimeRow(f"support.second_calls:{name}", "keeps too much")
         patch.setattr("rnncli.subjects.runtimes.known_subjects", lambda: {"keeping": row})
         return patch.undo
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from small_suite import TEXT
+from support.small_suite import TEXT
 
 from rnncli.cli import main
 from rnncli.cli.group import COMMANDS

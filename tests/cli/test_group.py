@@ -217,11 +217,11 @@ def tiny(tmp_path):
 IDLE = {"yaml", "rnncli.cases", "rnncli.packs.pack", "rnncli.judging.comparing.comparison"}
 IDLE |= {"multiprocessing.context", "concurrent.futures", "h5py", "rich", "numba", "flint"}
 IDLE |= {"onnx.reference", "onnxruntime"}
-OF_FILES = {"rnncli.files.formats.pb", "rnncli.files.formats.npz"}
+OF_FILES = {"rnncli.files.formats.npz", "rnncli.files.formats.onnx_folder"}
 
 
 def test_running_a_model_loads_what_it_needs(tiny):
-    """Of onnx its messages, not its evaluator; no format of tensors."""
+    """Of onnx its messages, not its evaluator; no format but that of its tensors."""
     assert loaded_by(OURS, "run", tiny) & (IDLE | OF_FILES) == set()
 
 
@@ -237,8 +237,8 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
 
 
 def test_running_a_config_loads_no_packs():
-    """YAML and the suites it could be of, but no evaluator of models, pack or format of tensors."""
-    idle = {"onnx.reference", "rnncli.packs.pack", "rnncli.files.formats.pb", "h5py"}
+    """YAML and the suites it could be of, but no evaluator of models, pack or file of tensors."""
+    idle = {"onnx.reference", "rnncli.packs.pack", *OF_FILES, "h5py"}
 
     assert loaded_by(OURS, "run", "rnn_14") & idle == set()
 

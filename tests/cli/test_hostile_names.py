@@ -9,7 +9,7 @@ import unicodedata
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from terminals import shown
+from support.terminals import shown
 
 # A title, red, C1, marks of direction and of no width, rich's markup, a line of its own.
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\x9b1m\x7f\u202e\u200f\u200b[red]:boom:\n::error::\t"

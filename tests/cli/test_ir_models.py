@@ -6,7 +6,7 @@ import numpy as np
 import openvino
 import pytest
 from openvino import opset5
-from real_models import DATA
+from support.real_models import DATA
 
 from rnncli.files.formats import read_tensors
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 import yaml
-from shipped import suite as shipped
+from support.shipped import suite as shipped
 
 from rnncli.cases.library import suite_names
 from rnncli.cases.suite.suite import load_suite

@@ -2,7 +2,7 @@
 
 import onnx
 import pytest
-from real_models import DATA
+from support.real_models import DATA
 
 from rnncli.files.formats import read_tensors
 from rnncli.packs.pack import open_pack

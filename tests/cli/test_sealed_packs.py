@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forged_packs import (
+from support.forged_packs import (
     READ,
     files_of,
     forged,

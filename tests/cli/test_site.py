@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from small_suite import TEXT
+from support.small_suite import TEXT
 
 ROOT = Path(__file__).parents[2]
 

@@ -268,7 +268,7 @@ cases:
 @pytest.fixture
 def keeping(tmp_path, monkeypatch, rnncli):
     """A runtime that keeps weights by shape from case to case, and a pack that shows it."""
-    row = RuntimeRow("second_calls:KeepsWeightsByShape", "keeps too much")
+    row = RuntimeRow("support.second_calls:KeepsWeightsByShape", "keeps too much")
     monkeypatch.setattr("rnncli.subjects.runtimes.known_subjects", lambda: {"keeping": row})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sizes.yaml").write_text(SIZES)

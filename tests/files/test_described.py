@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import jsonschema
 import pytest
 from msgspec import UNSET, Meta, UnsetType
-from odd_json import FORMAT_CHECKER, spoilt
+from support.odd_json import FORMAT_CHECKER, spoilt
 
 from rnncli.errors import InvalidRequest
 from rnncli.files import described

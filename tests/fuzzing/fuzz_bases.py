@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import fuzz_protos
 import fuzz_trees
 import h5py
-import judge_c
 import numpy as np
 import yaml
 from onnx import numpy_helper
+from support import judge_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable

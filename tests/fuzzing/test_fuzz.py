@@ -17,7 +17,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from beside import beside
 from fuzz_bases import (
     CONFIG,
     LAYOUTS,
@@ -35,6 +34,7 @@ from fuzz_bases import (
 from fuzz_families import FAMILIES, outcomes
 from fuzz_messages import PLACES, answers, put_harness
 from fuzz_process import LEVELS, Command, Series, always, make_box
+from support.beside import beside
 
 from rnncli.packs.pack import open_pack
 

@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 from onnx import helper, numpy_helper
-from real_models import PATHS, recorded
+from support.gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
+from support.real_models import PATHS, recorded
 
 from rnncli import operators
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported

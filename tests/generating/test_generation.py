@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from small_suite import TEXT, small_suite
+from support.small_suite import TEXT, small_suite
 
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.files.lock import LOCK, writing
@@ -287,7 +287,7 @@ SCRIPT = """\
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from small_suite import small_suite
+from support.small_suite import small_suite
 from rnncli.generating.generation import GenerationPlan, generate
 if __name__ == "__main__":
     print("ready", flush=True)

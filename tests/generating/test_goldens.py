@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scalar_specification
-from exact_rounding import correctly_rounded
-from shipped import suite as shipped
-from shipped import vectors
-from valid_nodes import valid_node
+from support import scalar_specification
+from support.exact_rounding import correctly_rounded
+from support.shipped import suite as shipped
+from support.shipped import vectors
+from support.valid_nodes import valid_node
 
 from rnncli.cases.library import specs_folder
 from rnncli.generating.goldens import other_readings

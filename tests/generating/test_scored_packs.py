@@ -4,7 +4,7 @@ import json
 
 import jsonschema
 import pytest
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.errors import NothingSelected, UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate

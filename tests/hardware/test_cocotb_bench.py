@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from asked import verified
-from documentation import Runner, blocks, checkout
+from support.asked import verified
+from support.documentation import Runner, blocks, checkout
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.packs.conversion import convert_pack

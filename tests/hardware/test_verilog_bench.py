@@ -4,8 +4,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import judge_c
 import pytest
+from support import judge_c
 
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.pack import open_pack

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import PREVIOUS, recurrence_of
+from support import quantised_lstm
+from support.recurrences import PREVIOUS, recurrence_of
 
 from rnncli import prepare
 from rnncli.backends.backend import Compute
@@ -16,7 +17,6 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.files.formats import describe_formats, read_tensors, write_tensors
 from rnncli.jobs.plugins import Plugin, PluginFailure, calling, plugins
 from rnncli.operators import evaluate
-from tests import quantised_lstm
 
 MODULE = """
 import sys

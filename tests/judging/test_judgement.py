@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import second_calls
-from judged import computed, core, explained_verdict, ran, vectors_of
-from second_calls import right, twice
-from small_suite import small_suite
+from support import second_calls
+from support.judged import computed, core, explained_verdict, ran, vectors_of
+from support.second_calls import right, twice
+from support.small_suite import small_suite
 
 from rnncli.files.described import jsonable
 from rnncli.generating.production import make_vectors

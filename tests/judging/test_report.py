@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
+from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
 from rnncli.judging.comparing.verdict import FAILURES, MEANINGS, CaseVerdict, OutputVerdict, Verdict
 from rnncli.judging.report import largest_margin, tally

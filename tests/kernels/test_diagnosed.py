@@ -1,10 +1,10 @@
 """Claims about the measure of diagnoses: what it calls right, sensible, none and misleading."""
 
 import pytest
-from judged import CORE
 from kernels import diagnosed
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS
+from support.judged import CORE
 
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 

@@ -8,7 +8,7 @@ from kernels.random_cases import GATES
 from kernels.score import SOUND, is_asked, verdict_of
 from kernels.showing import answer, call, differs, is_shown, right_outputs
 from kernels.switch_table import BUGS, KERNELS
-from shipped import vectors
+from support.shipped import vectors
 
 # So many random calls of each cell show every bug that needs no special ones.
 CALLS = 160

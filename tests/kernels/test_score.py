@@ -1,11 +1,11 @@
 """The percentages of planted bugs that suites catch."""
 
 import pytest
-from judged import CORE
 from kernels import score
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS, KERNELS, kernel_with
-from small_suite import small_suite
+from support.judged import CORE
+from support.small_suite import small_suite
 
 from rnncli.generating.generation import GenerationPlan, generate
 

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import onnx
 import pytest
-from measured import measured
+from support.measured import measured
 
 from rnncli.errors import InvalidRequest
 from rnncli.limits import budget

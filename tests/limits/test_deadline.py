@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from terminals import shown
+from support.terminals import shown
 
 from rnncli import evaluate
 from rnncli.limits import Limits, deadline

@@ -7,9 +7,9 @@ from onnx import numpy_helper
 from rnncli.errors import InvalidRequest
 from rnncli.limits import Limits
 from rnncli.limits.budget import OutOfMemory
-from rnncli.models import function_bodies
+from rnncli.models import evaluator, function_bodies
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.schedule import Step
+from rnncli.models.host_operators.kernel import KernelRun
 from rnncli.models.sessions import evaluate_model
 
 CUT = """g (float[2] x) => (float[2] y)
@@ -20,14 +20,19 @@ CUT = """g (float[2] x) => (float[2] y)
 @pytest.fixture
 def ran(monkeypatch):
     """The operators that ran."""
-    seen, run_step = [], Step.run
+    seen = []
 
-    def recorded(step, values):
-        made = run_step(step, values)
-        seen.append(step.operator.op_type)
-        return made
+    def record(where, name):
+        made = getattr(where, name)
 
-    monkeypatch.setattr(Step, "run", recorded)
+        def recorded(operator, *early):
+            call = made(operator, *early)
+            return lambda *inputs, **more: (seen.append(operator.op_type), call(*inputs, **more))[1]
+
+        monkeypatch.setattr(where, name, recorded)
+
+    record(evaluator, "_call_of")
+    record(KernelRun, "prepared")
     return seen
 
 

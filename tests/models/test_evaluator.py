@@ -3,10 +3,10 @@
 import numpy as np
 import onnx
 import pytest
-from gru_places import PLACES, SIGNATURE, WEIGHTS, text_of
 from onnx import helper
 from onnx.reference.ops import op_gru, op_lstm, op_rnn
-from real_models import PATHS, recorded
+from support.gru_places import PLACES, SIGNATURE, WEIGHTS, text_of
+from support.real_models import PATHS, recorded
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported

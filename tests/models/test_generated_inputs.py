@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from real_models import PATHS
+from support.real_models import PATHS
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
 from rnncli.models.declarations import check_inputs

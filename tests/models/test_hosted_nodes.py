@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from gru_places import HELD, PLACES, WEIGHTS, model_of, text_of
 from onnx import numpy_helper
-from real_models import PATHS, recorded
+from support.gru_places import HELD, PLACES, WEIGHTS, model_of, text_of
+from support.real_models import PATHS, recorded
 
 import rnncli
 from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning, Unsupported

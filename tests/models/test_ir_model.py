@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import openvino
 import pytest
-import shipped
 from openvino import opset3, opset5
-from real_models import DATA
+from support import shipped
+from support.real_models import DATA
 
 from rnncli.errors import RnncliError, UnreadableFile, Unsupported
 from rnncli.judging.judgement import judge

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from real_models import DATA
+from support.real_models import DATA
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile

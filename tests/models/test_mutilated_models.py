@@ -7,10 +7,10 @@ import warnings
 
 import onnx
 import pytest
-from real_models import PATHS
+from support.real_models import PATHS
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.generated_inputs import generate_inputs
+from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import load_model
 from rnncli.models.node_listing import recurrent_nodes
 from rnncli.models.sessions import evaluate_model
@@ -66,6 +66,6 @@ def test_a_mutilated_model_runs_or_is_refused(tmp_path, name, seed):
         try:
             model = load_model(path)
             list(recurrent_nodes(model))
-            evaluate_model(model, generate_inputs(model))
+            evaluate_model(model, InputRecipe(model).make({}))
         except (InvalidRequest, Unsupported) as error:
             assert str(error).startswith(str(path))  # noqa: PT017 -- it need not be raised

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 from onnx import helper, numpy_helper
-from real_models import PATHS
+from support.real_models import PATHS
 
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes

@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
+from support.gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 
 from rnncli.models import observation
 from rnncli.models.evaluation_settings import EvaluationSettings

@@ -4,8 +4,8 @@ import numpy as np
 import onnx
 import pytest
 from onnxruntime.quantization import QuantType, quantize_dynamic
-from quantised_lstm import session
-from real_models import PATHS, recorded
+from support.quantised_lstm import session
+from support.real_models import PATHS, recorded
 
 from rnncli.errors import RnncliWarning
 from rnncli.models.evaluator import outputs, prepare

@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 import onnx
 import pytest
-from real_models import DATA, PATHS, recorded
-from valid_nodes import named, valid_node
+from support.real_models import DATA, PATHS, recorded
+from support.valid_nodes import named, valid_node
 
 import rnncli
 from rnncli.backends.numpy_backend import NumPyBackend

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from quantised_lstm import LSTM as QUANTISED
-from quantised_lstm import node
-from recurrences import recurrence_of
+from support.quantised_lstm import LSTM as QUANTISED
+from support.quantised_lstm import node
+from support.recurrences import recurrence_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from recurrences import of_constants, recurrence_of
+from support.recurrences import of_constants, recurrence_of
 
 from rnncli.mutants.equivalence import untouched
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, is_scored

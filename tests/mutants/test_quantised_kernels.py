@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quantised_lstm import LSTM, away_from_ties
+from support.quantised_lstm import LSTM, away_from_ties
 
 from rnncli.mutants.quantised_kernels import quantisation_bug
 from rnncli.operators.node import Node

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.equivalence import NO_INITIAL_H, NO_Y, UNTOUCHED

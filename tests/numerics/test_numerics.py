@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import (

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from valid_nodes import SIZES, named, valid_node
+from support.valid_nodes import SIZES, named, valid_node
 
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.errors import InvalidOperator

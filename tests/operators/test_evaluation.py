@@ -3,8 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-import scalar_specification
-from valid_nodes import named, valid_node
+from support import scalar_specification
+from support.valid_nodes import named, valid_node
 
 import rnncli
 from rnncli.backends.backend import Compute

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 from rnncli.errors import InvalidOperator, RnncliWarning
 from rnncli.operators import OPERATORS

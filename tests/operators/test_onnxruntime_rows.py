@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
-from quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Unsupported

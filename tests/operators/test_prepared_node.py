@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 import rnncli
 from rnncli.errors import InvalidOperator, InvalidRequest, RnncliError

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import shipped
-from examples import examples
 from hypothesis import assume, given
-from nodes import Limits, nodes
-from webnn_baseline import Baseline, RefusedError, checkout
+from support import shipped
+from support.examples import examples
+from support.nodes import Limits, nodes
+from support.webnn_baseline import Baseline, RefusedError, checkout
 
 from rnncli.operators import OPERATORS, evaluate
 

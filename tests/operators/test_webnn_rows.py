@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from valid_nodes import valid_node
+from support.valid_nodes import valid_node
 
 import rnncli
 from rnncli.errors import InvalidRequest

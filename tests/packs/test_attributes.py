@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import scalar_specification
-from judged import ran, vectors_of
+from support import scalar_specification
+from support.judged import ran, vectors_of
 
 from rnncli.judging.judgement import judge
 from rnncli.packs.pack import open_pack

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from second_calls import TEXT, twice
-from shipped import vectors
-from small_suite import small_suite
+from support.second_calls import TEXT, twice
+from support.shipped import vectors
+from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import openvino
 import pytest
-import shipped
-from judged import vectors_of
 from ml_dtypes import bfloat16
-from small_suite import small_suite
+from support import shipped
+from support.judged import vectors_of
+from support.small_suite import small_suite
 
 from rnncli.errors import Unsupported
 from rnncli.generating.generation import GenerationPlan, generate

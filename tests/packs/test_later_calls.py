@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forged_packs import resealed
-from second_calls import TEXT
-from small_suite import small_suite
+from support.forged_packs import resealed
+from support.second_calls import TEXT
+from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.formats import read_tensors

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from odd_json import places, put
-from small_suite import small_suite
+from support.odd_json import places, put
+from support.small_suite import small_suite
 
 from rnncli.errors import RnncliError, UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate

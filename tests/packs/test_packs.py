@@ -9,7 +9,7 @@ import onnx
 import pytest
 from msgspec.structs import fields
 from onnx import numpy_helper
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile

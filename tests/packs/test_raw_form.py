@@ -10,10 +10,10 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from forged_packs import resealed
-from odd_json import FORMAT_CHECKER, spoilt
-from second_calls import TEXT, twice
-from small_suite import small_suite
+from support.forged_packs import resealed
+from support.odd_json import FORMAT_CHECKER, spoilt
+from support.second_calls import TEXT, twice
+from support.small_suite import small_suite
 
 from rnncli.cases.library import specs_folder
 from rnncli.cases.schemas import schema_text

@@ -5,10 +5,10 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-import scalar_specification
-from scalar_specification import GATES, clipped, prepared
-from second_calls import TEXT
-from small_suite import small_suite
+from support import scalar_specification
+from support.scalar_specification import GATES, clipped, prepared
+from support.second_calls import TEXT
+from support.small_suite import small_suite
 
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.cases.suite.suite import load_suite

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import core, vectors_of
+from support.judged import core, vectors_of
 
 from rnncli.errors import UnreadableFile
 from rnncli.packs.vector import stored_answers

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from asked import verified
 from click.testing import CliRunner
-from judged import core
-from second_calls import TEXT, twice
+from support.asked import verified
+from support.judged import core
+from support.second_calls import TEXT, twice
 
 import rnncli
 from rnncli.cli.group import cli

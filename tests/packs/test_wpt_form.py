@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import shipped
-from small_webnn import small_webnn, vectors
-from webnn_baseline import checkout
+from support import shipped
+from support.small_webnn import small_webnn, vectors
+from support.webnn_baseline import checkout
 
 from rnncli.errors import Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
@@ -21,7 +21,7 @@ from rnncli.packs.pack import open_pack
 
 ROOT = Path(__file__).parents[2]
 LOADER = ROOT / "docs/harnesses/webnn.https.any.js"
-RUNNER = ROOT / "tests/wpt_runner.mjs"
+RUNNER = ROOT / "tests/support/wpt_runner.mjs"
 PLAN = GenerationPlan(suite=small_webnn(), layout="wpt")
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 6e-8, -0.1, 65504.0)
 made = cache(vectors)

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from quantised_lstm import LSTM, away_from_ties
+from support.quantised_lstm import LSTM, away_from_ties
 
 from rnncli.backends import numba_backend
 from rnncli.backends.backend import Compute

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.recurrence.lanes import LongestFirst, after_last_step, clear_unstarted, empty_outputs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser import Browser
+from support.browser import Browser
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
+from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.mutants.catalogue import MUTANTS

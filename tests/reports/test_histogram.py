@@ -6,7 +6,7 @@ import re
 from xml.dom import minidom
 
 import pytest
-from verifications import REPORTS, every_verdict, histogram
+from support.verifications import REPORTS, every_verdict, histogram
 
 from rnncli.judging.comparing.verdict import MARGIN_EDGES
 from rnncli.reports.html import draw_margins, margin_counts

@@ -7,10 +7,11 @@ import hashlib
 import json
 import math
 import re
+from functools import cache
 
 import pytest
-from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
-from web_pages import FETCHING, Elements
+from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
+from support.web_pages import FETCHING, Elements
 
 from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
@@ -18,13 +19,17 @@ from rnncli.reports.html import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
 from rnncli.talk.terminal import visible
 
-PAGES = {name: html.page(verification) for name, verification in REPORTS.items()}
+
+@cache
+def page_of(name):
+    """The page of a report."""
+    return html.page(REPORTS[name])
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", REPORTS)
 def test_a_page_holds_all_it_needs(name):
     """No element that fetches, no address but its own fragments, no style that imports."""
-    elements = Elements(PAGES[name])
+    elements = Elements(page_of(name))
     addresses = [
         value
         for _, attributes in elements.tags
@@ -34,15 +39,15 @@ def test_a_page_holds_all_it_needs(name):
 
     assert not {tag for tag, _ in elements.tags} & FETCHING
     assert {address[0] for address in addresses} == {"#"}
-    assert not re.search(r"@import|url\((?!#)", PAGES[name].partition("</style>")[0])
+    assert not re.search(r"@import|url\((?!#)", page_of(name).partition("</style>")[0])
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", REPORTS)
 def test_only_its_own_script_may_run(name):
     """The policy names the one script by its hash; the data is no script."""
-    elements = Elements(PAGES[name])
+    elements = Elements(page_of(name))
     policy = next(a["content"] for tag, a in elements.tags if "http-equiv" in a)
-    data, script = re.findall(r"<script[^>]*>(.*?)</script>", PAGES[name], re.DOTALL)
+    data, script = re.findall(r"<script[^>]*>(.*?)</script>", page_of(name), re.DOTALL)
     checksum = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
     assert policy.startswith("default-src 'none'; ")
@@ -56,22 +61,22 @@ def test_only_its_own_script_may_run(name):
 
 def test_malice_stays_text():
     """Not one tag more, not one control character."""
-    ours = {tag for tag, _ in Elements(PAGES["every verdict"]).tags}
+    ours = {tag for tag, _ in Elements(page_of("every verdict")).tags}
 
-    assert {tag for tag, _ in Elements(PAGES["hostile"]).tags} <= ours
-    assert not set("\x00\x1b\u202e\ud800") & set(PAGES["hostile"])
-    assert PAGES["hostile"].count("<script") == 2
+    assert {tag for tag, _ in Elements(page_of("hostile")).tags} <= ours
+    assert not set("\x00\x1b\u202e\ud800") & set(page_of("hostile"))
+    assert page_of("hostile").count("<script") == 2
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", REPORTS)
 def test_the_same_report_gives_the_same_bytes(name):
     """No date, no random identifier."""
-    assert html.page(REPORTS[name]) == PAGES[name]
+    assert html.page(REPORTS[name]) == page_of(name)
 
 
 def test_the_grids_stand_without_a_script():
     """Counts by operator and by feature are in the page itself."""
-    text = re.sub(r"<[^>]*>", " ", PAGES["every verdict"].partition("<script")[0])
+    text = re.sub(r"<[^>]*>", " ", page_of("every verdict").partition("<script")[0])
 
     assert re.search(r"LSTM-14\s+6\s+2\s+1\s+·\s+3\s+·\s", text)
     assert re.search(r"Ragged\s+finds: ignores sequence_lens", text)
@@ -182,5 +187,5 @@ def test_it_is_written(tmp_path):
     html.write_html(tmp_path / "report.html", REPORTS["hostile"])
 
     written = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert written == PAGES["hostile"]
+    assert written == page_of("hostile")
     assert visible(HOSTILE).split("<", maxsplit=1)[0] in written

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from browser import PROGRAM
-from verifications import CASES, REPORTS, every_verdict, judged, many, report
-from web_pages import CONTRAST, WIDTHS
+from support.browser import PROGRAM
+from support.verifications import CASES, REPORTS, every_verdict, judged, many, report
+from support.web_pages import CONTRAST, WIDTHS
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.html import write_html

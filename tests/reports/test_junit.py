@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import junitparser
 import pytest
-from verifications import REPORTS, every_verdict, judged, many, output, report
+from support.verifications import REPORTS, every_verdict, judged, many, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.junit import write_junit

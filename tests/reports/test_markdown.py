@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from verifications import CASES, REPORTS, judged, many, report
+from support.verifications import CASES, REPORTS, judged, many, report
 
 from rnncli.judging.report import JudgedPack
 from rnncli.reports.markdown import LIMIT, write_markdown

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from verifications import CASES, REPORTS, judged, output, report
+from support.verifications import CASES, REPORTS, judged, output, report
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.comparing.verdict import Verdict

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from verifications import FIRST, RELATED, REPORTS, related
+from support.verifications import FIRST, RELATED, REPORTS, related
 
 from rnncli.reports import html
 from rnncli.reports.failures import sentences

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from verifications import REPORTS
+from support.verifications import REPORTS
 
 from rnncli.errors import UnreadableFile
 from rnncli.reports.result_files import UNRECORDED, read_results

@@ -8,8 +8,8 @@ import math
 import re
 
 import pytest
-from browser import PROGRAM
-from verifications import HOSTILE
+from support.browser import PROGRAM
+from support.verifications import HOSTILE
 
 from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
-from verifications import every_verdict
+from support.verifications import every_verdict
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.report import JudgedSubject, Shard

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from verifications import HOSTILE, REPORTS
+from support.verifications import HOSTILE, REPORTS
 
 import rnncli
 from rnncli.api.conformance import Judgement

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 from msgspec import structs
-from verifications import HOSTILE, REPORTS, judged, output, report
-from web_pages import FETCHING, Elements
+from support.verifications import HOSTILE, REPORTS, judged, output, report
+from support.web_pages import FETCHING, Elements
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import schema_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from browser import PROGRAM
 from msgspec import structs
-from verifications import REPORTS, SUBJECT
-from web_pages import CONTRAST, WIDTHS
+from support.browser import PROGRAM
+from support.verifications import REPORTS, SUBJECT
+from support.web_pages import CONTRAST, WIDTHS
 
 from rnncli.reports.site import file_name, results_of, write_site
 

@@ -7,7 +7,7 @@ import json
 
 import jsonschema
 import pytest
-from verifications import CASES, REPORTS, every_verdict, judged, many, report
+from support.verifications import CASES, REPORTS, every_verdict, judged, many, report
 
 from rnncli.cases.library import specs_folder
 from rnncli.cases.schemas import schema_text

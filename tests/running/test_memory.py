@@ -5,8 +5,8 @@ import os
 import numpy as np
 import onnx
 import pytest
-from measured import measured
 from onnx import helper, numpy_helper
+from support.measured import measured
 
 WEIGHTS = ("W", "R")
 

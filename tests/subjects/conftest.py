@@ -3,8 +3,8 @@
 import dataclasses
 from pathlib import Path
 
-import families
 import pytest
+from support import families
 
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from unittest.mock import Mock
 
-import hostile_harness as hostile
 import jsonschema
 import numpy as np
 import pytest
-from second_calls import twice
+from support import hostile_harness as hostile
+from support.second_calls import twice
 
 import rnncli
 from rnncli.cases.library import specs_folder

@@ -7,12 +7,12 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-import judge_c
 import numpy as np
 import pytest
-from forged_packs import resealed
-from second_calls import TEXT
-from small_suite import small_suite
+from support import judge_c
+from support.forged_packs import resealed
+from support.second_calls import TEXT
+from support.small_suite import small_suite
 
 from rnncli.errors import UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate

@@ -7,10 +7,10 @@ import textwrap
 import time
 from pathlib import Path
 
-import hostile_runtimes
 import numpy as np
 import pytest
-from second_calls import twice
+from support import hostile_runtimes
+from support.second_calls import twice
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -27,11 +27,15 @@ CORE = Path(__file__).parents[2] / "vectors" / "core"
 MIB = 1 << 20
 PATIENT = 120  # seconds, of which a machine with much to do may need some
 
+HOSTILE = "support.hostile_runtimes:Hostile"
+
 
 @pytest.fixture(scope="module")
 def hostile():
     """One subject for all that does not take its time."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT))
+    subject = IsolatedSubject(
+        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT)
+    )
     yield subject
     subject.close()
 
@@ -76,7 +80,7 @@ def test_a_crash_is_told_by_its_name(hostile, called, way, message):
 def test_a_process_that_closes_its_line_is_ended(called, family, monkeypatch):
     """It lives, but nothing can come from it any more."""
     monkeypatch.setattr("rnncli.subjects.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    subject = IsolatedSubject("hostile", HOSTILE)
     try:
         attempt = subject.attempt(called("close"))
         assert attempt.status is Status.CRASHED
@@ -108,7 +112,9 @@ def test_an_exception_is_a_refusal(hostile, called, way):
 @pytest.mark.parametrize("way", hostile_runtimes.HANGS)
 def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     """The process is ended, even one that is stopped and deaf."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT))
+    subject = IsolatedSubject(
+        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT)
+    )
     try:
         assert answered(subject.attempt(called("good")))
         subject.timeout = 0.3
@@ -125,7 +131,7 @@ def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
 def test_a_memory_hog_is_a_crash_and_the_next_vector_runs(called, family, way):
     """Memory counts wherever it is taken, also in a child of the process."""
     limits = Limits(max_memory=400 * MIB)
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=limits)
+    subject = IsolatedSubject("hostile", HOSTILE, limits=limits)
     try:
         attempt = subject.attempt(called(way))
         assert attempt.status is Status.CRASHED
@@ -138,7 +144,7 @@ def test_a_memory_hog_is_a_crash_and_the_next_vector_runs(called, family, way):
 
 def test_what_a_runtime_starts_ends_with_it(called, family):
     """Children, sessions of their own and orphans that hold the line are all ended."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    subject = IsolatedSubject("hostile", HOSTILE)
     try:
         assert answered(subject.attempt(called("forks")))
         assert family.has(5)
@@ -151,7 +157,7 @@ def test_what_a_runtime_starts_ends_with_it(called, family):
 
 def test_what_a_runtime_writes_does_not_reach_our_streams(called, capfd):
     """Megabytes on both streams are read and forgotten."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    subject = IsolatedSubject("hostile", HOSTILE)
     try:
         assert answered(subject.attempt(called("talks")))
     finally:
@@ -161,7 +167,7 @@ def test_what_a_runtime_writes_does_not_reach_our_streams(called, capfd):
 
 def test_a_verdict_does_not_depend_on_the_vectors_before(called):
     """Where a process dies that had answered before, a new one decides."""
-    subject = IsolatedSubject("grudge", "hostile_runtimes:Grudge")
+    subject = IsolatedSubject("grudge", "support.hostile_runtimes:Grudge")
     try:
         attempts = [subject.attempt(called("good")) for _ in range(3)]
     finally:
@@ -171,7 +177,9 @@ def test_a_verdict_does_not_depend_on_the_vectors_before(called):
 
 def test_the_description_comes_from_the_process():
     """Threads are those asked for."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(threads=3))
+    subject = IsolatedSubject(
+        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(threads=3)
+    )
     try:
         assert subject.describe() == {"version": "6.66", "told": "3", "threads": "3"}
     finally:
@@ -182,12 +190,12 @@ def test_the_description_comes_from_the_process():
     ("where", "sentence"),
     [
         (
-            "hostile_runtimes:needs_what_is_missing",
+            "support.hostile_runtimes:needs_what_is_missing",
             "'it' does not import: No module named 'no_such_package'; install it with: pip install",
         ),
-        ("hostile_runtimes:dies_at_birth", "'it' does not start: died of SIGABRT"),
+        ("support.hostile_runtimes:dies_at_birth", "'it' does not start: died of SIGABRT"),
         (
-            "hostile_runtimes:Silent",
+            "support.hostile_runtimes:Silent",
             "'it' does not start: ended with exit code 1: TypeError: describe() returned NoneType",
         ),
     ],
@@ -205,7 +213,9 @@ def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where
 
 def test_a_limit_that_is_too_small_to_start_is_an_error(called, family):
     """Every vector would say the same."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(max_memory=MIB))
+    subject = IsolatedSubject(
+        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(max_memory=MIB)
+    )
 
     with pytest.raises(Unsupported, match="'hostile' does not start: took"):
         subject.attempt(called("good"))
@@ -236,7 +246,7 @@ from rnncli.packs.vector import Vector
 
 pack = open_pack({core!r})
 read = pack.read(pack.case("rnn_7_plain"))
-subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=1000))
+subject = IsolatedSubject("hostile", {HOSTILE!r}, limits=Limits(timeout=1000))
 def called(name):
     record = {{**read.record, "id": name}}
     return Vector(name, read.model, read.inputs, (), read.answers, {{}}, record)
@@ -255,7 +265,7 @@ finally:
 )
 def test_nothing_outlives_the_judge(family, number, said):
     """Killed, told to end or interrupted while a runtime hangs: its processes go with it."""
-    text = textwrap.dedent(JUDGE).format(path=sys.path, core=str(CORE))
+    text = textwrap.dedent(JUDGE).format(path=sys.path, core=str(CORE), HOSTILE=HOSTILE)
     with subprocess.Popen(
         [sys.executable, "-c", text],
         stdout=subprocess.PIPE,
@@ -290,7 +300,8 @@ def test_nothing_outlives_the_judge(family, number, said):
 )
 def test_a_session_is_kept_over_the_calls_of_a_case(runtime, verdict, words):
     """What it keeps of one call to the next is stale; alone is a process that was asked nothing."""
-    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", limits=Limits(timeout=PATIENT))
+    limits = Limits(timeout=PATIENT)
+    subject = IsolatedSubject(runtime, f"support.second_calls:{runtime}", limits=limits)
     try:
         found = judge_session(
             session_calls_of(subject, twice()["lstm_14_given"]), PACK_RULE

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.backends import known_backends
 from rnncli.errors import InvalidRequest

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.formats import pb, write_tensors

@@ -13,7 +13,7 @@ from rnncli.subjects.runtimes import SUBJECTS, describe_subjects, known_subjects
 def installed(monkeypatch):
     """A package that adds a runtime, and tries to replace one of ours."""
     found = {
-        name: Plugin("runtime", name, "hostile_runtimes:Hostile", "hostile")
+        name: Plugin("runtime", name, "support.hostile_runtimes:Hostile", "hostile")
         for name in ("friendly", "openvino")
     }
     monkeypatch.setattr(runtimes, "plugins", lambda kind: found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from second_calls import right, twice
-from small_suite import small_suite
+from support.second_calls import right, twice
+from support.small_suite import small_suite
 
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE

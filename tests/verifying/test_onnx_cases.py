@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("onnx")
-from onnx_cases import recurrent_cases, write_as_one
+from support.onnx_cases import recurrent_cases, write_as_one
 
 from rnncli.cli.group import cli
 from rnncli.judging.comparing.rule import PACK_RULE

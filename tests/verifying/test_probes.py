@@ -5,7 +5,7 @@ import sys
 import warnings
 
 import pytest
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
 from rnncli.generating.generation import GenerationPlan, generate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged import outputs_of
+from support.judged import outputs_of
 
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.comparing.rule import PACK_RULE, Rule

@@ -6,10 +6,9 @@ import shutil
 import subprocess
 import sys
 
-import documentation
-import hostile_harness
 import pytest
 from click.testing import CliRunner
+from support import documentation, hostile_harness
 
 import rnncli
 from rnncli.cli.group import cli

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged import core, mutated
 from msgspec import structs
-from small_suite import small_suite
+from support.judged import core, mutated
+from support.small_suite import small_suite
 
 from rnncli.cli.verify import verify as command
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import routines

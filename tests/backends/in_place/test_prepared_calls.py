@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import PREVIOUS, but, of_constants, recurrence_of
+from support.recurrences import PREVIOUS, but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.prepared_calls import (

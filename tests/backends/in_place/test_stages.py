@@ -7,7 +7,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from recurrences import of_constants, recurrence_of
+from support.recurrences import of_constants, recurrence_of
 
 from rnncli.backends.in_place import stages, tuning
 from rnncli.backends.in_place.stages import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import PREVIOUS, recurrence_of
+from support.recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place import stages as all_stages

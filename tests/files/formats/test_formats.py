@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from support.examples import examples
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.formats import (

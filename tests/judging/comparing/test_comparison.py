@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from support.examples import examples
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing import comparison

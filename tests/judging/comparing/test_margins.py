@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from judged import core, vectors_of
+from support.judged import core, vectors_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt, error_map, errors_of, histogram
 from rnncli.judging.comparing.verdict import MARGIN_EDGES

@@ -1,7 +1,7 @@
 """What an implementation can do, as --require says it."""
 
 import pytest
-from judged import CORE, core
+from support.judged import CORE, core
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out

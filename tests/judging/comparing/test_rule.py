@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from judged import core, ran, vectors_of
+from support.judged import core, ran, vectors_of
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule, _derived

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from judged import core, outputs_of
+from support.judged import core, outputs_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.arithmetic import UnitSubset, approximation_of

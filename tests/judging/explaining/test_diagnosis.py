@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from judged import explained_verdict, mutated, outputs_of
+from support.judged import explained_verdict, mutated, outputs_of
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import outputs_of
-from second_calls import twice
+from support.judged import outputs_of
+from support.second_calls import twice
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import core, outputs_of, vectors_of
+from support.judged import core, outputs_of, vectors_of
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt

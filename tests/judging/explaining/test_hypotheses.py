@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulation import NARROW, WIDE
-from judged import computed, core, explained_verdict, outputs_of, vectors_of
+from support.emulation import NARROW, WIDE
+from support.judged import computed, core, explained_verdict, outputs_of, vectors_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs, stacked

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import onnxruntime
 import pytest
-from emulation import NARROW, WIDE
-from examples import examples
 from hypothesis import given
-from judged import bound, computed, core, explained_verdict, outputs_of, ran, vectors_of
-from nodes import nodes
-from recurrences import recurrence_of
-from recurrences import recurrence_of as made
-from test_properties import quiet
+from support.agreement import quiet
+from support.emulation import NARROW, WIDE
+from support.examples import examples, part_of
+from support.judged import bound, computed, core, explained_verdict, outputs_of, ran, vectors_of
+from support.nodes import nodes
+from support.recurrences import recurrence_of
+from support.recurrences import recurrence_of as made
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -386,7 +386,7 @@ def test_no_false_alarm_on_emulated_implementations(dtype):
             judged[0] += found.margin.size
 
     check()
-    assert judged[0] > 2000
+    assert judged[0] > part_of(2000)
     assert worst[0] < 0.7
 
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from judged import core, outputs_of, vectors_of
-from shipped import vectors
+from support.judged import core, outputs_of, vectors_of
+from support.shipped import vectors
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE

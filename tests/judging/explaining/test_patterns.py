@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from judged import core
-from shipped import vectors
+from support.judged import core
+from support.shipped import vectors
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.localisation import steps_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import core, outputs_of, ran, vectors_of
+from support.judged import core, outputs_of, ran, vectors_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from other_cells import OTHER_CELLS, recurrence_of_cell
-from recurrences import PREVIOUS, recurrence_of
+from support.other_cells import OTHER_CELLS, recurrence_of_cell
+from support.recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.cell_errors import CellErrors

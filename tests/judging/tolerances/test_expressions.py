@@ -1,7 +1,7 @@
 """What a cell's step computes from what."""
 
 import pytest
-from other_cells import OTHER_CELLS, row
+from support.other_cells import OTHER_CELLS, row
 
 from rnncli.errors import Unsupported
 from rnncli.judging.tolerances.expressions import (

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
 
 from rnncli.backends import backend_named
 from rnncli.judging.tolerances.cell_errors import CellErrors, variances_of

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import core
-from recurrences import recurrence_of
-from small_suite import small_suite
+from support.judged import core
+from support.recurrences import recurrence_of
+from support.small_suite import small_suite
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute

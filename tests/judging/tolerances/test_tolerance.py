@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
 

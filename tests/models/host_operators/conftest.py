@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from one_node import assert_same, model_of, ours, theirs
+from support.one_node import assert_same, model_of, ours, theirs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from one_node import EXACT_INT8
+from support.one_node import EXACT_INT8
 
 from rnncli.errors import InvalidRequest
 

@@ -7,7 +7,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from one_node import EXACT_INT8
+from support.one_node import EXACT_INT8
 
 from rnncli.errors import InvalidRequest
 

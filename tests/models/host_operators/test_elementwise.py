@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from one_node import model_of
 from onnx.reference import ReferenceEvaluator
+from support.one_node import model_of
 
 SPECIAL = [0.0, -0.0, 1e-45, -1e-45, 1e-38, 1, -1, 17, -17, 88.5, -88.5, -104, 3e38, -3e38]
 SPECIAL += [np.inf, -np.inf, np.nan]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from one_node import model_of, ours
+from support.one_node import model_of, ours
 
 GENERATOR = np.random.default_rng(0)
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 import numpy as np
 import onnx
 import pytest
-from one_node import CONTESTED, assert_same, model_of, ours
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.op_run import OpRun
+from support.one_node import CONTESTED, assert_same, model_of, ours
 
 from rnncli.errors import Unsupported
 from rnncli.models.host_operators.kernel_table import HOST_OPERATORS, host_operator

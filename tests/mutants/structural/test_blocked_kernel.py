@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from recurrences import PREVIOUS, recurrence_of
+from support.recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.mutant import RIGHT

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL, structural_of

@@ -1,7 +1,7 @@
 """Claims about writing a bug of the blocked kernel: a function with a docstring is enough."""
 
 import numpy as np
-from recurrences import recurrence_of
+from support.recurrences import recurrence_of
 
 from rnncli.mutants.equivalence import NO_Y
 from rnncli.mutants.structural.blocked_kernel import BlockedKernel

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from families import becomes
+from support.families import becomes
 
 from rnncli.errors import Unsupported
 from rnncli.subjects.supervision import programs as supervision

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kernels.random_cases import GATES, random_case
 from kernels.relations import call_of, call_of_case
-from sound_variants import SOUND, VARIANTS
+from support.sound_variants import SOUND, VARIANTS
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate

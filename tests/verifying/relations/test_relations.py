@@ -11,9 +11,9 @@ from kernels.bug import TUNING
 from kernels.random_cases import GATES
 from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
-from quantised_lstm import FORMS, LSTM, node
-from second_calls import right
-from valid_nodes import valid_node
+from support.quantised_lstm import FORMS, LSTM, node
+from support.second_calls import right
+from support.valid_nodes import valid_node
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.operators import evaluate, operator_named

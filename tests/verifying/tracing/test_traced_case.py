@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from judged import core
+from support.judged import core
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidOperator, UnreadableFile

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.files.formats import write_tensors
 from rnncli.files.regular import sha256

@@ -1,6 +1,6 @@
 """Sound implementations: no suite may fail one, unless the profile of a case says so by its name.
 
-    PYTHONPATH=tests python tests/sound_variants.py PACK...
+    PYTHONPATH=tests python -m support.sound_variants PACK...
 
 prints every variant, its largest error in tolerances over the packs, and the cases that fail it.
 They differ in how sums are ordered and kept, in the formulas of tanh and sigmoid, in the GRU's
@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from emulation import ByTanh, Implementation, Plain, Textbook, backwards, by_blas, in_pairs
 from kernels.score import is_asked
 from kernels.switch_table import KERNELS
+from support.emulation import ByTanh, Implementation, Plain, Textbook, backwards, by_blas, in_pairs
 
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.judgement import judge

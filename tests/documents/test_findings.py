@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "docs/findings"
+FOLDER = Path(__file__).parents[2] / "docs/findings"
 PAGES = sorted(FOLDER.glob("*-*.md"))
 # What a script imports besides NumPy and onnx: a reader has the runtime that it is about.
 MODULES = {

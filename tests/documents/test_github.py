@@ -16,7 +16,7 @@ import yaml
 
 from rnncli.cli.group import cli
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GITHUB, SPECS = ROOT / ".github", ROOT / "specs"
 WRITTEN = sorted(path for path in GITHUB.rglob("*") if path.suffix in {".md", ".yml"})
 FORMS = sorted(set(GITHUB.glob("ISSUE_TEMPLATE/*.yml")) - {GITHUB / "ISSUE_TEMPLATE/config.yml"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 FOLDERS = [*filter(None, [os.environ.get("RNNCLI_TEST_MODELS")]), DATA]
 PATHS = {
     path.stem: path

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 class Edit(NamedTuple):
@@ -98,7 +98,7 @@ sections:
       when: breaks direction alone
 """
 MONOTONE = """
-    "is monotone": lambda c: c.directions == 1,"""
+    "is monotone": lambda c: len(c.node.directions) == 1,"""
 # A reading: the paper that the GRU is from, https://arxiv.org/abs/1406.1078, has zt the other way.
 UPDATE = """
     "update-gate": Reading(

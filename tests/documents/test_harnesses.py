@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_webnn import small_webnn
-from webnn_baseline import command
+from support.small_webnn import small_webnn
+from support.webnn_baseline import command
 
 from rnncli.generating.generation import GenerationPlan, generate
 
-HARNESSES = Path(__file__).parents[1] / "docs/harnesses"
+HARNESSES = Path(__file__).parents[2] / "docs/harnesses"
 WEB = HARNESSES / "onnxruntime_web.mjs"
 NODE = shutil.which("node")
 

@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 import onnxruntime
-from one_node import EXACT_INT8
 from onnx import helper, numpy_helper
+from support.one_node import EXACT_INT8
 
 from rnncli.operators import operator_for
 

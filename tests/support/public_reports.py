@@ -1,6 +1,6 @@
 """Public bug reports: what models each, which case shows it, and the page that lists them.
 
-    PYTHONPATH=tests python -m public_reports
+    PYTHONPATH=tests python -m support.public_reports
 
 writes docs/reports.md from docs/reports.yaml. A row names a mutant of `rnncli mutants`, or a
 planted bug of the tuning half of `kernels`, or says why nothing models it.
@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from judged import core
 from kernels.score import SOUND, verdict_of
 from kernels.switch_table import BUGS, kernel_with
+from support.judged import core
 
 from rnncli.cases.library import find_suite
 from rnncli.cases.suite.suite import load_suite
@@ -26,7 +26,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes, unscored
 from rnncli.mutants.catalogue import mutant_named
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 DATA, PAGE = DOCS / "reports.yaml", DOCS / "reports.md"
 CORE = "core"
 
@@ -213,8 +213,9 @@ def page(rows):
 HEAD = """\
 # Public bug reports, and the vectors that show them
 
-Written by `PYTHONPATH=tests python -m public_reports` from `docs/reports.yaml`;
-`tests/test_public_reports.py` computes every row and fails where this page says anything else.
+Written by `PYTHONPATH=tests python -m support.public_reports` from `docs/reports.yaml`;
+`tests/documents/test_public_reports.py` computes every row and fails where this page says anything
+else.
 
 This page has {rows} bugs of RNN, GRU and LSTM that were reported in public ({threads} threads of
 {projects} repositories): bugs of kernels, compilers, converters, exporters and runtimes. What

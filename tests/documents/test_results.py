@@ -16,7 +16,7 @@ from rnncli.reports.result_files import read_results
 from rnncli.reports.site import cell, results_of
 from rnncli.subjects.runtimes import SUBJECTS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/results/runtimes.md"
 TEXT = PAGE.read_text("utf-8")
 # name -> its version and the command that judged it

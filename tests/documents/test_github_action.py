@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_suite import TEXT
+from support.small_suite import TEXT
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ACTION = ROOT / ".github" / "actions" / "verify"
 ACTION_ROWS = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
 REFERENCE = re.compile(r"\b(?:inputs|steps|runner|github)(?:\.[\w-]+)+")

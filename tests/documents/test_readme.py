@@ -7,7 +7,7 @@ import shlex
 
 import click
 import pytest
-from documentation import ROOT, blocks, commands, pages
+from support.documentation import ROOT, blocks, commands, pages
 
 from rnncli.cli.group import COMMANDS, cli
 from rnncli.numerics.profiles import PROFILES

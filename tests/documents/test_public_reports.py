@@ -5,7 +5,7 @@ import re
 import pytest
 from kernels.bug import TUNING
 from kernels.switch_table import BUGS
-from public_reports import (
+from support.public_reports import (
     CORE,
     PAGE,
     caught_by_core,
@@ -32,7 +32,7 @@ each_of = lambda rows: pytest.mark.parametrize("row", rows, ids=lambda row: row.
 
 
 def test_the_page_is_what_the_rows_give():
-    """`PYTHONPATH=tests python -m public_reports` writes it."""
+    """`PYTHONPATH=tests python -m support.public_reports` writes it."""
     assert page(ROWS) == PAGE.read_text(encoding="utf-8")
 
 

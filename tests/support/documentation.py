@@ -13,8 +13,8 @@ What a block is follows from its language and its title, `sh title="..."`:
 
 The blocks of a page run from top to bottom in one folder, which has the repository's own files.
 
-`PYTHONPATH=tests python -m documentation docs/tutorial.md` runs a page, and writes what commands
-print into the page wherever that shows something else.
+`PYTHONPATH=tests python -m support.documentation docs/tutorial.md` runs a page, and writes what
+commands print into the page wherever that shows something else.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from terminals import COLUMNS, LONGEST, shown
+from support.terminals import COLUMNS, LONGEST, shown
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n"
     r"(?P<code>.*?)^ *```$",

@@ -13,7 +13,7 @@ from rnncli.subjects.own_backend import BACKEND, COMPUTE, BackendRuntime
 from rnncli.subjects.results import results_subject
 from rnncli.verifying.case_judging import session_calls_of
 
-SOURCE = Path(__file__).parents[1] / "vectors" / "judge.c"
+SOURCE = Path(__file__).parents[2] / "vectors" / "judge.c"
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 

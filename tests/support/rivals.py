@@ -9,7 +9,7 @@ from rnncli.bench.contestants import Own
 from rnncli.subjects.runtime import Prepared
 
 HOUR = 3600
-SERVE_LITTLE = "rivals:serve_little"
+SERVE_LITTLE = "support.rivals:serve_little"
 
 
 def serve_little(descriptor):

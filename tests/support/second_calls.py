@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.generating.production import make_vectors
 from rnncli.operators import evaluate

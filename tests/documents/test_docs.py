@@ -6,7 +6,17 @@ import subprocess
 import sys
 
 import pytest
-from documentation import ROOT, Runner, blocks, checkout, counts, environment, missing, pages, same
+from support.documentation import (
+    ROOT,
+    Runner,
+    blocks,
+    checkout,
+    counts,
+    environment,
+    missing,
+    pages,
+    same,
+)
 
 CODE = [page for page in pages() if set(counts(page.read_text("utf-8"))) - {"none", "skipped"}]
 

@@ -5,8 +5,8 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
-from emulation import WIDE
-from small_suite import small_suite
+from support.emulation import WIDE
+from support.small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
 from rnncli.generating.production import make_vectors
@@ -18,7 +18,7 @@ from rnncli.operators.node import Node
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Attempt, Status, Vector
 
-CORE = Path(__file__).parents[1] / "vectors" / "core"
+CORE = Path(__file__).parents[2] / "vectors" / "core"
 
 
 @cache

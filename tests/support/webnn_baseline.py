@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-HARNESS = Path(__file__).parents[1] / "docs/harnesses/webnn_baseline.mjs"
+HARNESS = Path(__file__).parents[2] / "docs/harnesses/webnn_baseline.mjs"
 
 
 def checkout():

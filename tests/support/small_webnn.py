@@ -1,6 +1,6 @@
 """A suite of WebNN's operators with everything that a case of web-platform-tests can hold."""
 
-from small_suite import small_suite
+from support.small_suite import small_suite
 
 from rnncli.generating.production import make_vectors
 

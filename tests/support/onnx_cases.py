@@ -1,6 +1,6 @@
 """ONNX's own recurrent node cases as one model with one test data set, to be extracted and scored.
 
-python tests/onnx_cases.py onnx_cases && rnncli extract onnx_cases -o onnx_pack
+PYTHONPATH=tests python -m support.onnx_cases onnx_cases && rnncli extract onnx_cases -o onnx_pack
 rnncli score onnx_pack && rnncli score onnx_pack --onnx
 """
 

@@ -3,8 +3,8 @@
 import warnings
 from functools import cache, lru_cache
 
-from between_workers import made_once
-from judged import core
+from support.between_workers import made_once
+from support.judged import core
 
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
