@@ -10,6 +10,8 @@ from support import (
     examples,  # noqa: F401 -- registers hypothesis's profile `many`
 )
 
+pytest_plugins = ["support.sampling"]
+
 # A shell without job control starts what runs in the background with Ctrl-C and Ctrl-Backslash
 # ignored, nohup with hang-ups, and so would be the processes that tests interrupt.
 HANDLERS = {signal.SIGINT: signal.default_int_handler}
