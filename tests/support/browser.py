@@ -94,11 +94,11 @@ class Browser:
         )
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", features=[feature])
-        self.ask("Page.navigate", url="about:blank")
-        self.events.clear()
-        self.ask("Page.navigate", url=path.as_uri() + fragment)
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._message())
+        for url in ("about:blank", path.as_uri() + fragment):  # each is loaded before the next
+            self.events.clear()
+            self.ask("Page.navigate", url=url)
+            while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+                self.events.append(self._message())
         self.settle()
 
     def settle(self):
