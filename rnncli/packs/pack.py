@@ -103,6 +103,15 @@ class Pack:
         """A row of `LAYOUTS`."""
         return str(self.manifest.header["layout"])
 
+    @property
+    def cases(self) -> list[Mapping[str, Any]]:
+        """The records of all cases.
+
+        Raises:
+            UnreadableFile: the operator of one cannot have such a case.
+        """
+        return [*map(self._sound, self.manifest.cases)]
+
     def vectors(self) -> Iterator[Vector]:
         """Yield the vectors, each read as it is reached.
 
@@ -139,10 +148,11 @@ class Pack:
 
     def _sound(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a record of the manifest, whose node is checked when it is first used."""
-        if record["id"] not in self._used:
+        place = self._unchecked.get(record["id"])
+        if place is not None:
             with reading(self.folder / MANIFEST):
-                check_node(record, f"cases[{[*self._by_id].index(record['id'])}]")
-            self._used.add(record["id"])
+                check_node(record, f"cases[{place}]")
+            self._unchecked.pop(record["id"], None)
         return record
 
     @property
@@ -223,9 +233,9 @@ class Pack:
         return [*files_in(self.folder)]
 
     @cached_property
-    def _used(self) -> set[str]:
-        """The ids of the cases whose nodes were checked."""
-        return set()
+    def _unchecked(self) -> dict[str, int]:
+        """The places in the manifest of cases whose nodes are not checked yet, by their ids."""
+        return {record["id"]: place for place, record in enumerate(self.manifest.cases)}
 
     @cached_property
     def _by_id(self) -> dict[str, Mapping[str, Any]]:

@@ -90,8 +90,7 @@ def _node_record(node: RecurrentNode) -> dict[str, Any]:
 
 def pack_record(pack: Pack) -> dict[str, Any]:
     """Return a pack's purpose, the needs of its cases and the errors in its files."""
-    manifest = pack.manifest
-    cases = manifest.cases
+    manifest, cases = pack.manifest, pack.cases
     needs = [case["requirements"] for case in cases]
     return {
         "pack": str(pack.folder),

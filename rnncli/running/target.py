@@ -158,7 +158,7 @@ def _cases_of_folder(target: str) -> list[str]:
     for path, problem in pack.problems():
         if problem == "missing":
             raise UnreadableFile(f"{target}: {path} is missing")
-    valid = [case["id"] for case in pack.manifest.cases if case["expect"] == "result"]
+    valid = [case["id"] for case in pack.cases if case["expect"] == "result"]
     return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
 

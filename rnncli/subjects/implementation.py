@@ -13,8 +13,9 @@ from rnncli.limits import OF_SUBJECTS, UNLIMITED, Limits
 from rnncli.options import OptionKind, check, flag_of, option, traits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rnncli.packs.pack import Pack
     from rnncli.packs.vector import Attempt, Vector
 
 
@@ -199,12 +200,12 @@ class Implementation:
         is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
-    def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def require_room(self, pack: Pack) -> None:
         """Refuse a file of results that is too large for a pack's cases, before it is read."""
         if self.results and not Path(self.name).is_dir():
             from rnncli.subjects.results import require_room
 
-            require_room(Path(self.name), records)
+            require_room(Path(self.name), pack.cases)
 
     def open(self) -> Subject:
         """Return the subject, ready to run vectors.

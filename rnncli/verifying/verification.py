@@ -148,7 +148,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
             f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
             " put results into a folder of their own"
         )
-    plan.terms.subject.require_room(pack.manifest.cases)
+    plan.terms.subject.require_room(pack)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     part, requirements = plan.cases.part, plan.cases.requirements

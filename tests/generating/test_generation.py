@@ -289,6 +289,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from support.small_suite import small_suite
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.jobs.workers import Workers
 if __name__ == "__main__":
     print("ready", flush=True)
     plan = GenerationPlan(suite=small_suite(), layout={layout!r}, workers=Workers(jobs={jobs}))
@@ -312,7 +313,8 @@ def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, terms, wait):
         assert run.stdout.readline() == b"ready\n"
         time.sleep(wait)
         run.send_signal(getattr(signal, sent))
-        run.communicate()
+        _, said = run.communicate()
+    assert b"Error" not in said, said  # it ran until the signal came
     left = {path: c for path, c in contents(folder).items() if not path.startswith(".")}
     assert {path: whole[path] for path in left} == left
     write(folder, layout=layout)

@@ -15,6 +15,7 @@ from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST, Manifest
 from rnncli.packs.pack import open_pack
 from rnncli.reports.inspection import pack_record
+from rnncli.subjects.implementation import Implementation
 
 CLIP = "lstm_14_clip"
 EVIL = "a/../../../../evil"
@@ -93,9 +94,12 @@ def test_nothing_is_read_or_written_outside_the_pack(spoil, pack, tmp_path):
         lambda pack: pack.select("clip"),
         lambda pack: pack.case(CLIP),
         lambda pack: [*pack.vectors()],
+        lambda pack: pack.cases,
+        pack_record,
+        lambda pack: Implementation(results="some.npz").require_room(pack),
         lambda pack: pack.read(case_of(vars(pack.manifest))),
     ],
-    ids=["select", "case", "vectors", "read"],
+    ids=["select", "case", "vectors", "cases", "inspect", "results", "read"],
 )
 def test_a_node_that_cannot_be_is_refused_when_its_case_is_used(use, pack):
     """Those of other cases are not even checked, but no case is used unchecked."""
