@@ -185,7 +185,7 @@ class Evaluator:
         self.opsets = opsets(body) if isinstance(body, FunctionProto) else versions
         self.input_names, self.output_names = _names(body.input), _names(body.output)
         initial = dict(self._initial_values(body))
-        # Only the graph's inputs have one shape in a run, and values by default.
+        # Only the graph's inputs have values by default.
         is_graph = not path and not isinstance(body, FunctionProto)
         self._replaceable = initial.keys() - replaced if is_graph else set[str]()
         self._variants: dict[frozenset[str], Evaluator] = {}

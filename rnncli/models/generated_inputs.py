@@ -301,14 +301,6 @@ class InputRecipe:
         made = [value for value in self.made if value.name in only]
         return sum(math.prod(self.sizes.shape(value, sizes)) for value in made)
 
-    def warn_of_ones(self, dimensions: Sequence[FreeDimension]) -> None:
-        """Warn that dimensions were assumed to be 1."""
-        if dimensions:
-            listed = self.sizes.listed(dimensions)
-            warnings.warn(
-                f"{self.model.name}: assumed to be 1: {listed}", RnncliWarning, stacklevel=3
-            )
-
 
 def _purposes(
     model: Model, shapes: Mapping[str, Sequence[int]], names: Sequence[str]

@@ -185,8 +185,8 @@ def _type_of(values: Any, *, with_shape: bool) -> TypeProto:
     if isinstance(values, list):
         if not values:
             raise Unsupported("an empty sequence has no type")
-        element = helper.make_tensor_type_proto(dtype_of(values[0]).onnx, None)
-        return helper.make_sequence_type_proto(element)
+        element = _type_of(values[0], with_shape=False).tensor_type.elem_type
+        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(element, None))
     if not isinstance(values, np.ndarray):
         raise Unsupported(f"a {type(values).__name__} has no type")
     shape = values.shape if with_shape else [None] * values.ndim

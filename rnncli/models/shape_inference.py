@@ -10,8 +10,10 @@ import math
 from typing import TYPE_CHECKING
 
 from onnx import (
+    AttributeProto,
     GraphProto,
     ModelProto,
+    NodeProto,
     TensorProto,
     numpy_helper,
     shape_inference,
@@ -76,15 +78,39 @@ def _declare(value: ValueInfoProto, shape: Sequence[int]) -> None:
 
 
 def _skeleton(model: Model) -> ModelProto:
-    """Return a copy of a model without the values of larger tensors of its graphs."""
-    skeleton = ModelProto()
-    skeleton.CopyFrom(model.proto)
-    for body in bodies(skeleton.graph):
-        held = [attribute.t for node in body.node for attribute in node.attribute]
-        for tensor in (*getattr(body, "initializer", ()), *held):
-            if tensor.data_type:
-                tensor.CopyFrom(_header(tensor, model.folder))
+    """Copy what inference reads, field by field: no larger values are ever copied."""
+    source = model.proto
+    skeleton = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
+    skeleton.functions.extend(source.functions)
+    _copy_graph(source.graph, skeleton.graph, model.folder)
     return skeleton
+
+
+def _copy_graph(source: GraphProto, target: GraphProto, folder: Path | None) -> None:
+    target.name = source.name
+    target.input.extend(source.input)
+    target.output.extend(source.output)
+    target.value_info.extend(source.value_info)
+    target.initializer.extend(_header(tensor, folder) for tensor in source.initializer)
+    for node in source.node:
+        _copy_node(node, target.node.add(), folder)
+
+
+def _copy_node(source: NodeProto, target: NodeProto, folder: Path | None) -> None:
+    target.name, target.op_type, target.domain = source.name, source.op_type, source.domain
+    target.overload = source.overload
+    target.input.extend(source.input)
+    target.output.extend(source.output)
+    for attribute in source.attribute:
+        copy = target.attribute.add()
+        if attribute.type == AttributeProto.GRAPH:
+            copy.name, copy.type = attribute.name, attribute.type
+            _copy_graph(attribute.g, copy.g, folder)
+        elif attribute.type == AttributeProto.TENSOR:
+            copy.name, copy.type = attribute.name, attribute.type
+            copy.t.CopyFrom(_header(attribute.t, folder))
+        else:
+            copy.CopyFrom(attribute)
 
 
 def _header(tensor: TensorProto, folder: Path | None) -> TensorProto:

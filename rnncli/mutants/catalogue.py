@@ -41,15 +41,16 @@ _SCORED = (
     *(imprecision.format_bug, imprecision.approximation_bug, imprecision.loss_bug),
     quantised_kernels.quantisation_bug,
 )
+# Families of bugs that were reported of runtimes or converters; no other mutant covers them.
+REPORTED = (
+    *(states.reported_state_bug, directions.reported_direction_bug),
+    *(imprecision.reported_loss_bug, gates.reported_reset_bug),
+)
 # Finer variants of these: of one tensor, gate, function or direction, or at one place. They name a
 # bug as precisely as possible, but suites are not scored by them: a case that catches
 # `biases-dropped` catches the biases of each gate, and gates in any order would count two dozen
 # times. Nor are suites scored by the other choice of a reading, which is acceptable wherever it is
 # seen, or by what was reported to runtimes.
-REPORTED = (
-    *(states.reported_state_bug, directions.reported_direction_bug),
-    *(imprecision.reported_loss_bug, gates.reported_reset_bug),
-)
 _UNSCORED = (
     *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
     *(directions.finer_direction_bug, imprecision.finer_approximation_bug),

@@ -298,7 +298,6 @@ def x_one_input_early(X: Array) -> Array:
     return np.roll(X, -1, axis=2)
 
 
-# Reported to runtimes or converters; no other mutant covers them.
 reported_direction_bug = Family("directions")
 
 

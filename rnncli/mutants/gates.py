@@ -256,7 +256,6 @@ def peepholes_of_new_cell_for_o(recurrence: Recurrence) -> Recurrence:
     return recurrence.opting(peephole_previous=False)
 
 
-# Reported to runtimes or converters; no other mutant covers them.
 reported_reset_bug = Family("linear_before_reset", of=GRU)
 
 

@@ -363,7 +363,6 @@ def hard_sigmoid_of_a_sixth(x: Value) -> Value:
     return np.clip(x / 6 + 0.5, 0, 1)  # as PyTorch and ONNX's HardSwish have it
 
 
-# Reported to runtimes or converters; no other mutant covers them.
 reported_loss_bug = Family("numbers lost")
 
 

@@ -299,7 +299,6 @@ def states_reset_to_initial_every_X_steps(steps: int, run: Run, recurrence: Recu
     return _restarting(steps, run, recurrence, (0, 1), lambda state: state)
 
 
-# Reported to runtimes or converters; no other mutant covers them.
 ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
 reported_state_bug = Family("states")
 

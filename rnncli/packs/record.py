@@ -277,13 +277,6 @@ def sums_of(files: Mapping[str, str]) -> bytes:
     return "".join([f"{checksum}  {path}\n" for path, checksum in sorted(files.items())]).encode()
 
 
-# The entries that describe the node, which is all that a subject may see.
-NODE_FIELDS = (
-    *("id", "operator", "domain", "opset", "attributes", "sizes", "dtype"),
-    *("inputs", "outputs", "weights", "readings"),
-)
-
-
 def node_entries(
     case_id: str,
     operator: Operator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
@@ -69,8 +69,9 @@ def page(report: VerificationReport) -> str:
 def margin_counts(report: VerificationReport) -> list[int]:
     """Return the number of elements of all outputs in each bin of `MARGIN_EDGES`."""
     outputs = (output for case in report.cases for output in case.verdict.outputs)
-    found = [output.histogram for output in outputs if output.histogram]
-    return [sum(counts) for counts in zip([0] * (len(MARGIN_EDGES) + 1), *found, strict=True)]
+    none = [0] * (len(MARGIN_EDGES) + 1)  # that of an output may end early
+    found = zip_longest(none, *(output.histogram for output in outputs), fillvalue=0)
+    return [sum(counts) for counts in found]
 
 
 def draw_margins(counts: Sequence[int]) -> str:

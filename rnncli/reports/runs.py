@@ -83,9 +83,9 @@ class RunPrinter:
                 title = f"{report.target} {run.name}".rstrip() + f", {run.seconds:.3g} s"
                 draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
             else:
-                for row in rows if self.has_heading else (COLUMNS, *rows):
+                for row in rows if self.has_heading or not rows else (COLUMNS, *rows):
                     print_row(row)
-                self.has_heading = self.has_heading or bool(rows)
+                    self.has_heading = True
 
     @property
     def exit_code(self) -> int:

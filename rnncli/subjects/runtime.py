@@ -12,7 +12,6 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.packs.record import NODE_FIELDS
 from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
 from rnncli.subjects.supervision.binary_messages import Channel, Message, served
 from rnncli.subjects.supervision.programs import first_line
@@ -24,6 +23,11 @@ if TYPE_CHECKING:
 
 # A vector's place in a session of several; a vector without one has its own session.
 OPEN, AGAIN = "open", "again"
+# The entries of a record that describe the node, which is all that a subject may see.
+NODE_FIELDS = (
+    *("id", "operator", "domain", "opset", "attributes", "sizes", "dtype"),
+    *("inputs", "outputs", "weights", "readings"),
+)
 
 
 class Runtime(Protocol):
@@ -48,17 +52,17 @@ class Runtime(Protocol):
         """
 
 
-def session_of(runtime: Any) -> Callable[[Vector], Tensors]:
+def session_of(runtime: Any, *, opens: bool = True) -> Callable[[Vector], Tensors]:
     """Return a function that runs vectors in a session, which the first of them opens.
 
-    A runtime without `open` loads the model for every call.
+    A runtime without `open`, and any for a single call, loads the model for every call.
     """
-    begin = getattr(runtime, "open", lambda _: runtime.run)
+    begin = getattr(runtime, "open", None) if opens else None
     opened: list[Callable[[Vector], Tensors]] = []
 
     def run(vector: Vector) -> Tensors:
         if not opened:
-            opened.append(begin(vector))
+            opened.append(begin(vector) if begin else runtime.run)
         return opened[0](vector)
 
     return run
@@ -224,7 +228,7 @@ def serve(descriptor: int) -> None:
             request = channel.receive()
             place = request.fields.get("session")
             if place != AGAIN:
-                run = session_of(runtime) if place == OPEN else runtime.run
+                run = session_of(runtime, opens=place == OPEN)
             attempt = put(run, vector_of(request))
             fields = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, fields, attempt.outputs))

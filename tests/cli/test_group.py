@@ -237,7 +237,7 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
 
 
 def test_running_a_config_loads_no_packs():
-    """YAML and the suites it could be of, but no evaluator of models, pack or file of tensors."""
+    """YAML and the suites it could be of, but no evaluator of models, pack or tensor archive."""
     idle = {"onnx.reference", "rnncli.packs.pack", *OF_FILES, "h5py"}
 
     assert loaded_by(OURS, "run", "rnn_14") & idle == set()

@@ -61,6 +61,18 @@ def test_every_shipped_spec_runs_by_name(rnncli, name):
     assert {(row["nan"], row["inf"]) for row in outcome.rows} == {("0", "0")}
 
 
+def test_what_has_no_outputs_has_no_heading(rnncli, tmp_path):
+    """A pipe gets one heading, above the first row."""
+    (tmp_path / "idle.yaml").write_text(
+        "op: RNN-14\noutputs: []\n"
+        "sizes: {seq_length: 2, batch_size: 1, input_size: 2, hidden_size: 2}\n"
+    )
+    idle = tmp_path / "idle.yaml"
+
+    assert rnncli("run", idle).out == ""
+    assert rnncli("run", idle, idle, "rnn_14").out.count("data set") == 1
+
+
 def test_real_model_agrees_with_its_recorded_outputs(rnncli, tmp_path):
     """Inputs from a file in, outputs to a file out, compared by our own command."""
     inputs, outputs = recorded(LSTM)

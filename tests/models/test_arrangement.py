@@ -139,8 +139,8 @@ def test_branches_without_nodes_read_what_is_around_them(parse):
         assert run(prepared, {"x": np.float32(x)})[0].tolist() == x
 
 
-def test_shapes_inside_are_noticed_where_they_are_made(parse):
-    """Nodes before have run, and do not run again; what they made is still there."""
+def test_the_size_of_what_is_made_is_of_this_run(parse):
+    """It depends on a value, whatever the shapes of the inputs."""
     text = """g (float[N] x, int64[1] k) => (float y) <int64[1] zero = {0}> {
         a = Neg (x)  part = Slice (a, zero, k)  n = Size (part)  f = Cast <to = 1> (n)
         y = ReduceSum <keepdims = 0> (f)  }"""
@@ -153,7 +153,7 @@ def test_shapes_inside_are_noticed_where_they_are_made(parse):
 @pytest.mark.parametrize(
     "text",
     [
-        # Read by folded nodes alone, before, at and after the node whose shape differs.
+        # Constants that only nodes read which read shapes.
         """g (float[N, K] x) => (int64[1] u, float[M] y) <int64[1] w = {3}> {
             v = Neg (w)  s = Shape <start = 1> (x)  t = Constant <value = int64[1] {2}> ()
             u = Mul (s, t)  a = Sub (u, v)  y = ConstantOfShape (a)  }""",
@@ -164,7 +164,7 @@ def test_shapes_inside_are_noticed_where_they_are_made(parse):
     ],
 )
 def test_other_shapes_find_every_constant(parse, text):
-    """Those, too, that nothing of the schedule for the last shapes had to read."""
+    """Those, too, that only nodes need which read shapes."""
     prepared = prepare(parse(text))
     for shape in ((1, 1), (1, 1), (2, 1), (1, 3), (1, 3), (4, 5), (1, 1), (1, 3)):
         fed = {"x": np.ones(shape, np.float32)}

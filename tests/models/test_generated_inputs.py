@@ -16,9 +16,13 @@ X, N = np.zeros((5, 3), np.float32), np.zeros(2, np.int64)
 
 def generate_inputs(model, given=None, **asked):
     """Complete the inputs of a model; unknown sizes are 1."""
-    recipe = InputRecipe(model, given, **asked)
-    recipe.warn_of_ones(recipe.sizes.free)
-    return recipe.make({})
+    return InputRecipe(model, given, **asked).make({})
+
+
+def unknown_sizes(model):
+    """The sizes that nothing gives, with the options that would."""
+    sizes = InputRecipe(model).sizes
+    return sizes.listed(sizes.free)
 
 
 MISFITS = {
@@ -58,17 +62,15 @@ def test_minus_one_is_any_size(parse):
     check_inputs(model_from(proto), {"x": X, "n": N})
 
 
-def test_unnamed_sizes_become_one_with_a_warning(parse):
-    """The warning names every symbol, and the option that sets it."""
+def test_sizes_that_nothing_gives_become_one(parse):
+    """They are listed by every symbol, and the option that sets it."""
     model = parse("g (float[batch,?,3] x, float[seq,batch] z) => (y) { y = Add (x, z) }")
 
-    with pytest.warns(RnncliWarning) as caught:
-        inputs = generate_inputs(model)
+    inputs = generate_inputs(model)
 
     assert (inputs["x"].shape, inputs["z"].shape) == ((1, 1, 3), (1, 1))
-    (warning,) = caught
-    for words in ("--dim batch=N", "--dim seq=N", "--shape x=", "assumed to be 1"):
-        assert words in str(warning.message)
+    for words in ("--dim batch=N", "--dim seq=N", "--shape x="):
+        assert words in unknown_sizes(model)
 
 
 def test_sizes_come_from_options_and_given_inputs(parse):
@@ -105,8 +107,8 @@ def test_an_unknown_size_is_one_at_each_place(parse, unknown):
     model = model_from(proto, "m.onnx")
 
     assert generate_inputs(model, shapes={"x": (2, 5, 3)})["x"].shape == (2, 5, 3)
-    with pytest.warns(RnncliWarning, match=r"1: dimensions 0 and 1 of x \(--shape x=N,N,3\)$"):
-        assert generate_inputs(model)["x"].shape == (1, 1, 3)
+    assert generate_inputs(model)["x"].shape == (1, 1, 3)
+    assert unknown_sizes(model) == "dimensions 0 and 1 of x (--shape x=N,N,3)"
 
 
 def test_a_counted_unknown_size_is_a_symbol(parse):

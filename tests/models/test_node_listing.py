@@ -120,3 +120,21 @@ def test_attributes_that_are_no_numbers_are_named_by_their_kind():
     assert found.attributes["activation_alpha"] == "a Tensor"
     assert found.attributes["hidden_size"] == [*[1] * 64, "... (1000 in all)"]
     assert json.dumps(found.attributes)
+
+
+def test_a_shape_that_inference_cannot_tell_is_unknown(parse):
+    """ONNX's takes a sparse initializer for a tensor of its values, and tells a wrong shape."""
+    text = f"g {SIGNATURE} <float[1] s = {{1}}> {{"
+    text += """
+        x = Add (X, s)
+        "", out = RNN <hidden_size: int = 2> (x, W, R)
+    }"""
+    proto = parse(text.replace("6,3", "2,3").replace("6,2", "2,2"), opset=13).proto
+    proto.graph.ClearField("initializer")
+    values, places = np.ones(1, np.float32), np.zeros(1, np.int64)
+    sparse = (numpy_helper.from_array(values, "s"), numpy_helper.from_array(places), [5, 2, 3])
+    proto.graph.sparse_initializer.append(helper.make_sparse_tensor(*sparse))
+
+    (node,) = recurrent_nodes(model_from(proto))
+
+    assert node.inputs["X"] is None

@@ -6,9 +6,9 @@ import re
 from xml.dom import minidom
 
 import pytest
-from support.verifications import REPORTS, every_verdict, histogram
+from support.verifications import REPORTS, every_verdict, histogram, judged, output, report
 
-from rnncli.judging.comparing.verdict import MARGIN_EDGES
+from rnncli.judging.comparing.verdict import MARGIN_EDGES, Verdict
 from rnncli.reports.html import draw_margins, margin_counts
 
 COUNTS = list(range(1, len(MARGIN_EDGES) + 2))
@@ -23,6 +23,8 @@ def test_all_outputs_count():
     """Whatever their verdict; those that could not be compared have none."""
     assert sum(margin_counts(REPORTS["one"])) == 10
     assert margin_counts(REPORTS["empty"]) == [0] * (len(MARGIN_EDGES) + 1)
+    short = report([judged("rnn_14_short", Verdict.PASS, {"outputs": (output(histogram=(3, 4)),)})])
+    assert margin_counts(short)[:3] == [3, 4, 0]
     assert sum(margin_counts(every_verdict())) == sum(
         sum(output.histogram) for case in every_verdict().cases for output in case.verdict.outputs
     )

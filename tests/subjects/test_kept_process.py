@@ -33,9 +33,7 @@ HOSTILE = "support.hostile_runtimes:Hostile"
 @pytest.fixture(scope="module")
 def hostile():
     """One subject for all that does not take its time."""
-    subject = IsolatedSubject(
-        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT)
-    )
+    subject = IsolatedSubject("hostile", HOSTILE, limits=Limits(timeout=PATIENT))
     yield subject
     subject.close()
 
@@ -112,9 +110,7 @@ def test_an_exception_is_a_refusal(hostile, called, way):
 @pytest.mark.parametrize("way", hostile_runtimes.HANGS)
 def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     """The process is ended, even one that is stopped and deaf."""
-    subject = IsolatedSubject(
-        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT)
-    )
+    subject = IsolatedSubject("hostile", HOSTILE, limits=Limits(timeout=PATIENT))
     try:
         assert answered(subject.attempt(called("good")))
         subject.timeout = 0.3
@@ -165,6 +161,16 @@ def test_what_a_runtime_writes_does_not_reach_our_streams(called, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_runtime_that_cannot_run_refuses_every_call(called):
+    """Alone and in a session, which ends there."""
+    subject = IsolatedSubject("idle", "support.hostile_runtimes:Idle")
+    try:
+        attempts = [subject.attempt(called("good")), *subject.session([called("good")] * 2)]
+    finally:
+        subject.close()
+    assert [attempt.status for attempt in attempts] == [Status.REFUSED] * 2
+
+
 def test_a_verdict_does_not_depend_on_the_vectors_before(called):
     """Where a process dies that had answered before, a new one decides."""
     subject = IsolatedSubject("grudge", "support.hostile_runtimes:Grudge")
@@ -177,9 +183,7 @@ def test_a_verdict_does_not_depend_on_the_vectors_before(called):
 
 def test_the_description_comes_from_the_process():
     """Threads are those asked for."""
-    subject = IsolatedSubject(
-        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(threads=3)
-    )
+    subject = IsolatedSubject("hostile", HOSTILE, limits=Limits(threads=3))
     try:
         assert subject.describe() == {"version": "6.66", "told": "3", "threads": "3"}
     finally:
@@ -213,9 +217,7 @@ def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where
 
 def test_a_limit_that_is_too_small_to_start_is_an_error(called, family):
     """Every vector would say the same."""
-    subject = IsolatedSubject(
-        "hostile", "support.hostile_runtimes:Hostile", limits=Limits(max_memory=MIB)
-    )
+    subject = IsolatedSubject("hostile", HOSTILE, limits=Limits(max_memory=MIB))
 
     with pytest.raises(Unsupported, match="'hostile' does not start: took"):
         subject.attempt(called("good"))

@@ -266,6 +266,17 @@ class Grudge(Hostile):
         return {"Y": NUMBERS}
 
 
+class Idle:
+    """Describes itself, and has no way to run."""
+
+    def __init__(self, settings, threads):
+        """Take everything."""
+
+    def describe(self):
+        """Return nothing."""
+        return {}
+
+
 class Silent(Hostile):
     """Says nothing of itself."""
 

@@ -48,11 +48,17 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     return total if keep else total.squeeze(axes)
 
 
+def _mean(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
+    """Divide a sum: `np.mean` warns of an empty one, whatever `np.errstate` says."""
+    total = x.sum(axes, keepdims=keep)
+    return total / (x.size / max(np.size(total), 1))
+
+
 reduce_sum = _reduction(lambda x, axes, keep: x.sum(axes, keepdims=keep), exact=True)
 reduce_prod = _reduction(lambda x, axes, keep: x.prod(axes, keepdims=keep), exact=True)
 reduce_l1 = _reduction(lambda x, axes, keep: np.abs(x).sum(axes, keepdims=keep), exact=True)
 reduce_sum_square = _reduction(lambda x, axes, keep: (x * x).sum(axes, keepdims=keep), exact=True)
-reduce_mean = _reduction(lambda x, axes, keep: x.mean(axes, keepdims=keep))
+reduce_mean = _reduction(_mean)
 reduce_l2 = _reduction(lambda x, axes, keep: np.sqrt((x * x).sum(axes, keepdims=keep)))
 reduce_log_sum = _reduction(lambda x, axes, keep: np.log(x.sum(axes, keepdims=keep)))
 reduce_log_sum_exp = _reduction(_log_sum_exp)

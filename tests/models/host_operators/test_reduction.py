@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -256,3 +257,13 @@ def test_window_of_minus_infinity(evaluate):
 
     assert (0 <= indices).all()
     assert (indices < 2).all()
+
+
+def test_a_mean_of_nothing_is_nan_without_a_warning(evaluate):
+    """NumPy's own warns, whatever is said of floating-point errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (mean,) = evaluate("ReduceMean", 13, np.zeros((2, 0), np.float32), axes=[1], keepdims=0)
+
+    assert np.isnan(mean).all()
+    assert mean.shape == (2,)
