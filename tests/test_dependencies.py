@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from support.tables import every
 
 FILE = Path(__file__).parents[1] / "pyproject.toml"
 
@@ -79,7 +80,7 @@ def test_a_lower_bound_is_above_an_advisory(package, advisory, fixed, what):
     assert re.search(rf'"{package}>=[^"]*",? +# .*{advisory}', FILE.read_text()), what
 
 
-@pytest.mark.parametrize("package", sorted({package for package, *_ in ADVISORIES} | CLEAN))
+@every("package", sorted({package for package, *_ in ADVISORIES} | CLEAN))
 def test_what_is_installed_is_within_the_bounds(package):
     """An environment made by hand is looked at, too."""
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.tables import every
 
 import rnncli
 
@@ -176,7 +177,7 @@ def foreign_names(module: str) -> set[str]:
     return {name for name in found if not name.startswith(("rnncli.", "__future__."))}
 
 
-@pytest.mark.parametrize("module", MODULES)
+@every("module", MODULES)
 def test_private_names_of_others_are_not_used(module):
     """They may change in any release, which an upper bound would have to keep out."""
     text = (PACKAGE / module).read_text(encoding="utf-8")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tables import every
 
 import rnncli
 
 
-@pytest.mark.parametrize("name", rnncli.__all__)
+@every("name", rnncli.__all__)
 def test_every_public_name_is_there_and_documented(name):
     """Each has a docstring, a function one with what it raises."""
     thing = getattr(rnncli, name)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from support.judged import core
+from support.tables import every
 
 import rnncli
 from rnncli.errors import InvalidRequest, Unsupported
@@ -14,7 +15,7 @@ CORE = core()
 RESULTS = [v for v in CORE.values() if v.record["expect"] == "result"]
 
 
-@pytest.mark.parametrize("vector", RESULTS, ids=lambda vector: vector.id)
+@every("vector", RESULTS, ids=lambda vector: vector.id)
 def test_a_session_of_a_vectors_model_passes(vector):
     """And of its operator, whose weights are then inputs."""
     record = vector.record

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.tables import every
 from support.valid_nodes import valid_node
 
 from rnncli import operators
@@ -43,9 +44,9 @@ def padding(operator, inputs):
     return padded if time < batch else padded.T
 
 
-@pytest.mark.parametrize("operator", SEQUENCES)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf, 3e38])
+@every("operator", SEQUENCES)
+@every("direction", DIRECTIONS)
+@every("poison", [np.nan, np.inf, -np.inf, 3e38])
 def test_padding_is_never_read(evaluate, operator, direction, poison):
     """NaN, infinity or a huge number past a sequence's length changes no bit of any output."""
     attributes, inputs = valid_node(operator, direction=direction)
@@ -59,8 +60,8 @@ def test_padding_is_never_read(evaluate, operator, direction, poison):
         assert values.tobytes() == spoilt[name].tobytes()
 
 
-@pytest.mark.parametrize("operator", SEQUENCES)
-@pytest.mark.parametrize("mode", MODES)
+@every("operator", SEQUENCES)
+@every("mode", MODES)
 def test_nan_in_a_valid_step_comes_out(evaluate, operator, mode):
     """From its step on, in the direction of time, in its own sequence only."""
     attributes, inputs = valid_node(operator, direction="forward")
@@ -78,8 +79,8 @@ def test_nan_in_a_valid_step_comes_out(evaluate, operator, mode):
     assert not np.isnan(Y[:, [0, 2]]).any()
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@every("operator", OPERATORS)
+@every("direction", DIRECTIONS)
 def test_blocks_of_time_meet_without_a_seam(operator, direction, monkeypatch):
     """One step of the reference at a time, a few at a time, all at once: the same numbers."""
     dtype = np.float64 if "float64" in OPERATORS[operator].dtypes else np.float32
@@ -93,8 +94,8 @@ def test_blocks_of_time_meet_without_a_seam(operator, direction, monkeypatch):
             np.testing.assert_allclose(values, whole[name], rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("mode", MODES)
+@every("operator", OPERATORS)
+@every("mode", MODES)
 def test_inputs_are_left_alone(evaluate, operator, mode):
     """Read-only, big-endian and strided inputs work, none is written to, no output aliases one."""
     attributes, inputs = valid_node(operator)
@@ -114,7 +115,7 @@ def test_inputs_are_left_alone(evaluate, operator, mode):
         assert not any(np.shares_memory(values, given) for given in odd.values())
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@every("operator", OPERATORS)
 def test_evaluation_repeats_to_the_bit(evaluate, operator):
     """No state is left behind: twice the same call gives twice the same bytes."""
     attributes, inputs = valid_node(operator, direction="bidirectional")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 import yaml
+from support.tables import every
 
 from rnncli.cases.case import describe
 from rnncli.cases.config.config import load_config, parse_config
@@ -27,7 +27,7 @@ def outputs(case):
     return {name: values.tobytes() for name, values in found.items()}
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@every("name", CONFIGS)
 def test_a_described_case_is_the_same_case(name, monkeypatch):
     """Every default written out, read again: the same inputs, the same outputs."""
     path = find_spec(name)

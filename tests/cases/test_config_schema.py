@@ -4,6 +4,7 @@ import json
 
 import jsonschema
 import pytest
+from support.tables import every
 
 from rnncli.cases.config.config import parse_config
 from rnncli.cases.fills import FILLS
@@ -33,7 +34,7 @@ def test_the_schema_is_one():
         assert f'"#/$defs/{name}"' in text
 
 
-@pytest.mark.parametrize("name", [name for name in spec_names() if name.startswith("ops/")])
+@every("name", [name for name in spec_names() if name.startswith("ops/")])
 def test_every_example_is_valid(name):
     """Of those that ship with the package."""
     VALIDATOR.validate(read_yaml(find_spec(name)).plain)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.cases.fills import FILLS, KINDS, SPECIAL, Blank, default_fill, fill, fill_problems
 from rnncli.numerics import dtype_named
@@ -44,9 +45,9 @@ def test_defaults_of_parameters_are_of_their_kind(name):
         assert KINDS[parameter.kind].test(parameter.default)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [(2, 3, 5), (1,), (0,), (3, 0, 2), (4, 1)])
-@pytest.mark.parametrize("name", FLOAT_FILLS)
+@every("dtype", FLOATS)
+@every("shape", [(2, 3, 5), (1,), (0,), (3, 0, 2), (4, 1)])
+@every("name", FLOAT_FILLS)
 def test_float_fills_have_the_shape_and_dtype(name, shape, dtype):
     """Every fill fills every shape, empty ones too, in every dtype, in memory order."""
     found = filled(name, into=blank(shape, dtype))
@@ -122,8 +123,8 @@ def test_random_fills_depend_on_the_case(name):
     assert not np.array_equal(filled(name, into=here), filled(name, into=here, case="other"))
 
 
-@pytest.mark.parametrize("shape", [(4, 5), (3,), (2, 0), (1, 1)])
-@pytest.mark.parametrize("name", FILLS)
+@every("shape", [(4, 5), (3,), (2, 0), (1, 1)])
+@every("name", FILLS)
 def test_cases_filled_together_have_what_they_have_alone(name, shape):
     """A tensor depends on its own case only, and its memory is its own."""
     into = blank(shape[:1] if name in OF_LENGTHS else shape, element_type(name, "bfloat16"))
@@ -219,8 +220,8 @@ def test_one_kind_of_special_number_can_be_asked_for(kind):
     assert np.isfinite(np.delete(found, [2, 5, 8])).all()
 
 
-@pytest.mark.parametrize("T", [0, 1, 2, 3, 7, 1000])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 30])
+@every("T", [0, 1, 2, 3, 7, 1000])
+@every("count", [0, 1, 2, 3, 4, 5, 30])
 def test_lengths_are_what_finds_bugs(count, T):
     """1 and T are there, the longest is not first and alone, and they differ where they can."""
     found = filled("lengths", into=blank((count,), "int32", "sequence_lens", T)).tolist()

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import yaml
+from support.tables import every
 
 from rnncli.cases.config.config import load_config, parse_config, read_case
 from rnncli.cases.library import find_spec, spec_names, specs_folder
@@ -41,14 +42,14 @@ def without(name, *path):
     return read_case(parse_yaml(yaml.safe_dump(written), path.name), path.stem, path.parent)
 
 
-@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
+@every("row", OPERATORS.values(), ids=str)
 def test_every_operator_has_an_example(row):
     """Named like it."""
     assert load_config(find_spec(row.slug)).operator is row
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("compute", ["float64", "native"])
+@every("name", CONFIGS)
+@every("compute", ["float64", "native"])
 def test_every_example_runs(name, compute):
     """With finite outputs that are not all the same."""
     for values in run(load_config(find_spec(name)), compute=compute).values():
@@ -57,7 +58,7 @@ def test_every_example_runs(name, compute):
         assert wide.size == 1 or wide.std() > 0.01
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@every("name", CONFIGS)
 def test_every_example_teaches(name):
     """It begins with a comment, has a summary, and fits the page."""
     text = find_spec(name).read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from support.tables import every
 
 from rnncli.cases.library import specs_folder
 from rnncli.cases.yaml_reader import (
@@ -84,7 +85,7 @@ def complaint(source):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "value"), SCALARS.items(), ids=map(repr, SCALARS))
+@every(("text", "value"), SCALARS.items(), ids=map(repr, SCALARS))
 def test_plain_scalars_follow_the_core_schema(text, value):
     """YAML 1.2's core schema decides, not YAML 1.1's."""
     found = plain_scalar(text)
@@ -182,7 +183,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("source", "start"), REFUSED.items(), ids=range(len(REFUSED)))
+@every(("source", "start"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_what_is_refused_says_where_and_why(source, start):
     """Duplicates, tags, further documents, foreign bytes: one line each, at its place."""
     said = complaint(source)

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
@@ -116,7 +117,7 @@ def test_the_help_of_an_option_takes_two_lines():
     assert [page for page in pages if not (ROOT / page).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@every("name", ["", *COMMANDS])
 def test_help_breaks_no_word_at_80_columns(name, rnncli, monkeypatch):
     """Names with hyphens, options and examples are whole on the narrowest terminal."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -399,7 +400,7 @@ SWITCHES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "option"), SINGLE)
+@every(("name", "option"), SINGLE)
 def test_a_value_given_twice_is_an_error(rnncli, name, option):
     """Of every option with one value, by each of its names; the last is not taken in silence."""
     first, last = option.opts[0], option.opts[-1]

@@ -9,6 +9,7 @@ import unicodedata
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.tables import every
 from support.terminals import shown
 
 # A title, red, C1, marks of direction and of no width, rich's markup, a line of its own.
@@ -69,7 +70,7 @@ def words_of(command, files, folder):
     return [word.format(**files, new=folder / HOSTILE) for word in command.split()]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@every("command", COMMANDS)
 def test_a_pipe_gets_nothing_that_acts(rnncli, hostile, tmp_path, command):
     """No control character, no line or cell that was not meant; and it is no bug of ours."""
     outcome = rnncli(*words_of(command, hostile, tmp_path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from support.tables import every
 
 from rnncli.operators import OPERATORS
 from rnncli.recurrence import quantisation
@@ -16,7 +16,7 @@ def test_every_operator_is_listed(rnncli):
     assert [row["operator"] for row in rnncli("ops").rows] == list(OPERATORS)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@every("name", OPERATORS)
 def test_page_shows_everything_of_the_row(rnncli, name):
     """Inputs, outputs, attributes, equations, activations and readings are all on the page."""
     row, page = OPERATORS[name], rnncli("ops", name).out
@@ -31,7 +31,7 @@ def test_page_shows_everything_of_the_row(rnncli, name):
     assert row.quantised == all(line in page for line in quantisation.EQUATIONS.splitlines())
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@every("name", OPERATORS)
 def test_json_is_one_object(rnncli, name):
     """`--json` holds the same row for scripts."""
     record = json.loads(rnncli("ops", name, "--json").out)

@@ -16,6 +16,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from support.tables import every
 
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.threads import threads
@@ -52,7 +53,7 @@ def recorded(model):
     return split["in"], split["out"]
 
 
-@pytest.mark.parametrize("name", [n for n in spec_names() if n.startswith("ops/")])
+@every("name", [n for n in spec_names() if n.startswith("ops/")])
 def test_every_shipped_spec_runs_by_name(rnncli, name):
     """Each spec is a target, found by its name, and gives finite numbers."""
     outcome = rnncli("run", name)

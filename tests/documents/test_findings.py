@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from support.tables import every
 
 FOLDER = Path(__file__).parents[2] / "docs/findings"
 PAGES = sorted(FOLDER.glob("*-*.md"))
@@ -21,7 +21,7 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_a_finding_is_short_and_stands_alone(page):
     """At most 40 lines: the specification's sentence, a script, what it prints."""
     text = page.read_text("utf-8")
@@ -33,7 +33,7 @@ def test_a_finding_is_short_and_stands_alone(page):
     assert re.search(r"^\[\w+\]\(https://onnx\.ai/\S+\), [\w ]+: \"", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_got_is_not_what_is_wanted(page):
     """A page of a right answer would be no finding."""
     got, wanted = re.findall(
@@ -54,7 +54,7 @@ def test_every_finding_is_listed():
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_a_report_is_a_thread_of_the_project(page):
     """The line says where the bug is known; a page without it has not been sent, or not found."""
     lines = [line for line in page.read_text("utf-8").splitlines() if "eported" in line]

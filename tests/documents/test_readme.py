@@ -6,8 +6,8 @@ import re
 import shlex
 
 import click
-import pytest
 from support.documentation import ROOT, blocks, commands, pages
+from support.tables import every
 
 from rnncli.cli.group import COMMANDS, cli
 from rnncli.numerics.profiles import PROFILES
@@ -36,7 +36,7 @@ CALLS = sorted(
 )
 
 
-@pytest.mark.parametrize("call", CALLS)
+@every("call", CALLS)
 def test_every_command_line_parses(call):
     """Commands and options that pages show exist; their files are the reader's."""
     name, *arguments = shlex.split(call)

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from support.tables import every
 
 import rnncli
 
@@ -76,7 +77,7 @@ def calls(module):
                 yield written
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if not m.startswith("files/")])
+@every("module", [m for m in MODULES if not m.startswith("files/")])
 def test_files_are_opened_by_the_package_files(module):
     """A pipe would block, a device never end, a link lead out: `rnncli.files` sees to it."""
     assert {*calls(module)} <= {*ALLOWED.get(module, {})}

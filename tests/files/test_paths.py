@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.paths import Identifier, RelativePath, below
@@ -16,8 +17,8 @@ NOT_PATHS = [
 PATHS = ["a", "a/b", "test_x/test_data_set_0/input_0.pb", ".hidden", "..a", "a..b", " a", "字" * 85]
 
 
-@pytest.mark.parametrize("text", NOT_PATHS, ids=ascii)
-@pytest.mark.parametrize("kind", [RelativePath, Identifier])
+@every("text", NOT_PATHS, ids=ascii)
+@every("kind", [RelativePath, Identifier])
 def test_what_could_lead_out_is_no_path(kind, text):
     """The text is refused in one printable line."""
     with pytest.raises(InvalidRequest) as caught:

@@ -9,6 +9,7 @@ from support import second_calls
 from support.judged import computed, core, explained_verdict, ran, vectors_of
 from support.second_calls import right, twice
 from support.small_suite import small_suite
+from support.tables import every
 
 from rnncli.files.described import jsonable
 from rnncli.generating.production import make_vectors
@@ -48,7 +49,7 @@ def moved(vector, name, index, tolerances):
     return found
 
 
-@pytest.mark.parametrize("case_id", core())
+@every("case_id", core())
 def test_goldens_pass_with_margin_0(case_id):
     """Nothing differs, nothing is worst, every element is in the first bin."""
     vector = core()[case_id]
@@ -315,7 +316,7 @@ def test_the_order_of_outputs_means_nothing():
 WITH_READINGS = [case_id for case_id, vector in core().items() if vector.alternatives]
 
 
-@pytest.mark.parametrize("case_id", WITH_READINGS)
+@every("case_id", WITH_READINGS)
 def test_another_readings_answers_are_acceptable(case_id):
     """All of its outputs, within that reading's own tolerances; it is named, and no failure."""
     vector = core()[case_id]

@@ -7,6 +7,7 @@ from onnx import helper
 from onnx.reference.ops import op_gru, op_lstm, op_rnn
 from support.gru_places import PLACES, SIGNATURE, WEIGHTS, text_of
 from support.real_models import PATHS, recorded
+from support.tables import every
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
@@ -50,9 +51,9 @@ def test_our_operators_reach_every_place(parse, place):
     assert np.array_equal(outputs["out"], expected)
 
 
-@pytest.mark.parametrize("domain", ["", "ai.onnx"])
-@pytest.mark.parametrize("opset", range(1, NEWEST + 1))
-@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@every("domain", ["", "ai.onnx"])
+@every("opset", range(1, NEWEST + 1))
+@every("kind", ["RNN", "GRU", "LSTM"])
 def test_every_opset_and_spelling_of_the_domain(kind, opset, domain):
     """From opset 1 to the newest a node is evaluated by the row that serves it."""
     gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from support.real_models import DATA, PATHS, recorded
+from support.tables import every
 from support.valid_nodes import named, valid_node
 
 import rnncli
@@ -189,8 +190,8 @@ def same(one, other):
     return list(one) == list(other) and all(np.array_equal(one[k], other[k]) for k in one)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@every("operator", OPERATORS)
+@every("backend", BACKENDS)
 def test_an_operator_gives_what_evaluate_gives(operator, backend):
     """At the first call and at later ones, whatever came between; nothing returned is scratch."""
     if backend == "numba":

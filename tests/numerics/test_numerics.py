@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import (
@@ -263,7 +264,7 @@ def test_ulp_distance_spans_the_whole_of_float64():
 SPELLED = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
-@pytest.mark.parametrize("row", DTYPES.values(), ids=str)
+@every("row", DTYPES.values(), ids=str)
 def test_rows_are_those_of_onnx(row):
     """Number, name and NumPy type agree with ONNX's own; precision with the type's eps."""
     name = onnx.TensorProto.DataType.Name(row.onnx)

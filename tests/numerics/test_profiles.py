@@ -1,6 +1,7 @@
 """Profiles say what each dtype's arithmetic may round."""
 
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import DTYPES
@@ -26,8 +27,8 @@ def test_misspelt_profile_is_suggested():
         profile_named("qqqqq")
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=str)
+@every("dtype", FLOATS)
+@every("profile", PROFILES.values(), ids=str)
 def test_no_accumulator_is_narrower_than_the_dtype(profile, dtype):
     """Float64 tensors are summed in float64 whatever the profile."""
     row = DTYPES[dtype]

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import RnncliWarning
 from rnncli.operators import OPERATORS
@@ -20,7 +21,7 @@ from rnncli.operators.node import spelled
 from rnncli.recurrence.activations import ACTIVATIONS
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@every("name", OPERATORS)
 def test_nothing_written_gives_every_default(name):
     """Each attribute is there by its role, with the row's default."""
     row = OPERATORS[name]
@@ -98,10 +99,8 @@ def test_unknown_attributes_are_told_where_they_exist(name, attribute, hint):
     assert problem.sentence.endswith(hint)
 
 
-@pytest.mark.parametrize(
-    "value", [None, True, 1, 1.5, "x", b"x", [], [1], [1.5], ["x"], [None], {}, set(), object()]
-)
-@pytest.mark.parametrize("kind", TYPES)
+@every("value", [None, True, 1, 1.5, "x", b"x", [], [1], [1.5], ["x"], [None], {}, set(), object()])
+@every("kind", TYPES)
 def test_types_judge_any_value(kind, value):
     """Whatever YAML or a caller gives is judged without failing; what passes converts."""
     _, test, convert = TYPES[kind]

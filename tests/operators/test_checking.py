@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from support.tables import every
 from support.valid_nodes import SIZES, named, valid_node
 
 from rnncli.backends.numpy_backend import NumPyBackend
@@ -60,13 +61,13 @@ def dimensions():
     ]
 
 
-@pytest.mark.parametrize("operator", ALL)
+@every("operator", ALL)
 def test_the_valid_node_is_valid(operator):
     """What the rows below break one rule at a time breaks none itself."""
     assert [] == list(problems(OPERATORS[operator], *valid_node(operator)))
 
 
-@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
+@every(("operator", "name"), shaped_inputs())
 def test_wrong_rank_is_refused(operator, name):
     """A dimension too many: the sentence names the input, the dimensions wanted, those given."""
     attributes, inputs = valid_node(operator)
@@ -81,10 +82,8 @@ def test_wrong_rank_is_refused(operator, name):
     assert f"{name} must have {len(wanted)} dimensions, {spelled}, got {given}" in sentence
 
 
-@pytest.mark.parametrize(
-    ("operator", "name", "k"), [row for row in dimensions() if row[1] not in {"X", "input"}]
-)
-@pytest.mark.parametrize("change", [-1, 1])
+@every(("operator", "name", "k"), [row for row in dimensions() if row[1] not in {"X", "input"}])
+@every("change", [-1, 1])
 def test_wrong_size_is_refused(operator, name, k, change):
     """One dimension one too long or short: the sentence says what is wanted, why, and what came."""
     attributes, inputs = valid_node(operator)
@@ -108,7 +107,7 @@ def test_wrong_size_is_refused(operator, name, k, change):
     assert reason in sentence
 
 
-@pytest.mark.parametrize(("operator", "name", "k"), dimensions())
+@every(("operator", "name", "k"), dimensions())
 def test_empty_instead_of_full_is_refused(operator, name, k):
     """A dimension of 0 where the others say more is no way around a check."""
     attributes, inputs = valid_node(operator)
@@ -119,7 +118,7 @@ def test_empty_instead_of_full_is_refused(operator, name, k):
     refusal(operator, attributes, inputs)
 
 
-@pytest.mark.parametrize(
+@every(
     ("operator", "symbol", "blamed"),
     [
         *((operator, "batch_size", "sequence_len") for operator in RAGGED),
@@ -140,8 +139,8 @@ def test_sizes_of_X_bind_the_others(operator, symbol, blamed):
     assert f"{symbol} is {inputs[X].shape[axis]} in {X}" in sentence
 
 
-@pytest.mark.parametrize("operator", SEQUENCES)
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@every("operator", SEQUENCES)
+@every("direction", ["forward", "bidirectional"])
 def test_direction_binds_the_weights(operator, direction):
     """Weights of one direction under bidirectional, and of two under forward."""
     other = {"forward": "bidirectional", "bidirectional": "reverse"}[direction]
@@ -168,7 +167,7 @@ def test_hidden_size_is_taken_from_R(operator):
     assert "hidden_size is 5, taken from R" in sentence
 
 
-@pytest.mark.parametrize("operator", ALL)
+@every("operator", ALL)
 def test_no_hidden_units_are_refused(operator):
     """H = 0, said by the weights or by the attribute."""
     attributes, inputs = valid_node(operator)
@@ -188,7 +187,7 @@ def test_no_hidden_units_are_refused(operator):
     assert wanted in refusal(operator, attributes, inputs)
 
 
-@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
+@every(("operator", "name"), shaped_inputs())
 def test_missing_inputs_are_refused_unless_optional(operator, name):
     """The sentence names a required input; an optional one may be absent."""
     attributes, inputs = valid_node(operator)
@@ -200,8 +199,8 @@ def test_missing_inputs_are_refused_unless_optional(operator, name):
     assert tensor.optional or f"input '{name}' is required" in found[0]
 
 
-@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
-@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.bool_, object, "U3", "M8[s]"])
+@every(("operator", "name"), shaped_inputs())
+@every("dtype", [np.float64, np.complex64, np.bool_, object, "U3", "M8[s]"])
 def test_wrong_element_types_are_refused(operator, name, dtype):
     """Another element type than X's, or one no operator has: both are named."""
     attributes, inputs = valid_node(operator)
@@ -213,8 +212,8 @@ def test_wrong_element_types_are_refused(operator, name, dtype):
     assert f"{blamed} must be" in refusal(operator, attributes, inputs)
 
 
-@pytest.mark.parametrize("operator", ALL)
-@pytest.mark.parametrize("dtype", [np.int32, np.complex64, np.bool_, np.longdouble])
+@every("operator", ALL)
+@every("dtype", [np.int32, np.complex64, np.bool_, np.longdouble])
 def test_dtypes_without_an_operator_are_refused(operator, dtype):
     """All tensors alike, in a type that is not T."""
     sentence = refusal(operator, *valid_node(operator, dtype))
@@ -232,8 +231,8 @@ def test_bfloat16_before_22_is_refused(operator):
     assert f"bfloat16 exists from {OPERATORS[operator].type}-22 on" in sentence
 
 
-@pytest.mark.parametrize("operator", ONNX)
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+@every("operator", ONNX)
+@every("dtype", [np.int64, np.uint8, np.float32])
 def test_onnx_lengths_are_int32(operator, dtype):
     """Other integer types belong to OpenVINO."""
     attributes, inputs = valid_node(operator)
@@ -244,8 +243,8 @@ def test_onnx_lengths_are_int32(operator, dtype):
     )
 
 
-@pytest.mark.parametrize("operator", RAGGED)
-@pytest.mark.parametrize("length", [-1, 5, 2**31 - 1, -(2**31)])
+@every("operator", RAGGED)
+@every("length", [-1, 5, 2**31 - 1, -(2**31)])
 def test_lengths_out_of_range_are_refused(operator, length):
     """The sentence gives the element, the range and the value."""
     attributes, inputs = valid_node(operator)
@@ -351,7 +350,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("operator", "given", "piece"),
     [(name, given, piece) for names, given, piece in ATTRIBUTES for name in names],
 )
@@ -510,7 +509,7 @@ def test_all_problems_are_told_at_once():
     assert "\n" not in sentence
 
 
-@pytest.mark.parametrize("operator", ALL)
+@every("operator", ALL)
 def test_problems_name_their_subject(operator):
     """A YAML reader finds the line from the subject: a kind, and a name of that kind."""
     attributes, inputs = valid_node(operator)
@@ -523,7 +522,7 @@ def test_problems_name_their_subject(operator):
     }
 
 
-@pytest.mark.parametrize("operator", ALL)
+@every("operator", ALL)
 def test_a_sound_node_vouches_only_for_its_like(operator):
     """After a node without problems, one that differs in anything that is judged is judged anew."""
     row = OPERATORS[operator]

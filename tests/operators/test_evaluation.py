@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support import scalar_specification
+from support.tables import every
 from support.valid_nodes import named, valid_node
 
 import rnncli
@@ -15,7 +16,7 @@ from rnncli.operators import OPERATORS, evaluate
 OPENVINO = [name for name, row in OPERATORS.items() if row.dialect == "OpenVINO"]
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@every("operator", OPERATORS)
 def test_all_outputs_by_default(operator):
     """In the specification's order, in the dtype of the inputs."""
     attributes, inputs = valid_node(operator)
@@ -101,9 +102,9 @@ def test_what_a_backend_cannot_do_is_said(monkeypatch):
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("compute", Compute)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("operator", ["RNN-22", "GRU-22", "LSTM-22", *OPENVINO])
+@every("compute", Compute)
+@every("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+@every("operator", ["RNN-22", "GRU-22", "LSTM-22", *OPENVINO])
 def test_every_dtype_in_either_arithmetic(operator, dtype, compute):
     """The outputs have the inputs' dtype and agree with float64 to its precision."""
     attributes, inputs = valid_node(operator, dtype)
@@ -143,9 +144,9 @@ def test_special_values_are_what_the_scalar_specification_has(name, special):
         assert np.allclose(values, wanted[output], 1e-12, 1e-13, equal_nan=True)
 
 
-@pytest.mark.parametrize("activation", OPERATORS["RNN-14"].activations)
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("clip", [None, 2.0])
+@every("activation", OPERATORS["RNN-14"].activations)
+@every("special", [np.nan, np.inf, -np.inf])
+@every("clip", [None, 2.0])
 def test_special_pre_activations_are_what_the_scalar_specification_has(activation, special, clip):
     """Every function of NaN and infinity, clipped or not; clipping keeps NaN."""
     attributes = {"activations": [activation], "clip": clip}

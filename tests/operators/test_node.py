@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support.tables import every
 from support.valid_nodes import valid_node
 
 from rnncli.errors import InvalidOperator, RnncliWarning
@@ -27,7 +28,7 @@ def bound(operator, readings=None, outputs=("Y",), direction="reverse", **change
     ), inputs
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@every("operator", OPERATORS)
 def test_canonical_shapes(operator):
     """Whatever the dialect and its layout: X [T, N, I], W [D, G, H, I], biases [D, G, H], ..."""
     recurrence, _ = bound(operator, direction="bidirectional")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Unsupported
@@ -43,8 +44,8 @@ def test_the_row_is_what_onnxruntime_declares():
     }
 
 
-@pytest.mark.parametrize("compute", Compute)
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@every("compute", Compute)
+@every("form", FORMS, ids=str)
 def test_outputs_are_those_of_the_equations(form, compute):
     """Away from ties of rounding, only float32's own errors remain."""
     attributes, inputs, wanted = found_away(form)
@@ -62,8 +63,8 @@ def test_certified_outputs_are_those_of_the_equations(form):
     assert worst(found, wanted) < 1e-7
 
 
-@pytest.mark.parametrize("clip", [{}, {"clip": 0.5}], ids=str)
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@every("clip", [{}, {"clip": 0.5}], ids=str)
+@every("form", FORMS, ids=str)
 def test_outputs_are_those_of_onnxruntime(form, clip):
     """On one thread, for every direction, ragged or not, for all kinds of weights."""
     attributes, inputs, _ = found_away(form, **clip)

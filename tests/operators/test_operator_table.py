@@ -2,6 +2,7 @@
 
 import onnx
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.operators import OPERATORS, operator_for, operator_named
@@ -9,7 +10,7 @@ from rnncli.operators import OPERATORS, operator_for, operator_named
 NEWEST = onnx.defs.onnx_opset_version()
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@every("name", OPERATORS)
 def test_rows_are_found_by_their_name(name):
     """And print as it."""
     assert str(operator_named(name)) == name
@@ -41,9 +42,9 @@ def test_unknown_names_are_refused_with_the_nearest(name, hint):
     assert hint in str(caught.value)
 
 
-@pytest.mark.parametrize("opset", range(1, NEWEST + 1))
-@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
-@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+@every("opset", range(1, NEWEST + 1))
+@every("op_type", ["RNN", "GRU", "LSTM"])
+@every("domain", ["", "ai.onnx"])
 def test_every_opset_is_served_as_onnx_serves_it(domain, op_type, opset):
     """The row is the version ONNX itself picks."""
     row = operator_for(domain, op_type, opset)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
+from support.tables import every
 
 from rnncli.numerics import ulp_distance
 from rnncli.operators import OPERATORS, evaluate
@@ -265,7 +265,7 @@ def node_of(case):
     return {name: written[name] for name in operator.attributes if name in written}, inputs
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@every("case", CASES, ids=str)
 def test_the_published_outputs_are_ours(case):
     """Each element of each output, counted in units in the last place."""
     attributes, inputs = node_of(case)

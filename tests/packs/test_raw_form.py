@@ -14,6 +14,7 @@ from support.forged_packs import resealed
 from support.odd_json import FORMAT_CHECKER, spoilt
 from support.second_calls import TEXT, twice
 from support.small_suite import small_suite
+from support.tables import every
 
 from rnncli.cases.library import specs_folder
 from rnncli.cases.schemas import schema_text
@@ -160,7 +161,7 @@ def test_another_layout_replaces_the_files_of_the_one_before(pack):
     assert not [*pack.rglob("*.bin"), *pack.rglob("case.json")]
 
 
-@pytest.mark.parametrize("name", [name for name in DTYPES if name != "string"])
+@every("name", [name for name in DTYPES if name != "string"])
 def test_every_dtype_keeps_its_bits(name):
     """Those of ml_dtypes too; an element narrower than a byte has the byte to itself."""
     row = DTYPES[name]

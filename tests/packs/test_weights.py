@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from support.asked import verified
 from support.judged import core
 from support.second_calls import TEXT, twice
+from support.tables import every
 
 import rnncli
 from rnncli.cli.group import cli
@@ -33,7 +34,7 @@ def moved(vector):
     return with_weights(vector, ELSEWHERE[vector.record["weights"]])
 
 
-@pytest.mark.parametrize("case_id", core())
+@every("case_id", core())
 def test_a_vector_keeps_all_but_its_model(case_id):
     """Moving the weights there and back gives the committed model, byte for byte."""
     vector = core()[case_id]
@@ -50,7 +51,7 @@ def test_a_vector_keeps_all_but_its_model(case_id):
     assert with_weights(vector, vector.record["weights"]) is vector
 
 
-@pytest.mark.parametrize("case_id", small(core()))
+@every("case_id", small(core()))
 def test_a_model_has_its_weights_where_they_are_asked_for(case_id):
     """As initializers they are no graph inputs; the values are those of the vector."""
     vector = with_weights(core()[case_id], "initializers")
@@ -63,7 +64,7 @@ def test_a_model_has_its_weights_where_they_are_asked_for(case_id):
         assert values.tobytes() == vector.inputs[name].tobytes()
 
 
-@pytest.mark.parametrize("case_id", small(core()))
+@every("case_id", small(core()))
 def test_a_model_computes_the_same_wherever_its_weights_are(case_id):
     """Bit for bit, evaluated by rnncli."""
     vector = core()[case_id]

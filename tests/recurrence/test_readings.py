@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.operators import OPERATORS
@@ -22,7 +23,7 @@ def test_reading_is_a_choice_with_meanings(name):
         check_reading(name, choice)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@every("operator", OPERATORS)
 def test_defaults_are_choices(operator):
     """What a dialect chooses exists."""
     for name, default in OPERATORS[operator].readings.items():

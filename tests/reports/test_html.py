@@ -10,6 +10,7 @@ import re
 from functools import cache
 
 import pytest
+from support.tables import every
 from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
 from support.web_pages import FETCHING, Elements
 
@@ -115,7 +116,7 @@ def test_a_large_error_map_takes_a_letter_a_cell():
     assert len(json.dumps(found["map"])) < 64 * 64 + 64 * 4 + 200
 
 
-@pytest.mark.parametrize("margin", [10 ** (k / 7) for k in range(-20, 42)])
+@every("margin", [10 ** (k / 7) for k in range(-20, 42)])
 def test_a_letter_stands_for_margins_up_to_a_bound(margin):
     """The bound is at most 2 dB higher, and 1 is a bound: no error looks tolerated."""
     k = LETTERS.index(letter(margin))

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pytest
+from support.tables import every
 from support.verifications import HOSTILE, REPORTS
 
 import rnncli
@@ -72,7 +72,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@every("name", SHOWN)
 def test_a_report_is_html_that_holds_nothing_foreign(name):
     """Well-formed, with no tag but ours, no control character, and not large."""
     shown = SHOWN[name]._repr_html_()
@@ -123,7 +123,7 @@ def test_every_displayed_class_is_drawn():
     assert {type(shown).__name__ for shown in SHOWN.values()} == displayed
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@every("name", SHOWN)
 def test_a_report_is_text_that_may_be_printed(name):
     """Without control characters; and in one line at a prompt."""
     shown = SHOWN[name]

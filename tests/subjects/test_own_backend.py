@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.small_suite import small_suite
+from support.tables import every
 
 from rnncli.backends import known_backends
 from rnncli.errors import InvalidRequest
@@ -20,7 +21,7 @@ def runtime(request):
     return BackendRuntime({"backend": request.param}, 1)
 
 
-@pytest.mark.parametrize("case_id", [i for i in VECTORS if "nan" not in i and "shape" not in i])
+@every("case_id", [i for i in VECTORS if "nan" not in i and "shape" not in i])
 def test_it_gives_the_goldens(runtime, case_id):
     """Attributes, readings and outputs come from the vector's record."""
     vector = VECTORS[case_id]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from kernels.random_cases import GATES
 from kernels.relations import call_of
+from support.tables import every
 
 from rnncli.operators import OPERATORS, problems
 from rnncli.verifying.node_call import (
@@ -37,8 +38,8 @@ def same(one, other):
     }
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.id)
-@pytest.mark.parametrize("symbol", [*SIZES, D])
+@every("call", CALLS, ids=lambda call: call.id)
+@every("symbol", [*SIZES, D])
 def test_an_order_is_undone_by_its_inverse(call, symbol):
     """In every input."""
     order = call.deranged(call.size(symbol), "order")
@@ -46,8 +47,8 @@ def test_an_order_is_undone_by_its_inverse(call, symbol):
     assert same(call, picked(picked(call, symbol, order), symbol, inverse(order)))
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.id)
-@pytest.mark.parametrize("symbol", [N, H, I])
+@every("call", CALLS, ids=lambda call: call.id)
+@every("symbol", [N, H, I])
 def test_what_was_scattered_is_picked_again(call, symbol):
     """Its places in the larger call hold the very bits."""
     size = call.sizes[symbol]
@@ -58,8 +59,8 @@ def test_what_was_scattered_is_picked_again(call, symbol):
     assert same(call, picked(wide, symbol, places))
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.id)
-@pytest.mark.parametrize("symbol", [N, H])
+@every("call", CALLS, ids=lambda call: call.id)
+@every("symbol", [N, H])
 def test_parts_side_by_side_are_the_whole(call, symbol):
     """Of outputs as of inputs."""
     outputs = {name: counted(call.empty_output(name)) for name in call.outputs}

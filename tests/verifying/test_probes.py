@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 from support.small_suite import small_suite
+from support.tables import every
 
 from rnncli.errors import RnncliWarning
 from rnncli.generating.generation import GenerationPlan, generate
@@ -69,9 +70,9 @@ def verdicts(report):
     return {case.verdict.verdict for case in report.cases}
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("weights", ["inputs", "initializers"])
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@every("operator", OPERATORS)
+@every("weights", ["inputs", "initializers"])
+@every("direction", ["forward", "bidirectional"])
 def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
     """Of every operator, with all its optional inputs: our own backend passes it."""
     optional = tuple(row.name for row in OPERATORS[operator].inputs if row.optional)

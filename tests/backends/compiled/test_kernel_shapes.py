@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.tables import every
 
 from rnncli.backends.compiled.kernel_shapes import (
     COLUMNS,
@@ -29,9 +30,9 @@ def test_every_gate_is_somewhere_once(cell):
         assert all(len(getattr(phase, weights)) == COLUMNS for phase in PHASES[cell])
 
 
-@pytest.mark.parametrize("cell", PHASES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("bits", "registers"), REGISTERS)
+@every("cell", PHASES)
+@every("dtype", ["float32", "float64"])
+@every(("bits", "registers"), REGISTERS)
 def test_a_tile_fits_the_registers(cell, dtype, bits, registers):
     """Sums, a step's columns and the number of a row; one row there is always."""
     shape = Shape(cell, True, dtype, bits, registers)

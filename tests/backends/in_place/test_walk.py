@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.recurrences import PREVIOUS, recurrence_of
+from support.tables import every
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place import stages as all_stages
@@ -79,9 +80,9 @@ def assert_agrees(recurrence, dtype=np.float64, tolerance=None):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+@every("dtype", DTYPES)
+@every("sizes", SIZES, ids=str)
+@every(("cell", "flags"), EVERY_CELL)
 def test_every_layout_agrees(cell, flags, sizes, dtype):
     """Both directions, with all inputs."""
     given = {"T": 6, "I": 4, "D": 2, "scale": 0.3, **sizes, **flags}
@@ -90,8 +91,8 @@ def test_every_layout_agrees(cell, flags, sizes, dtype):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+@every("sizes", SIZES, ids=str)
+@every(("cell", "flags"), EVERY_CELL)
 def test_ragged_batches_agree(cell, flags, sizes):
     """Padding is zero, every sequence starts and ends at its own time; the longest is not first."""
     lengths = np.random.default_rng(1).integers(0, 7, sizes["N"])
@@ -105,9 +106,9 @@ def test_ragged_batches_agree(cell, flags, sizes):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("clip", [np.inf, 0.4])
-@pytest.mark.parametrize("name", ACTIVATIONS)
-@pytest.mark.parametrize("cell", CELLS)
+@every("clip", [np.inf, 0.4])
+@every("name", ACTIVATIONS)
+@every("cell", CELLS)
 def test_every_activation_agrees(cell, name, clip):
     """In every place that a cell has for one, clipped and not."""
     recurrence = recurrence_of(
@@ -119,8 +120,8 @@ def test_every_activation_agrees(cell, name, clip):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("missing", [("Wb",), ("Rb",), ("Wb", "Rb")])
-@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+@every("missing", [("Wb",), ("Rb",), ("Wb", "Rb")])
+@every(("cell", "flags"), EVERY_CELL)
 def test_biases_may_be_missing(cell, flags, missing):
     """Each by itself, and the initial states as well."""
     recurrence = recurrence_of(cell, dtype="float64", N=3, H=8, **flags)
@@ -130,8 +131,8 @@ def test_biases_may_be_missing(cell, flags, missing):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize("cell", CELLS)
+@every("sizes", SIZES, ids=str)
+@every("cell", CELLS)
 def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
     """Two steps at a time: the states go from block to block, the last one shorter."""
     recurrence = recurrence_of(cell, dtype="float64", T=7, D=2, scale=0.3, **sizes)
@@ -243,8 +244,8 @@ def test_pieces_end_where_sequences_do(active, wanted):
 
 
 @BOTH_STAGES
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+@every("sizes", SIZES, ids=str)
+@every(("cell", "flags"), EVERY_CELL)
 def test_an_early_overflow_is_never_forgotten(cell, flags, sizes):
     """It is in the first step only, and R is zero: yet no NaN comes out, from any gate."""
     activations = ["Sigmoid"] * len(CELLS[cell])
@@ -272,9 +273,9 @@ def eager(monkeypatch):
     return monkeypatch
 
 
-@pytest.mark.parametrize("count", ["2", "3", "9"])
-@pytest.mark.parametrize("given", [{}, {"D": 2}, {"lengths": [2, 5, 0, 1, 5]}], ids=str)
-@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+@every("count", ["2", "3", "9"])
+@every("given", [{}, {"D": 2}, {"lengths": [2, 5, 0, 1, 5]}], ids=str)
+@every("cell", ["RNN", "GRU", "LSTM"])
 def test_threads_agree_with_one(cell, given, count, eager):
     """Every sequence and direction is somebody's."""
     recurrence = recurrence_of(cell, dtype="float64", T=5, N=5, H=8, scale=0.3, **given)

@@ -1,6 +1,7 @@
 """Claims about shapes from sizes."""
 
 import pytest
+from support.tables import every
 
 from rnncli.cases.config.case_shapes import BYTES_PER_ELEMENT, frame_of, memory, size_names
 from rnncli.operators import OPERATORS
@@ -46,7 +47,7 @@ def test_openvino_is_batch_first():
     }
 
 
-@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
+@every("row", OPERATORS.values(), ids=str)
 def test_a_config_gives_four_sizes(row):
     """A cell, which is one step, has no seq_length."""
     lacking = {"seq_length"} if row.type.endswith("Cell") else set()

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import yaml
+from support.tables import every
 
 from rnncli.cases.config import config
 from rnncli.cases.config.case_shapes import size_names
@@ -40,8 +41,8 @@ def least(row):
     return "attributes: {direction: forward}\n" if directed else ""
 
 
-@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@every("row", OPERATORS.values(), ids=str)
+@every("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_the_least_config_of_every_operator_runs(row, dtype):
     """Sizes are enough; every required input has a default fill."""
     if dtype not in row.dtypes:
@@ -70,9 +71,9 @@ def test_defaults():
 SEQUENCES = [row for row in OPERATORS.values() if len(row.lengths_dtypes) > 1]
 
 
-@pytest.mark.parametrize("row", SEQUENCES, ids=str)
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("text", ["", "inputs: {sequence_lengths: [4, 1]}"])
+@every("row", SEQUENCES, ids=str)
+@every("dtype", INTEGERS)
+@every("text", ["", "inputs: {sequence_lengths: [4, 1]}"])
 def test_lengths_of_every_integer_type_give_the_same_outputs(row, dtype, text):
     """Written, filled or of the default fill; what is described is read as the same case."""
     plain, typed = (parse(least(row) + text + more, row) for more in ("", LENGTHS.format(dtype)))
@@ -228,7 +229,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "start"), WRONG.items(), ids=range(len(WRONG)))
+@every(("text", "start"), WRONG.items(), ids=range(len(WRONG)))
 def test_every_mistake_is_one_finding_at_its_place(text, start):
     """At the value that is wrong, or the key that does not exist."""
     (found,) = complaints(text)
@@ -283,7 +284,7 @@ def test_sizes_are_small_integers(size, value, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "empty"),
     [
         (row, name)

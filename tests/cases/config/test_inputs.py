@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.cases.case import Filling
 from rnncli.cases.config.inputs import read_input
@@ -124,7 +125,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "start"), REFUSED.items(), ids=range(len(REFUSED)))
+@every(("text", "start"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_what_is_wrong_is_said_at_its_place(text, start):
     """One finding, at the number, key or list that is wrong."""
     source, (finding,), _ = read(text)

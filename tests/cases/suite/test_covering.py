@@ -6,6 +6,7 @@ import random
 
 import covertable
 import pytest
+from support.tables import every
 
 from rnncli.cases.suite.covering import Constraint, Table, count_tuples, covering_array
 
@@ -46,8 +47,8 @@ def tuples_of(rows, factors, strength):
     }
 
 
-@pytest.mark.parametrize("strength", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(60))
+@every("strength", [1, 2, 3])
+@every("seed", range(60))
 def test_every_feasible_tuple_is_covered_by_feasible_rows(seed, strength):
     """What occurs in any row that keeps the conditions occurs in the array, and nothing else."""
     counts, conditions = random_table(seed)
@@ -61,7 +62,7 @@ def test_every_feasible_tuple_is_covered_by_feasible_rows(seed, strength):
     assert tuples_of(rows, len(counts), strength) == tuples_of(feasible, len(counts), strength)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_rows_of_a_table_are_those_that_keep_its_conditions(seed):
     """In order, the last factor turning fastest."""
     counts, conditions = random_table(seed)
@@ -69,7 +70,7 @@ def test_rows_of_a_table_are_those_that_keep_its_conditions(seed):
     assert list(Table(counts, conditions).rows()) == every_row(counts, conditions)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_a_partial_row_extends_when_some_row_has_its_levels(seed):
     """Any one or two levels."""
     counts, conditions = random_table(seed)
@@ -83,7 +84,7 @@ def test_a_partial_row_extends_when_some_row_has_its_levels(seed):
             assert table.extends(levels) == found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_choices_are_the_levels_with_which_a_partial_row_extends(seed):
     """Of any factor, whatever feasible levels the others have, asked in any order."""
     counts, conditions = random_table(seed)

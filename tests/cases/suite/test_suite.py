@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.cases.config.config import parse_config
 from rnncli.cases.suite import suite as suite_module
@@ -485,7 +486,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("case", "finding"), WRONG)
+@every(("case", "finding"), WRONG)
 def test_what_is_wrong_with_a_case(case, finding):
     """Each in one sentence."""
     assert any(finding in line for line in of_case(case))

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.formats import read_tensors, write_tensors
@@ -95,7 +96,7 @@ def test_we_read_what_h5py_writes(tmp_path):
     assert (np.complex64, bool) == (read["g/complex"].dtype, read["flag"].dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@every("dtype", DTYPES.values(), ids=str)
 def test_onnx_reads_what_we_write(dtype, tmp_path):
     """ONNX's own reader finds name, element type, shape and values."""
     values = np.arange(3).astype(np.int8).astype(dtype.numpy)
@@ -111,8 +112,8 @@ def test_onnx_reads_what_we_write(dtype, tmp_path):
 TYPED = [row for row in DTYPES.values() if row.name != "string"]
 
 
-@pytest.mark.parametrize("dtype", TYPED, ids=str)
-@pytest.mark.parametrize("count", [0, 1, 3])
+@every("dtype", TYPED, ids=str)
+@every("count", [0, 1, 3])
 def test_we_read_typed_fields(dtype, count, tmp_path):
     """Values in float_data, int32_data and so on, which is what make_tensor writes."""
     values = (np.arange(count) % 2).astype(np.int8).astype(dtype.numpy)

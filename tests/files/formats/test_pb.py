@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, numpy_helper
+from support.tables import every
 
 from rnncli.files.formats.pb import SMALL, array_of, serialize, tensor_of
 from rnncli.numerics import DTYPES
@@ -18,8 +19,8 @@ def spelled_out(name, values):
     return tensor_of(name, values).SerializeToString(deterministic=True)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 5), (4, 3, 2), (300,), (1, 20_000)])
-@pytest.mark.parametrize("dtype", NUMBERS)
+@every("shape", [(), (0,), (3,), (2, 0, 5), (4, 3, 2), (300,), (1, 20_000)])
+@every("dtype", NUMBERS)
 def test_bytes_are_those_of_the_whole_message(dtype, shape):
     """Of every type and shape, small and large, the second time as well."""
     values = np.random.default_rng(1).integers(0, 2, shape).astype(DTYPES[dtype].numpy)
@@ -51,8 +52,8 @@ def test_the_limit_of_what_is_remembered_cannot_be_seen():
         assert serialize("X", values) == spelled_out("X", values)
 
 
-@pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("shape", [(), (0,), (3, 5)], ids=str)
+@every("name", DTYPES)
+@every("shape", [(), (0,), (3, 5)], ids=str)
 def test_values_of_a_message_are_those_that_onnx_reads(name, shape):
     """Of every type, however they are kept in it."""
     values = np.arange(1, math.prod(shape) + 1).reshape(shape).astype(DTYPES[name].numpy)

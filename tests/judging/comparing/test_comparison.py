@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from support.examples import examples
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing import comparison
@@ -56,7 +57,7 @@ def test_zeros_of_either_sign_are_equal():
     assert 0 == result.unequal == result.max_ulp
 
 
-@pytest.mark.parametrize(
+@every(
     ("got", "wanted", "tolerance", "agrees"),
     [
         (1.5, 1.0, {}, False),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from support.judged import core, vectors_of
+from support.tables import every
 
 from rnncli.judging.comparing.margins import MeasuredAttempt, error_map, errors_of, histogram
 from rnncli.judging.comparing.verdict import MARGIN_EDGES
@@ -43,8 +44,8 @@ def array(value, dtype="float32"):
     return np.full((1, 1, 1), value, DTYPES[dtype].numpy)
 
 
-@pytest.mark.parametrize(("element", "errors"), ELEMENTS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@every(("element", "errors"), ELEMENTS)
+@every("dtype", ["float32", "float64"])
 def test_an_element(element, errors, dtype):
     """Zeros are equal, so are NaN; what is not finite is infinitely far from anything else."""
     got, wanted, tolerance = element

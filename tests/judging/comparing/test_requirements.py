@@ -2,6 +2,7 @@
 
 import pytest
 from support.judged import CORE, core
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
@@ -97,7 +98,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("expression", MET)
+@every("expression", MET)
 def test_what_is_met_gives_no_reason(expression):
     """Every kind of field with every operator it has; spaces mean nothing."""
     assert Requirements.parse([expression]).reason(RECORD) == ""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.judged import core, ran, vectors_of
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule, _derived
@@ -17,7 +18,7 @@ def same_bits(a, b):
     return {n: t.tobytes() for n, t in a.items()} == {n: t.tobytes() for n, t in b.items()}
 
 
-@pytest.mark.parametrize("case_id", core())
+@every("case_id", core())
 def test_a_pack_holds_what_its_profile_derives(case_id):
     """Tolerances derived again from the manifest are the pack's, bit for bit, alternatives' too."""
     vector = core()[case_id]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.judged import core, outputs_of, ran, vectors_of
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -128,7 +129,7 @@ def test_another_reading_is_no_bug():
     assert matrix.survivors[0].reason == found.reason
 
 
-@pytest.mark.parametrize("name", [vector.id for vector in list(core().values())[::5]])
+@every("name", [vector.id for vector in list(core().values())[::5]])
 def test_killed_is_what_verify_fails(name):
     """The kill matrix and a verdict never disagree."""
     vector = core()[name]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.other_cells import OTHER_CELLS, recurrence_of_cell
 from support.recurrences import PREVIOUS, recurrence_of
+from support.tables import every
 
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.cell_errors import CellErrors
@@ -104,11 +105,11 @@ def test_squares_are_those_of_the_cells_derivatives(kind, attributes):
         )
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "attributes"),
     [row for row in rows(SMOOTH) + rows(KINKED) if "peepholes" not in row[1]],
 )
-@pytest.mark.parametrize("moved_by", [1e-3, 0.1, 1.0])
+@every("moved_by", [1e-3, 0.1, 1.0])
 def test_what_the_derivatives_leave_out_is_bounded(kind, attributes, moved_by):
     """|step(s + d) - step(s) - J d| <= S where one unit of one state is moved.
 

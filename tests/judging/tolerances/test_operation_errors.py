@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.judging.tolerances.cell_errors import CellErrors, variances_of
@@ -32,8 +33,8 @@ def variants(name):
     return [row.with_values(a, b) for a in alphas for b in betas]
 
 
-@pytest.mark.parametrize("clip", [np.inf, 0.75, 2.0])
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@every("clip", [np.inf, 0.75, 2.0])
+@every("name", ACTIVATIONS)
 def test_what_the_slope_leaves_out_is_bounded(name, clip):
     """|f(x + d) - f(x) - s d| <= S for every |d| <= reach: curved, kinked, jumping or clipped."""
     generator = np.random.default_rng(1)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.judged import core
 from support.recurrences import recurrence_of
 from support.small_suite import small_suite
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -220,7 +221,7 @@ def test_a_state_beyond_the_accumulator_is_refused():
     assert "float32" in sentence
 
 
-@pytest.mark.parametrize("case_id", core())
+@every("case_id", core())
 def test_no_committed_case_overflows(case_id):
     """Every sound implementation can be judged by it."""
     vector = core()[case_id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import parser
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, Unsupported
 
@@ -145,8 +146,8 @@ SCAN = """
 """
 
 
-@pytest.mark.parametrize("opset", [9, 11, 16, 21])
-@pytest.mark.parametrize(
+@every("opset", [9, 11, 16, 21])
+@every(
     ("attributes", "shape"),
     [
         ("", (3, 2)),

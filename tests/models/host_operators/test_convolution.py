@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.one_node import EXACT_INT8
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 
@@ -76,9 +77,9 @@ TRANSPOSE = {
 }
 
 
-@pytest.mark.parametrize("opset", [1, 11, 22])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("case", CONV)
+@every("opset", [1, 11, 22])
+@every("bias", [False, True])
+@every("case", CONV)
 def test_conv(agrees, normal, case, bias, opset):
     """Conv, with and without bias."""
     x, w, attributes = CONV[case]
@@ -86,9 +87,9 @@ def test_conv(agrees, normal, case, bias, opset):
     agrees("Conv", max(opset, 7), *inputs, **attributes)
 
 
-@pytest.mark.parametrize("opset", [7, 11, 22])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("case", TRANSPOSE)
+@every("opset", [7, 11, 22])
+@every("bias", [False, True])
+@every("case", TRANSPOSE)
 def test_conv_transpose(agrees, normal, case, bias, opset):
     """ConvTranspose, with and without bias."""
     x, w, attributes = TRANSPOSE[case]
@@ -179,8 +180,8 @@ def bytes_of():
     }
 
 
-@pytest.mark.parametrize("case", [name for name in CONV if name != "empty-batch"])
-@pytest.mark.parametrize("zero_points", [(), (7,), (7, 100)])
+@every("case", [name for name in CONV if name != "empty-batch"])
+@every("zero_points", [(), (7,), (7, 100)])
 def test_conv_integer(agrees, bytes_of, case, zero_points):
     """ConvInteger is exact."""
     x, w, attributes = CONV[case]

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support.one_node import EXACT_INT8
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 
@@ -36,7 +37,7 @@ def test_per_tensor(agrees, integers, normal, opset, dtype):
     agrees("DequantizeLinear", opset, integers(dtype or np.uint8, 2, 3), np.float32(0.3), *point)
 
 
-@pytest.mark.parametrize(
+@every(
     ("opset", "axis", "dtype"),
     list(itertools.product([13, 18, 19, 21], [None, *AXES], [None, np.uint8, np.int8])),
 )

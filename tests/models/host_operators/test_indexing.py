@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, Unsupported
 
@@ -14,9 +15,9 @@ PADS = {
 }
 
 
-@pytest.mark.parametrize("pads", PADS.values(), ids=PADS)
-@pytest.mark.parametrize("mode", ["constant", "edge"])
-@pytest.mark.parametrize("opset", [7, 10, 11, 13, 18, 21])
+@every("pads", PADS.values(), ids=PADS)
+@every("mode", ["constant", "edge"])
+@every("opset", [7, 10, 11, 13, 18, 21])
 def test_pad(agrees, normal, opset, mode, pads):
     """Negative numbers cut, before anything is added."""
     x = normal(2, 3, 4, 5)
@@ -72,9 +73,9 @@ def test_pad_types(agrees, dtype):
     agrees("Pad", 13, np.ones((2, 2), dtype), np.array([1, 0, 0, 1]))
 
 
-@pytest.mark.parametrize("pads", [[1, 0, 0, 2], [4, 0, 9, 0], [0, 11, 0, 13], [3, 3, 3, 3]])
-@pytest.mark.parametrize("shape", [(3, 4), (1, 5), (2, 1)])
-@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+@every("pads", [[1, 0, 0, 2], [4, 0, 9, 0], [0, 11, 0, 13], [3, 3, 3, 3]])
+@every("shape", [(3, 4), (1, 5), (2, 1)])
+@every("mode", ["edge", "reflect", "wrap"])
 def test_pad_by_more_than_there_is(evaluate, mode, shape, pads):
     """What is inside comes again and again."""
     x = np.arange(np.prod(shape)).reshape(shape)
@@ -160,9 +161,9 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("case", LARGE)
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("opset", [11, 13])
+@every("case", LARGE)
+@every("axis", [0, 1, -1])
+@every("opset", [11, 13])
 def test_gather_elements(agrees, normal, opset, axis, case):
     """Along an axis of any length, and of tensors larger than their indices."""
     shape, wanted = LARGE[case]
@@ -170,9 +171,9 @@ def test_gather_elements(agrees, normal, opset, axis, case):
     agrees("GatherElements", opset, normal(*shape), indices, axis=axis)
 
 
-@pytest.mark.parametrize("case", LARGE)
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize(
+@every("case", LARGE)
+@every("axis", [0, 1, -1])
+@every(
     ("op_type", "opset", "attributes"),
     [
         ("Scatter", 9, {}),
@@ -220,7 +221,7 @@ def test_gather_nd(agrees, normal, *, data, places, last, batch_dims):
     agrees("GatherND", 13, normal(*data), indices, batch_dims=batch_dims)
 
 
-@pytest.mark.parametrize(
+@every(
     ("opset", "attributes"),
     [
         (11, {}),
@@ -231,7 +232,7 @@ def test_gather_nd(agrees, normal, *, data, places, last, batch_dims):
         (18, {"reduction": "max"}),
     ],
 )
-@pytest.mark.parametrize(
+@every(
     ("data", "places", "last"),
     [((7, 8, 3), (50,), 3), ((7, 8, 3), (4, 6), 2), ((7, 8, 3), (5,), 1), ((4, 3), (0,), 1)],
 )
@@ -268,7 +269,7 @@ def test_unknown_reduction(evaluate, normal, op_type):
         evaluate(op_type, 18, normal(2), indices, normal(1), reduction="mean")
 
 
-@pytest.mark.parametrize(
+@every(
     ("shape", "wanted"),
     [
         ((2, 3, 4), [0, -1]),
@@ -279,7 +280,7 @@ def test_unknown_reduction(evaluate, normal, op_type):
         ((), [1, 1]),
     ],
 )
-@pytest.mark.parametrize("opset", [5, 13, 14, 21])
+@every("opset", [5, 13, 14, 21])
 def test_reshape(agrees, normal, opset, shape, wanted):
     """0 keeps a size, -1 takes what is left."""
     agrees("Reshape", max(opset, 7), normal(*shape), np.array(wanted, np.int64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, Unsupported
 
@@ -25,9 +26,9 @@ def numbers(values):
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize("nearest_mode", NEAREST)
-@pytest.mark.parametrize("coordinates", COORDINATES)
-@pytest.mark.parametrize("sizes", SIZES)
+@every("nearest_mode", NEAREST)
+@every("coordinates", COORDINATES)
+@every("sizes", SIZES)
 def test_nearest(agrees, normal, sizes, coordinates, nearest_mode):
     """Nearest takes the element that its rounding says."""
     opset = 11 if coordinates == "tf_half_pixel_for_nn" else 19
@@ -45,9 +46,9 @@ def test_nearest(agrees, normal, sizes, coordinates, nearest_mode):
     )
 
 
-@pytest.mark.parametrize("mode", ["linear", "cubic"])
-@pytest.mark.parametrize("coordinates", [c for c in COORDINATES if "nn" not in c])
-@pytest.mark.parametrize("sizes", SIZES)
+@every("mode", ["linear", "cubic"])
+@every("coordinates", [c for c in COORDINATES if "nn" not in c])
+@every("sizes", SIZES)
 def test_interpolated_to_sizes(agrees, normal, sizes, coordinates, mode):
     """Linear and cubic interpolation, given sizes."""
     agrees(
@@ -62,10 +63,10 @@ def test_interpolated_to_sizes(agrees, normal, sizes, coordinates, mode):
     )
 
 
-@pytest.mark.parametrize("opset", [11, 13, 18, 19])
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("coordinates", COORDINATES[:4])
-@pytest.mark.parametrize("scales", SCALES)
+@every("opset", [11, 13, 18, 19])
+@every("mode", ["nearest", "linear", "cubic"])
+@every("coordinates", COORDINATES[:4])
+@every("scales", SCALES)
 def test_interpolated_by_scales(agrees, normal, *, scales, coordinates, mode, opset):
     """All modes of all opsets, given scales."""
     agrees(
@@ -209,9 +210,9 @@ def test_integers(agrees, evaluate, dtype):
     assert y.tolist() == [[[[0, 2, 4, 8, 10, 14, 16, 18]]]]  # from 0 1.5 4.5 7.5 10.5 ...
 
 
-@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel"])
-@pytest.mark.parametrize("nearest_mode", NEAREST)
-@pytest.mark.parametrize("scale", [0.35, 0.6, 1.1, 1.7, 2.3])
+@every("coordinates", ["asymmetric", "half_pixel"])
+@every("nearest_mode", NEAREST)
+@every("scale", [0.35, 0.6, 1.1, 1.7, 2.3])
 def test_long_axes(agrees, normal, scale, nearest_mode, coordinates):
     """The nearest element is found at 17 / 1.7, too, though 1.7 is no float."""
     agrees(

@@ -10,6 +10,7 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.op_run import OpRun
 from support.one_node import CONTESTED, assert_same, model_of, ours
+from support.tables import every
 
 from rnncli.errors import Unsupported
 from rnncli.models.host_operators.kernel_table import HOST_OPERATORS, host_operator
@@ -29,21 +30,21 @@ def versions(row):
             yield schema
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@every("row", ROWS, ids=str)
 def test_row_serves_something(row):
     """A row is for an operator that exists, from a version that exists."""
     served = [schema.since_version for schema in versions(row)]
     assert min(served, default=None) == row.first
 
 
-@pytest.mark.parametrize("rows", HOST_OPERATORS.values(), ids=HOST_OPERATORS)
+@every("rows", HOST_OPERATORS.values(), ids=HOST_OPERATORS)
 def test_rows_do_not_overlap(rows):
     """No opset is served twice."""
     for opset in range(1, NEWEST + 1):
         assert sum(row.serves(opset) for row in rows) <= 1
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@every("row", ROWS, ids=str)
 def test_class_has_the_defaults_of_its_version(row):
     """Every class carries the schema of its own version: Softmax-11 has axis 1, Softmax-13 -1."""
     for schema in versions(row):
@@ -55,7 +56,7 @@ def test_class_has_the_defaults_of_its_version(row):
         assert served.op_schema.since_version == schema.since_version
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@every("row", ROWS, ids=str)
 def test_kernel_takes_every_attribute(row):
     """What is inert in a row is an attribute of some version of its operator."""
     declared = {name for schema in versions(row) for name in schema.attributes}

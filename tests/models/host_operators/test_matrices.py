@@ -7,6 +7,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
+from support.tables import every
 
 
 @pytest.mark.parametrize(
@@ -35,9 +36,9 @@ def test_half_precision(evaluate, op_type, dtype):
     assert (y.dtype, y.astype(float).tolist()) == (dtype, [[4096]])
 
 
-@pytest.mark.parametrize(("transA", "transB"), list(itertools.product((0, 1), (0, 1))))
-@pytest.mark.parametrize("c", [(5,), (3, 1), (1,), (3, 5), (), None])
-@pytest.mark.parametrize("opset", [7, 9, 11, 13])
+@every(("transA", "transB"), list(itertools.product((0, 1), (0, 1))))
+@every("c", [(5,), (3, 1), (1,), (3, 5), (), None])
+@every("opset", [7, 9, 11, 13])
 def test_gemm(agrees, normal, *, opset, c, transA, transB):
     """Gemm with every form of C."""
     a, b = normal(4, 3) if transA else normal(3, 4), normal(5, 4) if transB else normal(4, 5)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import Unsupported
 
 FAMILY = ("Softmax", "LogSoftmax", "Hardmax")
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
-@pytest.mark.parametrize("opset", [7, 11, 12, 13, 21])
-@pytest.mark.parametrize("op_type", FAMILY)
+@every("axis", [None, 0, 1, 2, 3])
+@every("opset", [7, 11, 12, 13, 21])
+@every("op_type", FAMILY)
 def test_softmax_family(agrees, normal, op_type, opset, axis):
     """Below 13 over the matrix that begins at `axis` (1), from 13 on along `axis` (-1)."""
     attributes = {} if axis is None else {"axis": axis}
@@ -27,9 +28,9 @@ def test_negative_axis(agrees, normal, op_type, opset):
     agrees(op_type, opset, normal(2, 3, 4), axis=-2)
 
 
-@pytest.mark.parametrize("opset", [7, 13])
-@pytest.mark.parametrize("op_type", FAMILY)
-@pytest.mark.parametrize("x", [[[1e30, -1e30, 0]], [[-np.inf, 0, 1]], [[88, 89, 90]], [[5, 5, 1]]])
+@every("opset", [7, 13])
+@every("op_type", FAMILY)
+@every("x", [[[1e30, -1e30, 0]], [[-np.inf, 0, 1]], [[88, 89, 90]], [[5, 5, 1]]])
 def test_extremes(agrees, op_type, opset, x):
     """Nothing overflows, and of equal maxima Hardmax takes the first."""
     agrees(op_type, opset, np.array(x, np.float32))
@@ -52,9 +53,9 @@ def test_softmax_rounds_once(evaluate):
     assert set(y.ravel().tolist()) == {float(np.float16(1 / 3000))}
 
 
-@pytest.mark.parametrize("epsilon", [1e-5, 0.1])
-@pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
-@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (2, 3, 4, 5)])
+@every("epsilon", [1e-5, 0.1])
+@every("opset", [7, 8, 9, 13, 14, 15])
+@every("shape", [(2, 3), (2, 3, 4), (2, 3, 4, 5)])
 def test_batch_normalization(agrees, normal, shape, opset, epsilon):
     """In inference the given statistics are used."""
     statistics = normal(3), normal(3), normal(3), abs(normal(3))
@@ -165,9 +166,9 @@ def test_narrow_types(evaluate, normal, *, op_type, vectors, attributes, dtype):
     assert error <= np.abs(exact).max() * float(ml_dtypes.finfo(dtype).eps) / 2
 
 
-@pytest.mark.parametrize("shape", [(2, 7, 3, 4), (5, 2, 3, 4), (1, 9, 2, 1)])
-@pytest.mark.parametrize("size", [1, 3, 5, 9])
-@pytest.mark.parametrize("opset", [7, 13])
+@every("shape", [(2, 7, 3, 4), (5, 2, 3, 4), (1, 9, 2, 1)])
+@every("size", [1, 3, 5, 9])
+@every("opset", [7, 13])
 def test_local_response_normalization(agrees, normal, opset, size, shape):
     """LRN looks at neighbouring channels, with weights that would show it if it did not."""
     weights = {"alpha": 0.5, "beta": 0.6, "bias": 1.3}

@@ -8,6 +8,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest
 
@@ -24,10 +25,10 @@ REDUCTIONS = (
 NARROW = (np.float16, ml_dtypes.bfloat16)
 
 
-@pytest.mark.parametrize("axes", [None, [0], [1, -1], [0, 1, 2]])
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("opset", [7, 11, 13, 18])
-@pytest.mark.parametrize("op_type", REDUCTIONS)
+@every("axes", [None, [0], [1, -1], [0, 1, 2]])
+@every("keepdims", [0, 1])
+@every("opset", [7, 11, 13, 18])
+@every("op_type", REDUCTIONS)
 def test_axes(agrees, normal, *, op_type, opset, keepdims, axes):
     """Axes as an attribute, or from 18 (ReduceSum: 13) on as an input; all when there are none."""
     x = abs(normal(2, 3, 4)) + np.float32(0.1)
@@ -167,7 +168,7 @@ def cases(op_type, opsets, placements, **options):
         yield pytest.param(op_type, opset, shape, placing | chosen, id=tag)
 
 
-@pytest.mark.parametrize(
+@every(
     ("op_type", "opset", "shape", "attributes"),
     [
         *cases("MaxPool", (7, 8, 10, 11, 12, 22), PLACEMENTS),

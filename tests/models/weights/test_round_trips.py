@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tables import every
 
 from rnncli import evaluate
 from rnncli.errors import InvalidRequest
@@ -352,7 +353,7 @@ def without(mapping, key):
     return {name: values for name, values in mapping.items() if name != key}
 
 
-@pytest.mark.parametrize(
+@every(
     ("function", "given", "sentence"),
     [
         ("torch", without(STATE, "bias_hh_l0"), "no 'bias_hh_l0': wanted weight_ih_l0, .*, given "),

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.recurrences import PREVIOUS, recurrence_of
+from support.tables import every
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.mutant import RIGHT
@@ -52,9 +53,9 @@ def largest_error(found, wanted):
     return max(float(np.abs(one - other).max(initial=0)) for one, other in pairs)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("blocking", BLOCKINGS.values(), ids=BLOCKINGS)
+@every("shape", SHAPES)
+@every("cell", CELLS)
+@every("blocking", BLOCKINGS.values(), ids=BLOCKINGS)
 def test_it_agrees_with_the_reference(blocking, cell, shape):
     """Ragged, reverse, both, of no steps, of size 1: whatever the blocks, tiles and chunks."""
     for seed in range(4):

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.recurrence import is_constant, lock
@@ -48,7 +49,7 @@ def frame(header, body=b""):
 TYPES = [name for name in DTYPES if name != "string"]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@every("dtype", TYPES)
 def test_arrays_of_any_dtype_arrive_as_they_left(line, dtype):
     """Names, shapes, dtypes and every bit, also of what NumPy does not know itself."""
     values = np.arange(6, dtype=np.float32).astype(DTYPES[dtype].numpy).reshape(2, 3)
@@ -126,7 +127,7 @@ HEADERS = {
 }
 
 
-@pytest.mark.parametrize("name", HEADERS)
+@every("name", HEADERS)
 def test_a_header_that_is_none_is_garbage(line, name):
     """Nothing of it is believed, and no memory is taken for it."""
     channel, its = line

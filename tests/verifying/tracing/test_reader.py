@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.tables import every
 
 from rnncli.errors import ConfigError, UnreadableFile
 from rnncli.verifying.tracing.statements import CheckKind, read_statements
@@ -82,7 +83,7 @@ def test_a_section_names_the_operators_of_its_statements(read):
     assert rows["gru.layout.why"].when.words == ""
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "line", "said"),
     [
         ("operators: ", "operator: ", 1, "unknown key 'operator'; did you mean 'operators'?"),
