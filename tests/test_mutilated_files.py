@@ -6,7 +6,6 @@ modules, so that hundreds of them take seconds.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import random
@@ -22,6 +21,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.beside import beside
+from support.bombs import gzip_of_zeros, zip_of_zeros
 from support.forked import forked
 
 from rnncli.cases.library import specs_folder
@@ -251,24 +251,11 @@ def npy(shape, dtype="<f4", data=bytes(16)):
     return stream.getvalue() + data
 
 
-def bomb(member, size):
-    """A zip whose one member is `size` zeros."""
-    stream = io.BytesIO()
-    with (
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open(member, "w", force_zip64=True) as out,
-    ):
-        for _ in range(size >> 20):
-            out.write(bytes(1 << 20))
-    return stream.getvalue()
-
-
 def tar_bomb(size):
-    """A compressed tar whose one member is `size` zeros; gzip reads parts as one whole."""
+    """A compressed tar whose one member is `size` zeros."""
     member = tarfile.TarInfo("case/model.onnx")
     member.size = size
-    part = 1 << 24
-    return gzip.compress(member.tobuf()) + gzip.compress(bytes(part), 1) * (size // part + 1)
+    return gzip_of_zeros(size, member.tobuf())
 
 
 def evil_tar(name, link=""):
@@ -304,7 +291,7 @@ FILES = {
     "negative.npy": lambda: npy((-1, 7, 10)),
     "pickle.npy": lambda: npy((1,), "|O", b"cos\nsystem\n(S'true'\ntR."),
     "structured.npy": lambda: npy((1,), [("a", "<f4"), ("b", "<f4")]),
-    "bomb.npz": lambda: bomb("x.npy", 1 << 30),
+    "bomb.npz": lambda: zip_of_zeros(b"x.npy", 1 << 30),
     "giant member.npz": lambda: _zip({"x.npy": npy((1 << 40,))}),
     "pickle.npz": lambda: _zip({"x.npy": npy((1,), "|O", b"N.")}),
     "foreign.npz": lambda: _zip({"readme.txt": b"hello"}),
@@ -321,7 +308,7 @@ FILES = {
     "short.pb": lambda: tensor(dims=[3], raw_data=bytes(4)),
     "untyped.pb": lambda: TensorProto(name="x", dims=[1], raw_data=bytes(4)).SerializeToString(),
     "external.pb": lambda: tensor(dims=[1], data_location=TensorProto.EXTERNAL),
-    "bomb.zip": lambda: bomb("case/model.onnx", 3 << 30),
+    "bomb.zip": lambda: zip_of_zeros(b"case/model.onnx", 3 << 30),
     "bomb.tar.gz": lambda: tar_bomb(3 << 30),
     "up.tar.gz": lambda: evil_tar("../../evil/model.onnx"),
     "absolute.tar.gz": lambda: evil_tar("/tmp/evil/model.onnx"),  # noqa: S108

@@ -49,7 +49,7 @@ def outputs(node, inputs, backend, compute):
 def test_any_node_of_constants_gives_the_same_bits(backend):
     """At the first call, which prepares, and at those after it."""
 
-    @examples(300)
+    @examples(100)
     @given(nodes(limits=Limits(all_outputs=True)), st.sampled_from(["float64", "native"]))
     def same(node, compute):
         wanted = outputs(node, node.inputs, backend, compute)

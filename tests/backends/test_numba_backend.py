@@ -82,7 +82,7 @@ def test_any_node_agrees_with_the_scalar_specification(kind):
     """In float64, over every attribute, input, reading and empty size."""
     rows = tuple(name for name, row in OPERATORS.items() if row.type == kind)
 
-    @examples(400)
+    @examples(150)
     @given(nodes(operators=rows, dtypes=("float64",)))
     def agrees(node):
         found = ours(node, backend="numba")

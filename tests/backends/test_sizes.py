@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -39,17 +39,20 @@ def kinds(row):
     )
 
 
-def node_of(row, direction, ragged, sizes):
-    """Attributes, and inputs without weights and the weights, which depend on no other size."""
-    named = dict(zip(NAMES, sizes, strict=True))
-    attributes, inputs = valid_node(row.name, direction=direction, hidden_size=3, **named)
-    _, fixed = valid_node(row.name, direction=direction, hidden_size=3, input_size=sizes[2])
+@cache
+def case_of(operator, direction, ragged, sizes):
+    """Attributes, inputs without weights, the weights, which depend on no other size, outputs."""
+    row, named = OPERATORS[operator], dict(zip(NAMES, sizes, strict=True))
+    attributes, inputs = valid_node(operator, direction=direction, hidden_size=3, **named)
+    _, fixed = valid_node(operator, direction=direction, hidden_size=3, input_size=sizes[2])
     weights = {tensor.name for tensor in row.inputs if tensor.role.partition("_")[0] in WEIGHTS}
     for tensor in row.inputs:
         if tensor.role == "lengths" and not ragged:
             inputs[tensor.name][...] = sizes[0]
     varying = {name: values for name, values in inputs.items() if name not in weights}
-    return attributes, varying, {name: fixed[name] for name in weights}
+    held = {name: fixed[name] for name in weights}
+    wanted = evaluate(operator, {**varying, **held}, attributes=attributes, backend="reference")
+    return attributes, varying, held, wanted
 
 
 def problem(call, wanted, error):
@@ -74,9 +77,8 @@ def offenders(backend, row, compute, error):
         for sizes in SIZES:
             if 0 in sizes and not row.empty_sizes:
                 continue
-            attributes, varying, weights = node_of(row, direction, ragged, sizes)
+            attributes, varying, weights, wanted = case_of(row.name, direction, ragged, sizes)
             inputs, asked = {**varying, **weights}, {"backend": backend, "compute": compute}
-            wanted = evaluate(row, inputs, attributes=attributes, backend="reference")
             kept = sizes[2], sizes[0] if row.attribute_for("seq_length") else None
 
             if kept not in sessions:

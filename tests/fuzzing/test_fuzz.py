@@ -38,7 +38,7 @@ from support.beside import beside
 
 from rnncli.packs.pack import open_pack
 
-INPUTS = 40
+INPUTS = 25
 SEED = 1  # not that of large runs, which start at 0
 
 

@@ -51,7 +51,7 @@ def test_float64_agrees_with_the_scalar_specification(operator):
     dtype = "float64" if "float64" in own.dtypes else own.dtypes[0]
     row = replace(own, dtypes=("float64",))  # also of a dialect that has narrower ones only
 
-    @examples(300)
+    @examples(100)
     @given(nodes(operators=(operator,), dtypes=(dtype,)))
     def agrees(node):
         node.inputs = {name: widened(values) for name, values in node.inputs.items()}
@@ -76,7 +76,7 @@ OF_PREVIOUS = replace(LSTM, readings={**LSTM.readings, **PREVIOUS})
 def test_the_output_gate_may_see_the_previous_cell_state(backend):
     """With every other feature, of an operator that has the reading; constants change nothing."""
 
-    @examples(200)
+    @examples(60)
     @given(nodes(operators=(LSTM.name,), dtypes=("float64",)))
     def agrees(node):
         assume("P" in node.inputs)
@@ -97,7 +97,7 @@ def test_narrow_dtypes_are_float64_rounded_once(dtype):
     """All but 1 in 10,000 elements are the scalar specification's bits; the rest are 1 ulp off."""
     distances = Counter()
 
-    @examples(800)
+    @examples(400)
     @given(nodes(dtypes=(dtype,), operators=having(dtype)))
     def collect(node):
         found, wanted = ours(node), specified(node)
@@ -110,7 +110,7 @@ def test_narrow_dtypes_are_float64_rounded_once(dtype):
 
     collect()
     assert set(distances) <= {0.0, 1.0}
-    assert distances[0.0] >= 0.9999 * distances.total() > part_of(5000)
+    assert distances[0.0] >= 0.9999 * distances.total() > part_of(2500)
 
 
 def having(dtype):
@@ -168,10 +168,13 @@ def as_promised(values, exact, compute):
 def test_native_arithmetic_is_as_good_as_its_precision(dtype):
     """The bound of float64, in units of float32's roundoff, and one rounding of the output."""
 
-    @examples(300)
+    @examples(100)
     @given(nodes(dtypes=(dtype,), operators=having(dtype)))
     def agrees(node):
         found, wanted = ours(node, compute="native"), specified(node)
+        # With Relu as a gate's activation states can square themselves, past float32's range.
+        largest = max((np.abs(values).max(initial=0) for values in wanted.values()), default=0)
+        assume(dtype == "float64" or largest < 1e18)
         for name, values in found.items():
             assert values.dtype == DTYPES[dtype].numpy
             assert as_promised(values, wanted[name], "native").all()
@@ -187,7 +190,7 @@ def test_float32_agrees_with_onnxruntime(operator):
     """Where ONNX Runtime has the case and is right, we agree to its own accuracy in float32."""
     limits = onnxruntime_limits(OPERATORS[operator])
 
-    @examples(200)
+    @examples(60)
     @given(nodes(operators=(operator,), dtypes=("float32",), limits=limits))
     def agrees(node):
         found = ours(node)
@@ -212,10 +215,10 @@ OPENVINO = {
 
 @pytest.mark.parametrize("operator", OPENVINO)
 def test_float32_agrees_with_openvino(operator):
-    """OpenVINO's own node, in float32, gives our numbers."""
+    """OpenVINO's own node, in float32, gives our numbers; to compile one takes it long."""
     limits = Limits(least=1, all_outputs=True, readings={})
 
-    @examples(200)
+    @examples(40)
     @given(nodes(operators=(operator,), dtypes=("float32",), limits=limits))
     def agrees(node):
         found = ours(node)

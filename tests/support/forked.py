@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from functools import cache
+from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -33,14 +35,6 @@ def _prepare() -> None:
     preload()
 
 
-def _held() -> int:
-    """What a fork of this process is counted to hold from its beginning, in KiB."""
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    return os.wait4(child, 0)[2].ru_maxrss
-
-
 def _started(folder: Path, body: Callable[[], object]) -> int:
     """Fork, and run a function there that raises SystemExit; what it says goes to two files.
 
@@ -53,6 +47,7 @@ def _started(folder: Path, body: Callable[[], object]) -> int:
         return child
     code = 1
     try:
+        gc.freeze()  # collections leave the parent's pages alone
         for path, number in ((out, 1), (err, 2)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
@@ -67,17 +62,18 @@ def _started(folder: Path, body: Callable[[], object]) -> int:
 
 def forked(folder: Path, *arguments: object) -> Outcome:
     """Run the command line in a process forked from this one, killed where it has no end."""
+    held = folder / "held"  # what the process is counted to hold from its beginning, in KiB
 
     def body() -> None:
         signal.alarm(PATIENCE)
+        held.write_text(str(getrusage(RUSAGE_SELF).ru_maxrss))
         sys.argv = ["rnncli", *map(str, arguments)]
         main()
 
     _prepare()
-    before = _held()
     child = _started(folder, body)
     _, status, usage = os.wait4(child, 0)
-    mebibytes = (usage.ru_maxrss - before) / 1024
+    mebibytes = (usage.ru_maxrss - int(held.read_text())) / 1024
     return Outcome(os.waitstatus_to_exitcode(status), (folder / "stderr").read_text(), mebibytes)
 
 

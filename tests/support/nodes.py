@@ -67,7 +67,10 @@ SCALES = st.sampled_from(["dyadic", 0.3, 1.0, 10.0])
 
 @st.composite
 def nodes(draw, operators=UNQUANTISED, dtypes=tuple(DTYPES), limits=FREE):
-    """Draw a valid node, of operators with one of the dtypes: small sizes, numbers from a seed."""
+    """Draw a valid node, of operators with one of the dtypes: small sizes, numbers from a seed.
+
+    One strategy: with one for each part a draw takes half as long again.
+    """
     possible = [name for name in operators if {*dtypes} & {*OPERATORS[name].dtypes}]
     row = OPERATORS[draw(st.sampled_from(possible))]
     dtype = draw(st.sampled_from([name for name in dtypes if name in row.dtypes]))
@@ -82,12 +85,12 @@ def nodes(draw, operators=UNQUANTISED, dtypes=tuple(DTYPES), limits=FREE):
         "num_directions": 2 if direction == "bidirectional" else 1,
     }
     node = Node(row.name, dtype, sizes, draw(st.integers(0, 2**32 - 1)))
-    node.attributes = draw(attributes(row, direction, sizes, limits))
+    node.attributes = attributes(draw, row, direction, sizes, limits)
     fixed = limits.readings
-    node.readings = draw(readings(row)) if fixed is None else fixed
+    node.readings = readings(draw, row) if fixed is None else fixed
     if not limits.all_outputs:
-        node.outputs = draw(outputs(row, node.attributes))
-    node.inputs = draw(inputs(row, node))
+        node.outputs = outputs(draw, row, node.attributes)
+    node.inputs = inputs(draw, row, node)
     node.present = tuple(node.inputs)
     return node
 
@@ -99,7 +102,6 @@ def size(values, least, most):
     return st.sampled_from([value for value in values if value >= least])
 
 
-@st.composite
 def attributes(draw, row, direction, sizes, limits):
     """Write some attributes out, leave others to their defaults."""
     found = {}
@@ -125,10 +127,9 @@ def attributes(draw, row, direction, sizes, limits):
         allowed = limits.attributes is None or name in limits.attributes
         if name in row.attributes and allowed and draw(st.booleans()):
             found[name] = draw(values)
-    return {**found, **draw(functions(row, sizes["num_directions"], limits))}
+    return {**found, **functions(draw, row, sizes["num_directions"], limits)}
 
 
-@st.composite
 def functions(draw, row, directions, limits):
     """Name functions for every position, in any case, and their alpha and beta."""
     names = list(row.default_activations) * directions
@@ -157,7 +158,6 @@ def functions(draw, row, directions, limits):
     return found
 
 
-@st.composite
 def readings(draw, row):
     """Choose some of the operator's readings."""
     return {
@@ -167,7 +167,6 @@ def readings(draw, row):
     }
 
 
-@st.composite
 def outputs(draw, row, given):
     """Ask for all outputs, or some of them in any order, or none."""
     names = [
@@ -176,7 +175,6 @@ def outputs(draw, row, given):
     return draw(st.none() | st.lists(st.sampled_from(names), unique=True))
 
 
-@st.composite
 def inputs(draw, row: Operator, node: Node):
     """Fill the required inputs and some of the optional ones."""
     generator = np.random.default_rng(node.seed)

@@ -15,8 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-
-MIB = 1 << 20
+from support.bombs import MIB, deflated_zeros, zip_of_body, zip_of_zeros
 
 
 def npy(descr="<f4", shape="(2,)", data=b"\0" * 8, header=None, version=(1, 0)):
@@ -59,45 +58,15 @@ def archive(members, method=zipfile.ZIP_DEFLATED):
     return target.getvalue()
 
 
-def deflated_zeros(size):
-    """Compressed zeros without ever holding them."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    block = b"\0" * MIB
-    return b"".join([packer.compress(block) for _ in range(size // MIB)]) + packer.flush()
-
-
 def bomb(size):
     """An archive of one array of that many zero bytes, genuine in every respect."""
-    head = npy(shape=f"({size // 4},)", data=b"")
-    packed = zlib.compressobj(9, zlib.DEFLATED, -15)
-    body = packed.compress(head) + packed.flush(zlib.Z_FULL_FLUSH) + deflated_zeros(size)
-    crc = zlib.crc32(head)
-    for _ in range(size // MIB):
-        crc = zlib.crc32(b"\0" * MIB, crc)
-    return one_member(b"x.npy", body, crc, len(head) + size)
-
-
-def one_member(name, body, crc, size, copies=1):
-    """An archive whose one body is the member of that name, or of many."""
-    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 33, crc, len(body), size, len(name), 0)
-    entries = b"".join(
-        struct.pack(
-            "<4s6H3I5H2I",
-            *(b"PK\1\2", 20, 20, 0, 8, 0, 33, crc, len(body), size),
-            *(len(entry), 0, 0, 0, 0, 0, 0),
-        )
-        + entry
-        for entry in ([name] if copies == 1 else [b"%04d.npy" % i for i in range(copies)])
-    )
-    whole = local + name + body
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, copies, copies, len(entries), len(whole), 0)
-    return whole + entries + end
+    return zip_of_zeros(b"x.npy", size, npy(shape=f"({size // 4},)", data=b""))
 
 
 def understated():
     """A member that inflates to 100 MiB and says 136 bytes."""
     body = deflated_zeros(100 * MIB)
-    return one_member(b"x.npy", body, 0, 136)
+    return zip_of_body(b"x.npy", body, 0, 136)
 
 
 def overlapping():
@@ -105,7 +74,7 @@ def overlapping():
     head = npy(shape=f"({10 * MIB // 4},)", data=b"")
     packed = zlib.compress(head + b"\0" * (10 * MIB), 9)[2:-4]
     crc = zlib.crc32(head + b"\0" * (10 * MIB))
-    return one_member(b"0000.npy", packed, crc, len(head) + 10 * MIB, copies=3000)
+    return zip_of_body(b"0000.npy", packed, crc, len(head) + 10 * MIB, copies=3000)
 
 
 def with_notes(notes):
@@ -236,9 +205,9 @@ def sparse_chunked(file):
 def inflating_chunk(file):
     """A chunk of 4 KiB that inflates to 1.5 GB."""
     file.create_dataset("x", (1024,), "f4", chunks=(1024,), compression="gzip")
-    whole = zlib.compressobj(9)
-    packed = whole.compress(b"") + b"".join(whole.compress(b"\0" * MIB) for _ in range(1500))
-    file["x"].id.write_direct_chunk((0,), packed + whole.flush())
+    zeros = 1500 * MIB
+    adler = struct.pack(">I", (zeros % 65521) << 16 | 1)
+    file["x"].id.write_direct_chunk((0,), b"\x78\xda" + deflated_zeros(zeros) + adler)
 
 
 def circle(file):
