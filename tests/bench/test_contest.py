@@ -6,13 +6,13 @@ import sys
 
 import pytest
 from support import families
-from support.rivals import SERVE_LITTLE
+from support.rivals import on_little_data
 
-from rnncli.bench import machine
+from rnncli.bench import workloads
 from rnncli.bench.contest import ContestPlan, ContestTerms, contests
 from rnncli.bench.contestants import Contestant, backends
 from rnncli.bench.measurement import RAN
-from rnncli.bench.workloads import MOST_DATA, planned
+from rnncli.bench.workloads import planned
 from rnncli.limits import Limits
 
 TERMS = ContestTerms(rounds=3, seconds=1e-4)
@@ -35,9 +35,9 @@ OTHERS = {"cannot be timed": "support.rivals:Untimed", "is not there": "no_such_
 
 @pytest.fixture(autouse=True, scope="module")
 def little():
-    """The machine's limits are measured on little data."""
+    """Little is measured besides the contestants."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "SERVE", SERVE_LITTLE)
+        on_little_data(patch)
         yield
 
 
@@ -49,8 +49,8 @@ def rival(way=""):
 
 def measured(*contestants, terms=TERMS, done=lambda *_: None):
     """What comes of one small workload."""
-    workloads = planned(["tiny"], ["GRU"], "float32", {})
-    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, *contestants), terms=terms)
+    tiny = planned(["tiny"], ["GRU"], "float32", {})
+    plan = ContestPlan(workloads=tiny, contestants=(*NUMPY, *contestants), terms=terms)
     (contest,) = contests(plan, done)
     return contest
 
@@ -74,8 +74,8 @@ def test_everyone_has_its_turn_in_every_round():
 
 def test_turns_are_known_beforehand():
     """Those of every contestant in every round."""
-    workloads = planned(["tiny"], ["RNN"], "float32", {})
-    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, rival()), terms=TERMS)
+    tiny = planned(["tiny"], ["RNN"], "float32", {})
+    plan = ContestPlan(workloads=tiny, contestants=(*NUMPY, rival()), terms=TERMS)
 
     assert plan.turns == 2 * TERMS.rounds
 
@@ -125,7 +125,7 @@ def test_errors_are_those_of_all_data(contest):
     """Few outputs are computed of other data as well."""
     own, other, *_ = contest.measurements
 
-    assert len(own.errors) == len(other.errors) == MOST_DATA
+    assert len(own.errors) == len(other.errors) == workloads.MOST_DATA
     assert own.error == max(own.errors) > min(own.errors)
 
 

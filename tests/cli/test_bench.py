@@ -13,20 +13,18 @@ import pytest
 from click.shell_completion import ShellComplete
 from onnx import TensorProto, helper
 from support import families
-from support.rivals import SERVE_LITTLE
+from support.rivals import on_little_data
 
-from rnncli.bench import machine
 from rnncli.bench.workloads import OPSETS, WORKLOADS
 from rnncli.cli.group import cli
 
 QUICK = ("--rounds", 2, "--seconds", 1e-4, "--vs", "onnx-reference", "--backend", "numpy")
-MEASURES = machine.SERVE
 
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
-    """The machine's limits are measured on little data."""
-    monkeypatch.setattr(machine, "SERVE", SERVE_LITTLE)
+    """Little is measured besides the implementations."""
+    on_little_data(monkeypatch)
 
 
 def test_a_workload_is_measured(rnncli):
@@ -46,7 +44,7 @@ def test_a_workload_is_measured(rnncli):
 
 def test_json_has_all_rounds_and_what_they_depend_on(rnncli, monkeypatch):
     """Machine, terms and limits in every line."""
-    monkeypatch.setattr(machine, "SERVE", MEASURES)
+    monkeypatch.undo()  # on much data
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     done = rnncli("bench", "tiny", "--op", "GRU", *QUICK, "--json")
     first, second = map(json.loads, done.out.splitlines())

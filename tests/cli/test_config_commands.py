@@ -87,7 +87,7 @@ def test_lint_lists_all_findings_at_once(rnncli, tmp_path):
     assert "'layuot'; did you mean 'layout'?" in outcome.out
     findings = [json.loads(line) for line in rnncli("lint", wrong, "--json").out.splitlines()]
     assert [finding["line"] for finding in findings] == [2, 2, 3, 3]
-    clean = rnncli("lint", *spec_names())
+    clean = rnncli("lint", *EXAMPLES)
     assert (clean.code, clean.out, clean.err) == (0, "", "")
 
 

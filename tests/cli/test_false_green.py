@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from support.beside import beside
 from support.forged_packs import (
     forged,
     with_other_reading,
@@ -21,6 +21,8 @@ from support.forged_packs import (
     with_zeros,
     without_sums,
 )
+from support.forked import forked_pytest
+from support.rivals import on_little_data
 from support.small_suite import small_suite
 
 from rnncli import compare, judge
@@ -259,6 +261,9 @@ def measured(*implementations, baseline):
             for name in implementations
         ]
         (place / "before.json").write_text(json.dumps({"terms": terms, "results": rows}))
+        patch = pytest.MonkeyPatch()
+        on_little_data(patch)
+        return patch.undo
 
     return make
 
@@ -379,28 +384,19 @@ def without_interpreter(place):
     (place / "kernel").chmod(0o755)
 
 
-def zeros(place):
-    """Make a program that writes zeros in the shapes of the model's outputs."""
-    (place / "zeros.py").write_text(
-        "import sys, numpy, onnx\n"
-        "outputs = onnx.load(sys.argv[1]).graph.output\n"
-        "shapes = {o.name: [d.dim_value for d in o.type.tensor_type.shape.dim] for o in outputs}\n"
-        "made = {name: numpy.zeros(shape, 'f4') for name, shape in shapes.items()}\n"
-        "numpy.savez(sys.argv[2], **made)\n"
-    )
-
-
 def writer(values):
-    """What makes a program that writes the same for whatever it is asked, in a shape of its own."""
+    """What makes a program that writes the same for whatever it is asked, by the outputs' shapes.
+
+    They follow from X, since the cases have as many units as inputs.
+    """
 
     def make(place):
-        (place / "zeros.py").write_text(
-            "import sys, numpy, onnx\n"
-            "outputs = onnx.load(sys.argv[1]).graph.output\n"
-            "shapes = [[d.dim_value for d in o.type.tensor_type.shape.dim] for o in outputs]\n"
-            f"made = [{values} for k, shape in enumerate(shapes)]\n"
-            "named = {o.name: m.astype('f4') for o, m in zip(outputs, made)}\n"
-            "numpy.savez(sys.argv[2], **named)\n"
+        (place / "writes.py").write_text(
+            "import sys, numpy\n"
+            "T, *rest = numpy.load(sys.argv[1])['X'].shape\n"
+            "shapes = {'Y': (T, 1, *rest), 'Y_h': (1, *rest)}\n"
+            f"made = [({values}).astype('f4') for k, shape in enumerate(shapes.values())]\n"
+            "numpy.savez(sys.argv[2], **dict(zip(shapes, made)))\n"
         )
 
     return make
@@ -491,13 +487,7 @@ def pytest_of(body, *options, pack="two"):
     def run():
         Path("kernels.py").write_text(f"def kernel(vector):\n    {body}\n")
         words = (f"--rnncli={pack}", "--rnncli-subject=kernels:kernel", "-pno:cacheprovider")
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *words, *options],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout + done.stderr)
+        return Ended(*beside(forked_pytest, Path.cwd(), *words, *options))
 
     return run
 
@@ -507,7 +497,7 @@ COMMAND = ("--command", "./kernel {outputs}")
 XFAILS = ("--xfails", "all.txt")
 NUMPY = ("--backend", "numpy")
 WRONG = ("--backend", "mutant:input-weights-transposed")
-PROGRAM = ("--command", f"'{sys.executable}' {{here}}/zeros.py {{model}} {{outputs.npz}}")
+PROGRAM = ("--command", f"'{sys.executable}' {{here}}/writes.py {{inputs.npz}} {{outputs.npz}}")
 BOTH = ("rnn_14_plain", "gru_14_plain")
 RESULTS = ("--results", "results")
 HARNESS = ("--harness", "./kernel")
@@ -1091,7 +1081,7 @@ WAYS = {
         "no case was answered",
     ),
     "relations of a program that writes zeros": (
-        zeros,
+        writer("numpy.zeros(shape)"),
         ("relate", "two", *PROGRAM, "--relation", "singles"),
         "no case was answered",
     ),

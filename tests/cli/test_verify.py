@@ -9,12 +9,12 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import jsonschema
 import pytest
+from support.valid_records import valid_records
 
 from rnncli.files.formats import pb
-from rnncli.reports.verification_schema import verification_schema
 from rnncli.subjects.runtimes import RuntimeRow
+from rnncli.verifying.case_judging import shuffled
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 RIGHT = "rnn_7_plain"
@@ -79,10 +79,8 @@ def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, resu
 def test_json_lines_fit_their_schema(rnncli, results):
     """One line of the run, one a case, one of the counts."""
     done = rnncli("verify", CORE, "--results", results, "-k", "rnn_7 or lstm_7", "--json")
-    records = [json.loads(line) for line in done.out.splitlines()]
+    records = valid_records(done.out)
 
-    for record in records:
-        jsonschema.validate(record, verification_schema())
     assert [record["kind"] for record in records] == ["run", "case", "case", "summary"]
     assert records[-1]["verdicts"]["differs"] == 1
 
@@ -110,12 +108,10 @@ def test_a_bug_is_named_beside_the_verdicts(rnncli):
     """By the run that found it: on stderr, in JSON, and as `diagnose` names it."""
     select = (CORE, "--backend", "mutant:recurrent-bias-dropped", "-k", "rnn_14_r or rnn_7")
     done = rnncli("verify", *select, "--diagnose", "--json")
-    records = [json.loads(line) for line in done.out.splitlines()]
+    records = valid_records(done.out)
     alone = rnncli("diagnose", *select, "--json")
 
     assert (done.code, alone.code) == (1, 1)
-    for record in records:
-        jsonschema.validate(record, verification_schema())
     causes = [record for record in records if record["kind"] in {"cause", "unexplained"}]
     assert causes == [json.loads(line) for line in alone.out.splitlines()]
     assert causes[0]["hypothesis"] == "recurrent-bias-dropped"
@@ -278,10 +274,7 @@ def keeping(tmp_path, monkeypatch, rnncli):
 
 def judged(done):
     """Each case by its id."""
-    records = [json.loads(line) for line in done.out.splitlines()]
-    for record in records:
-        jsonschema.validate(record, verification_schema())
-    return {record["id"]: record for record in records if record["kind"] == "case"}
+    return {record["id"]: record for record in valid_records(done.out) if record["kind"] == "case"}
 
 
 def test_a_case_that_another_one_spoils_is_stale_and_its_command_shows_it(rnncli, keeping):
@@ -299,11 +292,10 @@ def test_a_case_that_another_one_spoils_is_stale_and_its_command_shows_it(rnncli
 
 def test_another_order_shows_it_elsewhere_and_its_command_has_the_seed(rnncli, keeping):
     """Which case comes first, a seed decides; reports keep the pack's order."""
-    for seed in range(20):
-        found = judged(rnncli(*keeping, "--shuffle", seed))
-        (stale,) = [each for each in found.values() if each["verdict"] == "stale"]
-        if stale["id"] == "rnn_14_one":
-            break
+    orders = ((seed, shuffled(("rnn_14_one", "rnn_14_two"), seed)) for seed in range(20))
+    seed = next(seed for seed, (first, _) in orders if first == "rnn_14_two")
+    found = judged(rnncli(*keeping, "--shuffle", seed))
+    (stale,) = [each for each in found.values() if each["verdict"] == "stale"]
     again = judged(rnncli(*shlex.split(stale["repeat"])[1:], "--json"))
 
     assert [*found] == ["rnn_14_one", "rnn_14_wide", "rnn_14_two"]

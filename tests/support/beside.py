@@ -3,8 +3,14 @@
 A fork copies the page tables of its parent, and a process that has run thousands of tests is large.
 """
 
+import os
 from functools import cache
 from multiprocessing import get_context
+
+from support.sampling import ELSEWHERE
+
+SECONDS = [0.0]  # of a processor, in the process and those it has waited for
+ELSEWHERE.append(lambda: SECONDS[-1])
 
 
 def beside(function, *arguments):
@@ -16,7 +22,7 @@ def beside(function, *arguments):
     connection = _connection()
     connection.send((function, arguments))
     try:
-        is_returned, found = connection.recv()
+        is_returned, found, SECONDS[-1] = connection.recv()
     except EOFError:
         _connection.cache_clear()
         raise
@@ -43,6 +49,7 @@ def _serve(connection):
         except EOFError:
             return
         try:
-            connection.send((True, function(*arguments)))
+            answer = True, function(*arguments)
         except Exception as error:  # noqa: BLE001 -- raised where it was asked for
-            connection.send((False, error))
+            answer = False, error
+        connection.send((*answer, sum(os.times()[:4])))

@@ -53,9 +53,10 @@ def watch(folder, allowed):
         if os.getpid() not in processes:
             processes.add(os.getpid())
             os.close(os.open(f"{folder}/process-{os.getpid()}", os.O_CREAT | os.O_WRONLY))
+        if not path or path[0] == "<" or path.startswith(allowed):
+            return
         # A system may link a file of its installation to elsewhere.
-        places = path or "", os.path.realpath(path or "")
-        if path and path[0] != "<" and not any(place.startswith(allowed) for place in places):
+        if not os.path.realpath(path).startswith(allowed):
             with open(f"{folder}/imported", "a") as stream:
                 stream.write(f"{path}\\n")
 

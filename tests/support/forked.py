@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from functools import cache
+from importlib.metadata import entry_points
 from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +33,10 @@ class Outcome(NamedTuple):
 
 @cache
 def _prepare() -> None:
+    """Import what a process would import by itself."""
     preload()
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
 
 
 def _started(folder: Path, body: Callable[[], object]) -> int:

@@ -32,6 +32,8 @@ MOST, SECONDS, LONGEST = 4, 0.3, 1.0
 LISTED = Path(__file__).with_name("sample.txt")
 PROCESSOR = "processor"  # the property of a test in a report: seconds, of its children as well
 COUNTS = "counts of the sample"
+# Functions that return the seconds so far of processes that no test waits for.
+ELSEWHERE = []
 
 
 def pytest_addoption(parser):
@@ -102,7 +104,7 @@ class Sample:
 
 
 class Seconds:
-    """Notes what each test takes of a processor, its fixtures and the processes it starts too."""
+    """Notes what each test takes of a processor, its fixtures and the processes it uses too."""
 
     def __init__(self):
         self.before = 0.0
@@ -110,13 +112,18 @@ class Seconds:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self):
         """Begin."""
-        self.before = sum(os.times()[:4])
+        self.before = taken()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item, call):
         """End, for the last of the test's reports."""
         if call.when == "teardown":
-            item.user_properties.append((PROCESSOR, f"{sum(os.times()[:4]) - self.before:.3f}"))
+            item.user_properties.append((PROCESSOR, f"{taken() - self.before:.3f}"))
+
+
+def taken():
+    """Return the seconds so far of this process, and of those that work for it."""
+    return sum(os.times()[:4]) + sum(seconds() for seconds in ELSEWHERE)
 
 
 def function_of(nodeid):
