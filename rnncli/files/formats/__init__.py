@@ -129,7 +129,7 @@ def read_tensors(path: str | Path) -> Tensors:
         InvalidRequest: no format has its extension.
         Unsupported: what it holds is right, but no tensor can hold it.
     """
-    from rnncli.files.formats.reading import named
+    from rnncli.files.reading import named
 
     with named(path):
         return format_of(path).read(Path(path))
@@ -142,7 +142,7 @@ def write_tensors(path: str | Path, tensors: Tensors) -> None:
         InvalidRequest: no format has the extension, it cannot hold the tensors, or the disk
             refuses.
     """
-    from rnncli.files.formats.reading import named
+    from rnncli.files.reading import named
 
     with named(path):
         format_of(path).write(Path(path), tensors)

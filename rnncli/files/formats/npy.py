@@ -13,9 +13,8 @@ from numpy.lib import format as npy_format
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import atomic_file
 from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.formats.stored import decode, encode
-from rnncli.files.regular import open_data, size_of
+from rnncli.files.reading import MemoryAllowance, open_data, reading, size_of
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from rnncli.errors import UnreadableFile
 from rnncli.files.atomic import atomic_file
 from rnncli.files.formats.format import Format, Tensors, check_names, require_few
 from rnncli.files.formats.npy import read_array, write_array
-from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.formats.stored import (
     JSON_OVERHEAD,
     RESERVED,
@@ -28,7 +27,7 @@ from rnncli.files.formats.stored import (
     key_of,
     put,
 )
-from rnncli.files.regular import open_data, size_of
+from rnncli.files.reading import MemoryAllowance, open_data, reading, size_of
 
 if TYPE_CHECKING:
     from pathlib import Path
