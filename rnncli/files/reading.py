@@ -25,6 +25,8 @@ LARGEST = 1 << 36
 """The most bytes of any file, such as plainly stored tensors."""
 LARGEST_TEXT = 1 << 26
 """The most bytes of a file that is read as a whole and parsed, such as a manifest."""
+MOST_ENTRIES = 1 << 16
+"""The most tensors, groups and datasets in a file: each takes HDF5 almost 1 ms."""
 
 LFS_POINTER = b"version https://git-lfs"
 _FLAGS = os.O_RDONLY | sum(
@@ -284,6 +286,16 @@ class MemoryAllowance:
             )
         ask(size, "what it holds", otherwise=size)
         self._left -= size
+
+
+def require_few(count: int) -> None:
+    """Raise for a file with too many entries to read in reasonable time.
+
+    Raises:
+        UnreadableFile: there are more than 65,536.
+    """
+    if count > MOST_ENTRIES:
+        raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
 
 
 def _problem_of(stream: IO[bytes]) -> str:

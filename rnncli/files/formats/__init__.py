@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 FOLDER = "/"
 
 FORMATS: Mapping[str, str] = {
-    "npz": "rnncli.files.formats.npz:NPZ",
+    "npz": "rnncli.files.formats.numpy_files:NPZ",
     "h5": "rnncli.files.formats.h5:H5",
     "hdf5": "rnncli.files.formats.h5:H5",
-    "npy": "rnncli.files.formats.npy:NPY",
+    "npy": "rnncli.files.formats.numpy_files:NPY",
     "pb": "rnncli.files.formats.pb:PB",
     FOLDER: "rnncli.files.formats.onnx_folder:ONNX_FOLDER",
 }
