@@ -15,9 +15,8 @@ from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
 from rnncli.packs.vector import attempt_of
 from rnncli.reports.failures import fitting, reasons
-from rnncli.reports.tables import times
 from rnncli.talk.display import Conclusion
-from rnncli.talk.terminal import one_line, visible
+from rnncli.talk.words import one_line, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

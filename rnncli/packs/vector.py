@@ -219,8 +219,8 @@ class Vector:
     def node(self) -> Node:
         """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
-        operator = operator_named(record["operator"])
-        return Node(operator, self.attributes, record["outputs"], record["readings"])
+        operator, outputs = operator_named(record["operator"]), record["outputs"]
+        return checked(operator, self.attributes, self.inputs, outputs, record["readings"])
 
     @cached_property
     def recurrence(self) -> Recurrence:
