@@ -30,7 +30,7 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.recurrent_node import OwnRecurrentNode
+from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode
 from rnncli.models.schedule import Step, bound, forget_early, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer
-    from rnncli.models.recurrent_node import Call, OwnNode
+    from rnncli.models.recurrent_node import Call
     from rnncli.numerics import Array
 
 
@@ -420,8 +420,12 @@ class Evaluator:
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return the function that evaluates a node, without onnx's `run` for our own."""
-    return getattr(operator, "call", operator.run)
+    """Return the function that evaluates a node, without onnx's `run` where it only checks."""
+    if isinstance(operator, OwnNode) or hasattr(operator, "call"):
+        return getattr(operator, "call", operator.run)
+    from rnncli.models.implementations import direct_call
+
+    return direct_call(operator)
 
 
 def _names(values: Sequence[Any]) -> list[str]:
