@@ -30,7 +30,7 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode
+from rnncli.models.recurrent_node import OwnRecurrentNode
 from rnncli.models.schedule import Step, bound, forget_early, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer
-    from rnncli.models.recurrent_node import Call
+    from rnncli.models.recurrent_node import Call, OwnNode
     from rnncli.numerics import Array
 
 
@@ -393,10 +393,7 @@ class Evaluator:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
-                if step.short:
-                    step.short(values)
-                else:
-                    values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
+                values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
                 if tally:
                     tally.add(map(values.get, step.outputs))
             except Exception as error:  # noqa: BLE001 -- raised again, with the node named
@@ -420,12 +417,8 @@ class Evaluator:
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return the function that evaluates a node, without onnx's `run` where it only checks."""
-    if isinstance(operator, OwnNode) or hasattr(operator, "call"):
-        return getattr(operator, "call", operator.run)
-    from rnncli.models.implementations import direct_call
-
-    return direct_call(operator)
+    """Return the function that evaluates a node, without onnx's `run` where that only checks."""
+    return getattr(operator, "call", operator.run)
 
 
 def _names(values: Sequence[Any]) -> list[str]:

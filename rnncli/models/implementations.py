@@ -6,7 +6,7 @@ not need it.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx.reference.op_run import OpRun, RuntimeContextError
 from onnx.reference.ops import load_op  # all of onnx's operators
-from onnx.reference.ops._op import OpRunBinaryNumpy
+from onnx.reference.ops.op_add import Add
 
 from rnncli.errors import did_you_mean
 from rnncli.models.function_bodies import FunctionCall, TypedFunctionCall
@@ -35,6 +35,50 @@ _EXTENSIONS: Mapping[str, str] = {
     "ai.onnx.preview": "onnx.reference.ops.aionnx_preview:load_op",
     "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training:load_op",
 }
+
+
+class DirectRun:
+    """A mix-in of a node that skips the checks of onnx's `run` where what it makes passes them.
+
+    They and its log take as long as a small node does. What they may refuse is left to it.
+    """
+
+    attributes_names_: set[str]
+    run: Call
+    _run: Call
+
+    def __init__(self, onnx_node: NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)  # type: ignore[call-arg]
+        names = filter(vars(self).__contains__, self.attributes_names_)
+        self._given = {name: getattr(self, name) for name in names}
+
+    def call(self, *inputs: Any) -> tuple[Any, ...]:
+        """Return what `run` returns."""
+        try:
+            made = self._run(*inputs, **self._given)
+        except (TypeError, ValueError, AttributeError):  # which it words
+            return self.run(*inputs)
+        is_one = type(made) is tuple and len(made) == 1 and type(made[0]) is np.ndarray
+        return made if is_one else self.run(*inputs)
+
+
+class DirectBinaryRun(DirectRun):
+    """The same of a node that onnx runs as it does Add: inputs and output are of one type."""
+
+    def call(self, *inputs: Any) -> tuple[Any, ...]:
+        """Return what `run` returns."""
+        dtypes = [getattr(each, "dtype", None) for each in inputs]
+        made = super().call(*inputs) if dtypes[0] == dtypes[-1] else ()
+        return made if made and made[0].dtype == dtypes[0] else self.run(*inputs)
+
+
+# What onnx runs for a node -> the mix-in.
+_DIRECT: Mapping[Any, type[DirectRun]] = {OpRun.run: DirectRun, Add.run: DirectBinaryRun}
+
+
+@cache
+def _mixed(direct: type[DirectRun], kind: type[OpRun]) -> type[OpRun]:
+    return type(kind.__name__, (direct, kind), {})
 
 
 def operator_of(
@@ -91,45 +135,10 @@ def _made(
         "existing_functions": {},
         "evaluator_cls": subgraph,
     }
-    operator = kind(node, run_params)
+    direct: Any = None if any(subgraphs(node)) else _DIRECT.get(kind.run)
+    operator = (_mixed(direct, kind) if direct else kind)(node, run_params)
     del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
     return operator
-
-
-def direct_call(operator: OpRun) -> Call:
-    """Return what onnx's `run` of a node does, without the checks that its outputs pass.
-
-    They and its log take as long as a small node does. What they would refuse is left to it.
-    """
-    kind, checked = type(operator), operator.run
-    attributes = vars(operator).keys() & operator.attributes_names_
-    given = {name: getattr(operator, name) for name in attributes}
-    is_plain = not (operator.has_subgraph or operator.need_context())
-    if kind.run is OpRun.run and is_plain and len(given) == len(operator.attributes_names_):
-        run = partial(operator._run, **given)  # noqa: SLF001
-        return partial(_one_array, run, checked)
-    of_numpy = OpRunBinaryNumpy.run, OpRunBinaryNumpy._run  # noqa: SLF001
-    if isinstance(operator, OpRunBinaryNumpy) and (kind.run, kind._run) == of_numpy:  # noqa: SLF001
-        return partial(_one_dtype, operator.numpy_fct, checked)
-    return checked
-
-
-def _one_array(run: Call, checked: Call, *inputs: Any) -> tuple[Any, ...]:
-    try:
-        made = run(*inputs)
-    except (TypeError, AttributeError):  # which it words
-        return checked(*inputs)
-    is_one = type(made) is tuple and len(made) == 1 and type(made[0]) is np.ndarray
-    return made if is_one else checked(*inputs)
-
-
-def _one_dtype(function: Callable[..., Any], checked: Call, x: Any, y: Any) -> tuple[Any, ...]:
-    try:
-        made = function(x, y)
-        is_one = type(made) is np.ndarray and made.dtype == x.dtype == y.dtype
-    except (TypeError, AttributeError, ValueError):
-        return checked(x, y)
-    return (made,) if is_one else checked(x, y)
 
 
 def _say_nothing(*_: Any) -> None:
