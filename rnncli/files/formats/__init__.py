@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
 from rnncli.files.formats.format import DataSet, Format, Tensors, flatten, unflatten
-from rnncli.jobs.plugins import calling, load, plugins
+from rnncli.jobs.plugins import calling, described, load, plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,14 +99,7 @@ def _tensors(found: Any) -> Tensors:
 
 def describe_formats() -> list[dict[str, str]]:
     """Return extension, summary and origin of every format, also of one that cannot be used."""
-    rows = []
-    for extension, where in known_formats().items():
-        try:
-            summary = format_with(extension).summary
-        except RnncliError as error:
-            summary = f"unusable: {error}"
-        rows.append({"extension": extension, "summary": summary, "from": where})
-    return rows
+    return described("extension", known_formats(), lambda name: format_with(name).summary)
 
 
 def format_of(path: str | Path) -> Format:
