@@ -58,27 +58,38 @@ class DirectRun:
             made = self._run(*inputs, **self._given)
         except (TypeError, ValueError, AttributeError):  # which it words
             return self.run(*inputs)
-        is_one = type(made) is tuple and len(made) == 1 and type(made[0]) is np.ndarray
-        return made if is_one else self.run(*inputs)
+        if type(made) is tuple and len(made) == 1 and type(made[0]) is np.ndarray:
+            return made
+        if not isinstance(made, tuple) or not made:
+            return self.run(*inputs)
+        found = tuple(np.array(x) if isinstance(x, np.generic) else x for x in made)
+        is_sound = all(isinstance(x, np.ndarray | list) for x in found)
+        return found if is_sound else self.run(*inputs)
 
 
 class DirectBinaryRun(DirectRun):
-    """The same of a node that onnx runs as it does Add: inputs and output are of one type."""
+    """The same of a node beside Add, which must have inputs and an output of one type."""
+
+    numpy_fct: Callable[..., Any]
 
     def call(self, *inputs: Any) -> tuple[Any, ...]:
         """Return what `run` returns."""
-        dtypes = [getattr(each, "dtype", None) for each in inputs]
-        made = super().call(*inputs) if dtypes[0] == dtypes[-1] else ()
-        return made if made and made[0].dtype == dtypes[0] else self.run(*inputs)
-
-
-# What onnx runs for a node -> the mix-in.
-_DIRECT: Mapping[Any, type[DirectRun]] = {OpRun.run: DirectRun, Add.run: DirectBinaryRun}
+        try:
+            made = self.numpy_fct(*inputs)
+            is_sound = type(made) is np.ndarray and made.dtype == inputs[0].dtype == inputs[1].dtype
+        except (TypeError, ValueError, AttributeError):
+            is_sound = False
+        return (made,) if is_sound else self.run(*inputs)
 
 
 @cache
-def _mixed(direct: type[DirectRun], kind: type[OpRun]) -> type[OpRun]:
-    return type(kind.__name__, (direct, kind), {})
+def _directly(kind: type[OpRun]) -> type[OpRun]:
+    """Return one of onnx's classes with the mix-in that it can have, if any."""
+    direct: type[DirectRun] | None = DirectRun if kind.run is OpRun.run else None
+    is_beside_add = kind.__mro__[1:] == Add.__mro__[1:]
+    if is_beside_add and vars(kind).keys().isdisjoint({"run", "_run"}):
+        direct = DirectBinaryRun
+    return type(kind.__name__, (direct, kind), {}) if direct else kind
 
 
 def operator_of(
@@ -135,8 +146,7 @@ def _made(
         "existing_functions": {},
         "evaluator_cls": subgraph,
     }
-    direct: Any = None if any(subgraphs(node)) else _DIRECT.get(kind.run)
-    operator = (_mixed(direct, kind) if direct else kind)(node, run_params)
+    operator = (kind if any(subgraphs(node)) else _directly(kind))(node, run_params)
     del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
     return operator
 

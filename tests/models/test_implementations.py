@@ -23,7 +23,7 @@ def implementation(op_type, count, **attributes):
     [
         ("Add", (MATRIX, COLUMN), {}),
         ("Mul", (NUMBER, NUMBER), {}),
-        ("Div", (INDEX, INDEX + 1), {}),
+        ("Sub", (INDEX, INDEX + 1), {}),
         ("Transpose", (MATRIX,), {"perm": [1, 0]}),
         ("Gather", (MATRIX, INDEX), {"axis": 1}),
         ("Gather", (MATRIX[0], INDEX[0]), {}),
@@ -37,6 +37,15 @@ def test_a_direct_call_makes_what_onnx_makes(op_type, inputs, attributes):
 
     assert (type(made), made.dtype) == (np.ndarray, wanted.dtype)
     np.testing.assert_array_equal(made, wanted, strict=True)
+
+
+def test_random_numbers_are_drawn_once():
+    """Also where a node makes two outputs, of which the second is a mask."""
+    node = helper.make_node("Dropout", ["x", "ratio", "is_training"], ["y", "mask"])
+    operator = operator_of(node, {"": 21}, None, None)
+    operator.call(MATRIX, np.array(0.5, np.float32), np.array(True))
+
+    assert operator.draws == 1
 
 
 @pytest.mark.parametrize(
