@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rnncli.talk.terminal import one_line
+from rnncli.talk.words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

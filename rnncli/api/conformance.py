@@ -13,11 +13,10 @@ from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
 from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
+from rnncli.packs.vector import attempt_of
 from rnncli.reports.failures import fitting, reasons
-from rnncli.reports.tables import times
-from rnncli.subjects.function import attempt_of
 from rnncli.talk.display import Conclusion
-from rnncli.talk.terminal import one_line, visible
+from rnncli.talk.words import one_line, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -412,8 +412,7 @@ class AnswerCount:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the reason that such a run fails."""
-        from rnncli.talk.terminal import visible
-        from rnncli.talk.words import counted
+        from rnncli.talk.words import counted, visible
 
         for pack, count in self._void.items():
             cases = f"{counted(count, 'case')} of {visible(pack)}"

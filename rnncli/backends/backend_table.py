@@ -7,8 +7,8 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
-from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
-from rnncli.jobs.plugins import plugins
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.jobs.plugins import described, plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,15 +75,8 @@ def _built_in(name: str) -> Backend:
 
 def describe_backends() -> list[dict[str, str]]:
     """Return name, summary and origin of every backend, even of unusable ones."""
-    rows = []
-    for name, where in known_backends().items():
-        try:
-            summary = backend_named(name).summary
-        except RnncliError as error:
-            summary = f"unusable: {error}"
-        rows.append({"backend": name, "summary": summary, "from": where})
-    rows += [
+    rows = described("backend", known_backends(), lambda name: backend_named(name).summary)
+    return rows + [
         {"backend": f"{name}:ID", "summary": summary, "from": where}
         for name, (where, summary) in FAMILIES.items()
     ]
-    return rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.backend import working_dtype
-from rnncli.limits.deadline import check
+from rnncli.limits import deadline
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import (
@@ -222,8 +222,10 @@ def walk(
     zero = engine.widen(np.zeros((), FLOAT64))
     Y = np.empty((T, L, N, H), engine.dtype) if wants_Y else None
     steps = max(1, BLOCK_NUMBERS // max(1, N * lanes.W.size // max(1, lanes.W.shape[-1])))
+    activity = deadline.current()
     for t in range(T):
-        check()
+        if activity:
+            activity.check()
         if t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
         new = lanes.cell.step(p, x[:, :, t % steps], _entering(lanes, t, states))

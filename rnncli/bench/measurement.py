@@ -12,7 +12,7 @@ import numpy as np
 
 from rnncli import __version__
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.files.regular import read_bytes
+from rnncli.files.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

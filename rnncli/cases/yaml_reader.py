@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import yaml
 
 from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
-from rnncli.files.regular import open_regular
+from rnncli.files.reading import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

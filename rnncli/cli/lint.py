@@ -7,7 +7,7 @@ import click
 from rnncli.cli.command import Command
 from rnncli.cli.options import json_option
 from rnncli.reports.tables import print_json_line
-from rnncli.talk.terminal import one_line
+from rnncli.talk.words import one_line
 
 
 @click.command(cls=Command)

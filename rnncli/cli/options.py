@@ -153,7 +153,7 @@ class Listed(click.ParamType[list[str]]):
         ctx: click.Context | None,  # noqa: ARG002
     ) -> list[str]:
         """Read it from a file or a pipe of the shell, `<(command)`."""
-        from rnncli.files.regular import read_standard_input, read_text, text_of
+        from rnncli.files.reading import read_standard_input, read_text, text_of
 
         if isinstance(value, list):
             return value

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.lock import try_lock
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, holds, read_bytes
+from rnncli.files.reading import MissingFile, holds, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

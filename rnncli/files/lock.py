@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.regular import is_alone, read_bytes
+from rnncli.files.reading import is_alone, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,7 +32,7 @@ from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
-from rnncli.operators.canonical_weights import WEIGHTS
+from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.regular import LARGEST, read_bytes, sha256
+from rnncli.files.reading import LARGEST, read_bytes, sha256
 from rnncli.generating.generation import (
     Delivery,
     Destination,

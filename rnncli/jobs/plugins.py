@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # Kind of plug-in -> group of entry points.
 GROUPS: Mapping[str, str] = {
@@ -84,3 +84,17 @@ def calling(plugin: Plugin, subject: str = "") -> Iterator[None]:
         said = shortened(f"{type(error).__name__}: {error}")
         before = f"{subject}: " if subject else ""
         raise PluginFailure(before + plugin.told(f"failed: {said}")) from error
+
+
+def described(
+    column: str, known: Mapping[str, str], summary: Callable[[str], str]
+) -> list[dict[str, str]]:
+    """Return name, summary and origin of what is built in or plugged in, even if it is unusable."""
+    rows = []
+    for name, where in known.items():
+        try:
+            about = summary(name)
+        except RnncliError as error:
+            about = f"unusable: {error}"
+        rows.append({column: name, "summary": about, "from": where})
+    return rows

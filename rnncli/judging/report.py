@@ -15,8 +15,7 @@ from rnncli.files.described import Described
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.judging.selected import ALL, Shard
 from rnncli.talk.display import Conclusion, plotted
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

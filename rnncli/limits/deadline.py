@@ -87,11 +87,8 @@ class Activity:
 
 
 _CURRENT: ContextVar[Activity | None] = ContextVar("activity", default=None)
-
-
-def current() -> Activity | None:
-    """Return the activity of this run, or None."""
-    return _CURRENT.get()
+current = _CURRENT.get
+"""Return the activity of this run, or None."""
 
 
 def check() -> None:
@@ -100,7 +97,7 @@ def check() -> None:
     Raises:
         OutOfTime: the time is over.
     """
-    if activity := _CURRENT.get():
+    if activity := current():
         activity.check()
 
 
@@ -110,7 +107,7 @@ def turn(trip: int) -> None:
     Raises:
         OutOfTime: the time is over.
     """
-    if activity := _CURRENT.get():
+    if activity := current():
         activity.trip = trip
         activity.check()
 

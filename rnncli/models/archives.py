@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import new_file
-from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import open_data
+from rnncli.files.reading import open_data, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 from rnncli.errors import InvalidOperator, UnreadableFile, Unsupported, listed
 from rnncli.files.formats.pb import tensor_of
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, read_bytes
+from rnncli.files.reading import MissingFile, read_bytes
 from rnncli.models.evaluation_settings import EvaluationSettings
 from rnncli.models.loading import model_from
 from rnncli.models.model import GRAPH, Model

@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
-from rnncli.files.regular import open_data
+from rnncli.files.reading import open_data
 from rnncli.models.irregularities import normalise, sort_nodes
 from rnncli.models.model import Model
 from rnncli.models.structure import check_structure, check_text

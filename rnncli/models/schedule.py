@@ -105,12 +105,9 @@ class Step:
     may_be_giant: bool = False
     last_reads: tuple[str | None, ...] = ()
     read: Callable[[Mapping[str | None, Any]], tuple[Any, ...]] = field(init=False)
-    short: Callable[[dict[Any, Any]], None] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.read = _reader(self.inputs)
-        is_short = len(self.outputs) == 1 and not (self.may_be_giant or self.sees_outer)
-        self.short = _short(self) if is_short else None
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
         """Run the node; return its outputs, at least the named ones."""
@@ -135,26 +132,6 @@ def _reader(names: tuple[str, ...]) -> Callable[[Mapping[str | None, Any]], tupl
         case (name,):
             return lambda values: (values[name],)
     return itemgetter(*names)
-
-
-def _short(step: Step) -> Callable[[dict[Any, Any]], None]:
-    """Return what runs a plain step of one output and stores that, in half of the time.
-
-    A function of one or two inputs by name takes a third of the time of one of any number.
-    """
-    call, read, (output,) = step.call, step.read, step.outputs
-    first, second = (*step.inputs, None, None)[:2]
-
-    def unary(values: dict[Any, Any]) -> None:
-        values[output] = call(values[first])[0]
-
-    def binary(values: dict[Any, Any]) -> None:
-        values[output] = call(values[first], values[second])[0]
-
-    def variadic(values: dict[Any, Any]) -> None:
-        values[output] = call(*read(values))[0]
-
-    return {1: unary, 2: binary}.get(len(step.inputs), variadic)
 
 
 def bound(step: Step, known: Mapping[Any, Any]) -> Step:

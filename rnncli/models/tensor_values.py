@@ -15,7 +15,7 @@ from onnx import TensorProto
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.formats.pb import array_of, tensor_of
 from rnncli.files.paths import RelativePath
-from rnncli.files.regular import open_regular, size_of
+from rnncli.files.reading import open_regular, size_of
 from rnncli.limits.budget import ask
 from rnncli.models.model import all_bodies
 from rnncli.numerics import dtype_numbered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
@@ -95,6 +96,7 @@ def family_of(id: str) -> str:  # noqa: A002 -- what a mutant itself calls it
     return EVERY[id].family
 
 
+@cache
 def mutants_of(cell: str) -> tuple[Mutant, ...]:
     """Return the mutants of a cell, all of which can name the bug of a case."""
     return tuple(row for row in MUTANTS.values() if cell in row.cells)

@@ -50,6 +50,12 @@ class DType:
         """Whether NumPy itself, without ml_dtypes, can store it in a file."""
         return self.numpy.kind != "V" and self.numpy.type.__module__ == "numpy"
 
+    def text(self, value: object) -> str:
+        """Return a number with enough digits to distinguish it from its neighbours."""
+        if not self.precision or not isinstance(value, float):
+            return str(value)
+        return f"{value:.{math.ceil(1 + self.precision * math.log10(2))}g}"
+
 
 _NATIVE = (
     DType("float32", np.dtype(np.float32), 1, 24),

@@ -11,10 +11,9 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import bound_call
 from rnncli.errors import InvalidOperator
 from rnncli.operators.attributes import remember
-from rnncli.operators.canonical_weights import WEIGHTS, WeightCache, any_unlocked
 from rnncli.operators.checking import problems
 from rnncli.operators.evaluation import arrays_of, compute_named, evaluate_recurrence
-from rnncli.operators.node import Node, checked, moved
+from rnncli.operators.node import WEIGHTS, Node, WeightCache, any_unlocked, checked, moved
 from rnncli.recurrence.recurrence import lock
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from rnncli.errors import UnreadableFile
 from rnncli.files.formats import pb
 from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.files.formats.pb import array_of
-from rnncli.files.formats.reading import reading
-from rnncli.files.regular import sha256
+from rnncli.files.reading import reading, sha256
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.record import Record
 from rnncli.packs.vector import (

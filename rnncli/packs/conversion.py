@@ -11,7 +11,7 @@ from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.operators.canonical_weights import WEIGHTS
+from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest

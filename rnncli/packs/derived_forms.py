@@ -25,7 +25,7 @@ from rnncli.operators import operator_named
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.raw_form import RAW, raw_case
 from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
-from rnncli.talk.terminal import visible
+from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

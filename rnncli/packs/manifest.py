@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Texts, check, document
-from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, read_bytes, sha256, sha256_of
+from rnncli.files.reading import MissingFile, read_bytes, reading, sha256, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.formats import format_with
-from rnncli.files.formats.reading import named, reading
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.regular import LARGEST, MissingFile, read_bytes, sha256
+from rnncli.files.reading import LARGEST, MissingFile, named, read_bytes, reading, sha256
 from rnncli.jobs.tenancy import KeptOpen
 from rnncli.packs.layouts import LAYOUTS, PREFIX, file_of
 from rnncli.packs.manifest import (

@@ -23,9 +23,8 @@ from msgspec import UNSET, Meta, UnsetType
 from rnncli.errors import RnncliWarning, UnreadableFile, Unsupported
 from rnncli.files.described import Described, Digits, Stored, check, document, path_named
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
-from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath
-from rnncli.files.regular import LARGEST_TEXT, sha256
+from rnncli.files.reading import LARGEST_TEXT, reading, sha256
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.files.formats import write_tensors
-from rnncli.files.regular import sha256_of
+from rnncli.files.reading import sha256_of
 from rnncli.packs.manifest import Manifest
 from rnncli.packs.vector import (
     INPUTS,

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rnncli.errors import InvalidOperator, RnncliWarning, UnreadableFile
+import numpy as np
+
+from rnncli.errors import (
+    InvalidOperator,
+    InvalidRequest,
+    RnncliError,
+    RnncliWarning,
+    UnreadableFile,
+)
 from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.node import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
@@ -210,8 +219,8 @@ class Vector:
     def node(self) -> Node:
         """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
-        operator = operator_named(record["operator"])
-        return Node(operator, self.attributes, record["outputs"], record["readings"])
+        operator, outputs = operator_named(record["operator"]), record["outputs"]
+        return checked(operator, self.attributes, self.inputs, outputs, record["readings"])
 
     @cached_property
     def recurrence(self) -> Recurrence:
@@ -313,3 +322,48 @@ class Attempt:
     message: str = ""
     seconds: float = 0.0
     signals: Tensors = field(default_factory=dict)
+
+
+# Exceptions, besides rnncli's own, by which a function refuses a case.
+REFUSALS = (NotImplementedError, ValueError)
+
+
+def attempt_of(vector: Vector, outputs: Any) -> Attempt:
+    """Return outputs, or the exception raised instead of them, as an attempt.
+
+    Args:
+        vector: the case.
+        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
+            single output; or an exception, which counts as a crash unless it refuses the case.
+
+    Raises:
+        InvalidRequest: an output is not an array, or their number is wrong.
+    """
+    if isinstance(outputs, (*REFUSALS, RnncliError)):
+        return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
+    if isinstance(outputs, Exception):
+        return crashed(outputs)
+    named = outputs if isinstance(outputs, Mapping) else _by_name(vector, outputs)
+    arrays = {name: np.asarray(values) for name, values in named.items()}
+    for name, values in arrays.items():
+        if values.dtype == object:
+            raise InvalidRequest(f"{vector.id}: output '{name}' is not an array")
+    return Attempt(Status.RAN, arrays)
+
+
+def crashed(error: BaseException) -> Attempt:
+    """Return the attempt of a function that an exception ended."""
+    return Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
+
+
+def _by_name(vector: Vector, outputs: Any) -> dict[str, Any]:
+    names = vector.record["outputs"]
+    if isinstance(outputs, np.ndarray) and len(names) == 1:
+        return {names[0]: outputs}
+    if not isinstance(outputs, list | tuple) or len(outputs) != len(names):
+        received = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
+        raise InvalidRequest(
+            f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
+            f"got {received}"
+        )
+    return dict(zip(names, outputs, strict=True))

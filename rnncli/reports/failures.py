@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.reports.tables import index_text, times, up_to, value_text
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.numerics import dtype_named
+from rnncli.talk.words import counted, index_text, times, up_to, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -198,7 +197,7 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
     if output.problem or output.worst is None:
         return f"{output.name}: {excerpt(output.problem) or output.verdict}"
     worst = output.worst
-    got, wanted = value_text(dtype, worst.got), value_text(dtype, worst.wanted)
+    got, wanted = map(dtype_named(dtype).text, (worst.got, worst.wanted))
     allowed = f"+- {worst.tolerance:.3g}" if worst.tolerance else "exactly"
     factor = f" ({times(output.margin)} tolerance)" if math.isfinite(output.margin) else ""
     return (

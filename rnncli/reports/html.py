@@ -12,12 +12,11 @@ from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.margins import MARGIN_EDGES
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.judging.report import largest_margin
+from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons
 from rnncli.reports.pages import rendered
-from rnncli.reports.tables import index_text, times, ulp_text, value_text
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, index_text, times, ulp_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,7 +182,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
     if not output.worst:
         return [name, verdict, *found, *errors, "", "", ""]
     worst = output.worst
-    got, wanted = value_text(dtype, worst.got), value_text(dtype, worst.wanted)
+    got, wanted = map(dtype_named(dtype).text, (worst.got, worst.wanted))
     return [
         *(name, verdict, *found, *errors),
         *(index_text(worst.index), got, f"{wanted} ± {worst.tolerance:.3g}"),

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from rnncli.files.atomic import atomic_file
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.reports.failures import refusals, sentences
-from rnncli.talk.terminal import visible
+from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.failures import failure_groups
-from rnncli.reports.tables import markdown_row, times
+from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import diagnosis_sentences
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -19,9 +19,7 @@ from rnncli import __version__
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt
-from rnncli.reports.tables import times
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

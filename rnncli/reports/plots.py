@@ -16,8 +16,7 @@ from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.files.atomic import write_bytes
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.report import largest_margin
-from rnncli.talk.terminal import one_line
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

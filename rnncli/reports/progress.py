@@ -6,7 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from rnncli.talk.terminal import drawing, guard_streams, one_line
+from rnncli.talk.terminal import drawing, guard_streams
+from rnncli.talk.words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import msgspec
 
 from rnncli.errors import InvalidRequest, UnreadableFile, listed
 from rnncli.files.described import jsonable, part_of, read
-from rnncli.files.regular import read_bytes
+from rnncli.files.reading import read_bytes
 from rnncli.files.strict_json import parse_json
 from rnncli.judging.comparing.verdict import ALLOWANCES, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis

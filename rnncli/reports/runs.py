@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from rnncli.errors import worst_code
-from rnncli.reports.tables import (
-    draw_table,
-    index_text,
-    is_drawn,
-    print_json_line,
-    print_row,
-    print_table,
-    shown,
-    up_to,
-    value_text,
-)
-from rnncli.talk.terminal import one_line, say
+from rnncli.numerics import dtype_named
+from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
+from rnncli.talk.terminal import say
+from rnncli.talk.words import index_text, one_line, shown, up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,7 +121,7 @@ def compared_row(output: OutputComparison) -> tuple[Any, ...]:
     verdict = output.problem or ("agrees" if output.agrees else "differs")
     worst: tuple[str | None, ...] = (None, None, None)
     if output.worst:
-        got, wanted = (value_text(output.dtype, v) for v in (output.worst.got, output.worst.wanted))
+        got, wanted = map(dtype_named(output.dtype).text, (output.worst.got, output.worst.wanted))
         worst = (index_text(output.worst.index), got, wanted)
     return (
         output.name,
@@ -150,8 +142,9 @@ def difference(output: OutputComparison) -> str:
     if output.problem or output.worst is None:
         return f"{output.name}: {output.problem}"
     worst = output.worst
+    text = dtype_named(output.dtype).text
     return (
         f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
-        f" worst at {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
-        f" expected {value_text(output.dtype, worst.wanted)} +- {shown(worst.allowed)}"
+        f" worst at {index_text(worst.index)}: got {text(worst.got)},"
+        f" expected {text(worst.wanted)} +- {shown(worst.allowed)}"
     )

@@ -26,8 +26,8 @@ from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.reports.html import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
-from rnncli.talk.terminal import say, visible
-from rnncli.talk.words import counted, plural
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted, plural, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,15 +9,14 @@ from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.failures import reasons, sentences
 from rnncli.reports.runs import COMPARED, compared_row, difference
 from rnncli.reports.scores import COUNTS, score_sentence, structure_sentence
-from rnncli.reports.tables import drawn, times
+from rnncli.reports.tables import drawn
 from rnncli.reports.verification import (
     answered_sentence,
     closing,
     diagnosis_sentences,
     later_sentences,
 )
-from rnncli.talk.terminal import visible
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

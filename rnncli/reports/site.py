@@ -22,7 +22,7 @@ from rnncli.reports.markdown import code, inline
 from rnncli.reports.pages import plain_page, shared_style
 from rnncli.reports.result_files import whole_runs
 from rnncli.reports.tables import markdown_row
-from rnncli.talk.terminal import visible
+from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

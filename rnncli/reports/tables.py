@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.talk.terminal import drawing, one_line
+from rnncli.talk.terminal import drawing
+from rnncli.talk.words import MOST_TIMES, one_line, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,10 +23,6 @@ ANY_WIDTH = 10_000
 PADDINGS = ((1, 1), (0, 1), (0, 0))
 # Characters before the first column and after the last together.
 BORDERS = 2
-# The largest meaningful multiple of a tolerance.
-MOST_TIMES = 1000
-# The largest meaningful distance in ulp: 1 and -1 are 2 billion ulp apart in float32.
-MOST_ULP = 1e6
 
 
 def is_drawn() -> bool:
@@ -72,52 +68,11 @@ def _plain(cell: Any) -> str:
     return one_line(shown(cell))
 
 
-def shown(cell: Any) -> str:
-    """Return a cell as text: floats with six digits, absent values as a dash."""
-    if cell is None:
-        return "-"
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
-
-
 def drawn(count: Any) -> Any:
     """Return a count or margin for a drawn table: three digits, and zero counts left blank."""
     if isinstance(count, float):
         return float(f"{count:.3g}") if count <= MOST_TIMES else f"over {MOST_TIMES}"
     return "" if count == 0 else count
-
-
-def times(margin: float | None) -> str:
-    """Return a margin as a factor: 0.3x, 719x, over 1000x; a dash if nothing was compared."""
-    if margin is None:
-        return "-"
-    if not margin <= MOST_TIMES:
-        return f"over {MOST_TIMES}x"
-    return f"{margin:.0f}x" if margin >= 100 else f"{margin:.3g}x"
-
-
-def up_to(max_ulp: float | None) -> str:
-    """Return the largest error in units in the last place in words, or "" if meaningless."""
-    return "" if max_ulp is None or max_ulp > MOST_ULP else f" (up to {shown(max_ulp)} ulp)"
-
-
-def ulp_text(max_ulp: float) -> str:
-    """Write units in the last place for a cell of a table."""
-    return f"over {MOST_ULP:g}" if max_ulp > MOST_ULP else f"{max_ulp:.3g}"
-
-
-def value_text(dtype: str, value: object) -> str:
-    """Return a number with enough digits to distinguish it from its neighbours in its dtype."""
-    from rnncli.numerics import dtype_named
-
-    precision = dtype_named(dtype).precision
-    if not precision or not isinstance(value, float):
-        return str(value)
-    return f"{value:.{math.ceil(1 + precision * math.log10(2))}g}"
-
-
-def index_text(index: tuple[int, ...]) -> str:
-    """Return an element's index as text."""
-    return f"[{','.join(map(str, index))}]"
 
 
 def terminal_width() -> int:

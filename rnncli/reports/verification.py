@@ -18,8 +18,8 @@ from rnncli.judging.explaining.patterns import MOST_SHOWN
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
-from rnncli.talk.terminal import say, visible
-from rnncli.talk.words import counted
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

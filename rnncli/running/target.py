@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
-from rnncli.files.regular import read_standard_input
+from rnncli.files.reading import read_standard_input
 from rnncli.models.loading import ARCHIVES, FORMATS, IR, load_model
 
 if TYPE_CHECKING:

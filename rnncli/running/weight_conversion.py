@@ -11,9 +11,15 @@ import numpy as np
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.formats import h5, read_tensors, write_tensors
-from rnncli.files.formats.format import require_few
-from rnncli.files.formats.reading import MemoryAllowance, named, reading
-from rnncli.files.regular import open_data, read_bytes, size_of
+from rnncli.files.reading import (
+    MemoryAllowance,
+    named,
+    open_data,
+    read_bytes,
+    reading,
+    require_few,
+    size_of,
+)
 from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
 from rnncli.models.weights.keras_layers import in_order

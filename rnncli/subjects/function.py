@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rnncli.errors import InvalidRequest, RnncliError
-from rnncli.packs.vector import Attempt, Status
+from rnncli.errors import RnncliError
+from rnncli.packs.vector import REFUSALS, Attempt, attempt_of, crashed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.packs.vector import Vector
-
-# Exceptions, besides rnncli's own, by which a function refuses a case.
-REFUSALS = (NotImplementedError, ValueError)
 
 
 class FunctionSubject:
@@ -60,7 +54,7 @@ class FunctionSubject:
         except (Exception, SystemExit) as error:
             if self._raises:
                 raise
-            attempt_made = _crashed(error)
+            attempt_made = crashed(error)
         return replace(attempt_made, seconds=time.perf_counter() - start)
 
     def _attempt(self, vector: Vector) -> Attempt:
@@ -78,43 +72,3 @@ class FunctionSubject:
 
     def close(self) -> None:
         """Do nothing: a function holds no process."""
-
-
-def attempt_of(vector: Vector, outputs: Any) -> Attempt:
-    """Return outputs, or the exception raised instead of them, as an attempt.
-
-    Args:
-        vector: the case.
-        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
-            single output; or an exception, which counts as a crash unless it refuses the case.
-
-    Raises:
-        InvalidRequest: an output is not an array, or their number is wrong.
-    """
-    if isinstance(outputs, (*REFUSALS, RnncliError)):
-        return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
-    if isinstance(outputs, Exception):
-        return _crashed(outputs)
-    named = outputs if isinstance(outputs, Mapping) else _in_order(vector, outputs)
-    arrays = {name: np.asarray(values) for name, values in named.items()}
-    for name, values in arrays.items():
-        if values.dtype == object:
-            raise InvalidRequest(f"{vector.id}: output '{name}' is not an array")
-    return Attempt(Status.RAN, arrays)
-
-
-def _crashed(error: BaseException) -> Attempt:
-    return Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
-
-
-def _in_order(vector: Vector, outputs: Any) -> dict[str, Any]:
-    names = vector.record["outputs"]
-    if isinstance(outputs, np.ndarray) and len(names) == 1:
-        return {names[0]: outputs}
-    if not isinstance(outputs, list | tuple) or len(outputs) != len(names):
-        received = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
-        raise InvalidRequest(
-            f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
-            f"got {received}"
-        )
-    return dict(zip(names, outputs, strict=True))

@@ -196,9 +196,10 @@ class Implementation:
         from rnncli.packs.layouts import file_of
         from rnncli.packs.pack import is_pack
 
+        if self.kind != RESULTS:
+            return False
         path = Path(self.name)
-        is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
-        return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
+        return is_pack(path) or (path.name == file_of(path.suffix[1:]) and is_pack(path.parent))
 
     def require_room(self, pack: Pack) -> None:
         """Refuse a file of results that is too large for a pack's cases, before it is read."""

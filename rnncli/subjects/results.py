@@ -42,7 +42,7 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.formats import pb, read_tensors
 from rnncli.files.formats.raw import tensor_from
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, open_regular, read_bytes
+from rnncli.files.reading import MissingFile, open_regular, read_bytes
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.case_folder import data_set, steps_of

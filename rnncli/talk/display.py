@@ -9,7 +9,7 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from rnncli.talk.terminal import one_line, visible
+from rnncli.talk.words import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

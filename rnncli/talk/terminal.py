@@ -1,7 +1,4 @@
-"""What is said at a terminal: safe text, notes of progress, and guarded standard streams.
-
-Names in models, packs and files are untrusted: they are shown without escape sequences.
-"""
+"""What is said at a terminal: notes of progress, and guarded standard streams."""
 
 from __future__ import annotations
 
@@ -11,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rnncli.talk.words import one_line, visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
@@ -19,23 +18,6 @@ INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
 
 # What receives notes of progress: the command line adds a printer, the library itself prints none.
 LISTENERS: list[Callable[[str], None]] = []
-
-
-def visible(text: str) -> str:
-    r"""Return text with all unprintable characters escaped except line feeds and tabs.
-
-    Escapes are Python's, such as \x1b for ESC: for control characters, marks of direction or zero
-    width, surrogates and unassigned code points.
-    """
-    text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
-
-
-def one_line(text: str) -> str:
-    r"""Return text as `visible` does, on one line: a line feed becomes \n, a tab \t."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def say(sentence: str) -> None:

@@ -120,7 +120,9 @@ def judge_case(
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
     found = history.judge(vector, terms.rule, read)
-    verdict, evidence = explained(found), None
+    verdict, evidence = found.verdict, None
+    if verdict.verdict in FAILURES:
+        verdict = explained(found)
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
         assert found.measured
         mutants = mutants_of(cell_of(vector.record))

@@ -29,7 +29,7 @@ from rnncli import compare, judge
 from rnncli.api import commands
 from rnncli.files.described import jsonable
 from rnncli.files.formats import pb, write_tensors
-from rnncli.files.regular import sha256
+from rnncli.files.reading import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule

@@ -218,7 +218,7 @@ def tiny(tmp_path):
 IDLE = {"yaml", "rnncli.cases", "rnncli.packs.pack", "rnncli.judging.comparing.comparison"}
 IDLE |= {"multiprocessing.context", "concurrent.futures", "h5py", "rich", "numba", "flint"}
 IDLE |= {"onnx.reference", "onnxruntime"}
-OF_FILES = {"rnncli.files.formats.npz", "rnncli.files.formats.onnx_folder"}
+OF_FILES = {"rnncli.files.formats.numpy_files", "rnncli.files.formats.onnx_folder"}
 
 
 def test_running_a_model_loads_what_it_needs(tiny):
@@ -234,7 +234,7 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
         OURS, "run", tiny, "-i", f"X={tmp_path / 'X.npy'}", "-o", tmp_path / "out.npz"
     )
 
-    assert loaded & (IDLE | OF_FILES) <= {"rnncli.files.formats.npz"}
+    assert loaded & (IDLE | OF_FILES) <= {"rnncli.files.formats.numpy_files"}
 
 
 def test_running_a_config_loads_no_packs():

@@ -30,7 +30,7 @@ ALLOWED = {
         "h5py.h5g.open": "a group",
         "h5py.h5o.open": "what a link of a group leads to",
     },
-    "files/formats/npz.py": {
+    "files/formats/numpy_files.py": {
         "zipfile.ZipFile": "of a stream that was checked",
         "archive.open": "a member",
     },

@@ -23,7 +23,7 @@ from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.sessions import evaluate_model
 from rnncli.numerics import DTYPES
-from rnncli.operators.canonical_weights import WEIGHTS as PARAMETERS
+from rnncli.operators.node import WEIGHTS as PARAMETERS
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import manifest_schema
 from rnncli.packs.pack import open_pack

@@ -23,7 +23,7 @@ from rnncli.models import evaluator
 from rnncli.models.loading import load_model
 from rnncli.models.sessions import MOST_KEPT, evaluate_model
 from rnncli.operators import OPERATORS
-from rnncli.operators.canonical_weights import WEIGHTS
+from rnncli.operators.node import WEIGHTS
 
 TEXT = "g (float[n] x) => (y) <float[1] k = {2}> { y = Mul (x, k) }"
 RNN = """g (float[T,1,2] x) => (y) <float[1,2,2] W = {1,2,3,4}, float[1,2,2] R = {1,2,3,4}> {

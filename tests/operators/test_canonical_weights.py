@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnncli.operators.canonical_weights import FACTORS, WeightCache
+from rnncli.operators.node import FACTORS, WeightCache
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.recurrence import lock
 

@@ -15,7 +15,7 @@ from support.tables import every
 import rnncli
 from rnncli.cli.group import cli
 from rnncli.errors import InvalidRequest
-from rnncli.operators.canonical_weights import WEIGHTS
+from rnncli.operators.node import WEIGHTS
 from rnncli.packs.conversion import with_weights
 from rnncli.packs.vector import Vector
 from rnncli.subjects.function import FunctionSubject

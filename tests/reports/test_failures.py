@@ -17,7 +17,7 @@ from rnncli.reports.failures import (
     times,
     untried,
 )
-from rnncli.talk.terminal import visible
+from rnncli.talk.words import visible
 
 LINES = {case.verdict.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
 

@@ -18,7 +18,7 @@ from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
 from rnncli.reports.html import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
-from rnncli.talk.terminal import visible
+from rnncli.talk.words import visible
 
 
 @cache

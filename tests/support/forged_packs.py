@@ -11,7 +11,7 @@ import numpy as np
 from support.small_suite import small_suite
 
 from rnncli.files.formats import write_tensors
-from rnncli.files.regular import sha256
+from rnncli.files.reading import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack, write_cases
 from rnncli.packs.layouts import LAYOUTS

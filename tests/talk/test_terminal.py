@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rnncli.talk.terminal import one_line, visible
+from rnncli.talk.words import one_line, visible
 
 # An OSC that sets a title, an SGR, C1, DEL, marks of direction and of no width, half a pair, a tag.
 HOSTILE = "a\x1b]0;owned\x07\x1b[31m\x9b1m\x7f\u202e\u2066\u200f\u200b\ufeff\ud800\U000e0041\r!"

@@ -21,7 +21,7 @@ from numba import njit
 from rnncli.errors import RnncliWarning, UnreadableFile
 from rnncli.files.atomic import put_file
 from rnncli.files.lock import in_turn
-from rnncli.files.regular import read_bytes, sha256_of
+from rnncli.files.reading import read_bytes, sha256_of
 
 ROOT = 0
 # Seconds that a process waits for another one that compiles the same function; most take four.

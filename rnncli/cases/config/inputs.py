@@ -11,7 +11,7 @@ from rnncli.cases.fills import FILLS, KINDS, Blank, Fill, Parameter, fill_proble
 from rnncli.cases.yaml_reader import YamlNode, shown
 from rnncli.errors import RnncliError, did_you_mean
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import open_regular
+from rnncli.files.reading import open_regular
 from rnncli.numerics import Array, dtype_of, round_to
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
 from rnncli.files.formats.format import DataSet, Format, Tensors, flatten, unflatten
-from rnncli.jobs.plugins import calling, load, plugins
+from rnncli.jobs.plugins import calling, described, load, plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 FOLDER = "/"
 
 FORMATS: Mapping[str, str] = {
-    "npz": "rnncli.files.formats.npz:NPZ",
+    "npz": "rnncli.files.formats.numpy_files:NPZ",
     "h5": "rnncli.files.formats.h5:H5",
     "hdf5": "rnncli.files.formats.h5:H5",
-    "npy": "rnncli.files.formats.npy:NPY",
+    "npy": "rnncli.files.formats.numpy_files:NPY",
     "pb": "rnncli.files.formats.pb:PB",
     FOLDER: "rnncli.files.formats.onnx_folder:ONNX_FOLDER",
 }
@@ -99,14 +99,7 @@ def _tensors(found: Any) -> Tensors:
 
 def describe_formats() -> list[dict[str, str]]:
     """Return extension, summary and origin of every format, also of one that cannot be used."""
-    rows = []
-    for extension, where in known_formats().items():
-        try:
-            summary = format_with(extension).summary
-        except RnncliError as error:
-            summary = f"unusable: {error}"
-        rows.append({"extension": extension, "summary": summary, "from": where})
-    return rows
+    return described("extension", known_formats(), lambda name: format_with(name).summary)
 
 
 def format_of(path: str | Path) -> Format:
@@ -129,7 +122,7 @@ def read_tensors(path: str | Path) -> Tensors:
         InvalidRequest: no format has its extension.
         Unsupported: what it holds is right, but no tensor can hold it.
     """
-    from rnncli.files.formats.reading import named
+    from rnncli.files.reading import named
 
     with named(path):
         return format_of(path).read(Path(path))
@@ -142,7 +135,7 @@ def write_tensors(path: str | Path, tensors: Tensors) -> None:
         InvalidRequest: no format has the extension, it cannot hold the tensors, or the disk
             refuses.
     """
-    from rnncli.files.formats.reading import named
+    from rnncli.files.reading import named
 
     with named(path):
         format_of(path).write(Path(path), tensors)

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.errors import InvalidRequest
+from rnncli.files.reading import MOST_ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +19,6 @@ Tensors: TypeAlias = "dict[str, Array]"
 """Tensors by name, in order; text is an object array of `str`."""
 
 LONGEST_NAME = 8192
-MOST_ENTRIES = 1 << 16
-"""The most tensors, groups and datasets in a file: each takes HDF5 almost 1 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,6 @@ def check_names(tensors: Tensors) -> None:
             raise InvalidRequest(
                 f"the tensor name {name[:40]!r}... has {length} bytes, at most {LONGEST_NAME} fit"
             )
-
-
-def require_few(count: int) -> None:
-    """Raise for a file with too many entries to read in reasonable time.
-
-    Raises:
-        UnreadableFile: there are more than 65,536.
-    """
-    if count > MOST_ENTRIES:
-        raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
 
 
 def only_tensor(path: Path, tensors: Tensors) -> tuple[str, Array]:

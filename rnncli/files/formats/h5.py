@@ -21,10 +21,9 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
-from rnncli.files.formats.format import LONGEST_NAME, Format, Tensors, check_names, require_few
-from rnncli.files.formats.reading import MemoryAllowance, reading
+from rnncli.files.formats.format import LONGEST_NAME, Format, Tensors, check_names
 from rnncli.files.formats.stored import Note, decode, encode, is_reserved, key_of, put, text_bytes
-from rnncli.files.regular import open_data, size_of
+from rnncli.files.reading import MemoryAllowance, open_data, reading, require_few, size_of
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.files.formats import pb
 from rnncli.files.formats.format import DataSet, Format, Tensors, check_names, flatten, unflatten
-from rnncli.files.formats.reading import reading
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import LARGEST, read_bytes
+from rnncli.files.reading import LARGEST, read_bytes, reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

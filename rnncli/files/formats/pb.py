@@ -14,7 +14,6 @@ from onnx import TensorProto
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.formats.stored import (
     NARROW,
     TEXT_OVERHEAD,
@@ -24,7 +23,7 @@ from rnncli.files.formats.stored import (
     text_tensor,
     texts_of,
 )
-from rnncli.files.regular import open_data
+from rnncli.files.reading import MemoryAllowance, open_data, reading
 from rnncli.numerics import DType, dtype_numbered, dtype_of
 
 if TYPE_CHECKING:

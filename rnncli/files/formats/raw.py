@@ -17,9 +17,8 @@ from msgspec import Meta
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Described
-from rnncli.files.formats.reading import MemoryAllowance, reading
 from rnncli.files.formats.stored import decode, encode
-from rnncli.files.regular import LARGEST, open_regular, size_of
+from rnncli.files.reading import LARGEST, MemoryAllowance, open_regular, reading, size_of
 from rnncli.numerics import dtype_named, dtype_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.files.formats.reading import MemoryAllowance
+    from rnncli.files.reading import MemoryAllowance
     from rnncli.numerics import Array
 
 Note: TypeAlias = "dict[str, Any]"

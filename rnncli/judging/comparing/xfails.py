@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, Place, did_you_mean
-from rnncli.files.regular import read_text
+from rnncli.files.reading import read_text
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 
 if TYPE_CHECKING:

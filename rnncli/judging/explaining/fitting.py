@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from operator import attrgetter
@@ -13,7 +13,7 @@ import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import evaluate
-from rnncli.judging.comparing.margins import errors_of
+from rnncli.judging.comparing.margins import MeasuredOutput, errors_of
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import RIGHT, Change, Mutant
@@ -219,22 +219,16 @@ class Fit(NamedTuple):
     error: float
 
 
-class RequestedOutput(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RequestedOutput(MeasuredOutput):
     """A requested output, with the axes of the recurrence.
 
     Attributes:
         which: index among a result's arrays; 0 is Y.
-        got: the values of the implementation.
-        wanted: the expected values.
-        tolerance: the absolute tolerance of each element.
-        max_ulp: an element this many units in the last place off passes in any case.
     """
 
-    which: int
     got: Array
-    wanted: Array
-    tolerance: Array
-    max_ulp: float
+    which: int = 0
 
     def allowed(self, values: Array) -> Array:
         """Return the tolerances of a hypothesis' values [S, ...].
@@ -246,11 +240,6 @@ class RequestedOutput(NamedTuple):
         ulps = LEAST_ULPS * 2.0 ** (1 - dtype_of(values).precision) * size
         wide = np.maximum(self.widest, np.where(np.isfinite(ulps), ulps, 0))
         return np.where(values == self.wanted, self.tolerance, wide)
-
-    @property
-    def differs(self) -> Array:
-        """Mask of the wrong elements."""
-        return errors_of(self.got, self.wanted, self.tolerance, self.max_ulp).margin > 1
 
     @property
     def widest(self) -> float:
@@ -265,7 +254,7 @@ class WrongOutputs:
         self.recurrence = found.vector.recurrence
         self.requested = list(_requested(found))
         complete = len(self.requested) == len(found.outputs)
-        self.is_comparable = complete and any(each.differs.any() for each in self.requested)
+        self.is_comparable = complete and any(each.differs for each in self.requested)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
         self._derived: dict[str, Result] = {}
@@ -418,7 +407,7 @@ class WrongOutputs:
             lost = masks[min(each.which, 1)]
             margin = found.margin
             if lost is not None:
-                fits = each.differs & (margin <= 1)
+                fits = (each.errors.margin > 1) & (margin <= 1)
                 reproduces |= fits.reshape(len(values), -1).any(axis=1)
                 margin = np.where(lost, 0.0, margin)
             margins = np.maximum(margins, margin.reshape(len(values), -1).max(axis=1))
@@ -477,8 +466,9 @@ def _requested(found: MeasuredAttempt) -> Iterator[RequestedOutput]:
     for name, each in found.outputs.items():
         if each.got is not None and not each.problem:
             tensors = (each.got, each.wanted, each.tolerance)
-            a, b, c = (node.canonical(name, values) for values in tensors)
-            yield RequestedOutput(RESULTS.index(roles[name]), a, b, c, each.max_ulp)
+            got, wanted, tolerance = (node.canonical(name, values) for values in tensors)
+            which = RESULTS.index(roles[name])
+            yield RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which)
 
 
 def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.regular import read_bytes
+from rnncli.files.reading import read_bytes
 from rnncli.subjects.runtime import Prepared, TimedRuntime, known_settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.files.regular import open_regular
+from rnncli.files.reading import open_regular
 from rnncli.jobs.interpreter import python
 from rnncli.talk.words import printable
 

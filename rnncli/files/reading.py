@@ -1,7 +1,8 @@
-"""Safe reading of files: regular ones only, of bounded size, without blocking.
+"""Safe reading of files: regular ones of bounded size, without blocking, in bounded memory.
 
 All files are opened here, those named by the user and those found in folders. A pipe made by the
-shell, `<(command)`, is read to its end first.
+shell, `<(command)`, is read to its end first. Whatever reads a format reports its failures in one
+line that names the file.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ import io
 import os
 import stat
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from rnncli.errors import UnreadableFile
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, shortened
+from rnncli.limits.budget import ask, shortage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LARGEST = 1 << 36
 """The most bytes of any file, such as plainly stored tensors."""
 LARGEST_TEXT = 1 << 26
 """The most bytes of a file that is read as a whole and parsed, such as a manifest."""
+MOST_ENTRIES = 1 << 16
+"""The most tensors, groups and datasets in a file: each takes HDF5 almost 1 ms."""
 
 LFS_POINTER = b"version https://git-lfs"
 _FLAGS = os.O_RDONLY | sum(
@@ -191,6 +196,108 @@ def size_of(stream: IO[bytes]) -> int:
     return size
 
 
+def faults() -> tuple[type[Exception], ...]:
+    """Return the exceptions of NumPy, h5py, zipfile, tarfile and protobuf for damaged files.
+
+    It is called only after an exception, because importing all of them takes long.
+    """
+    import lzma
+    import tarfile
+    import tokenize
+    import zipfile
+    import zlib
+
+    return (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        lzma.LZMAError,
+        MemoryError,
+        OSError,
+        RuntimeError,
+        SyntaxError,
+        tarfile.TarError,
+        tokenize.TokenError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    )
+
+
+@contextmanager
+def reading(subject: object) -> Iterator[None]:
+    """Convert failures of the body into one line that names the file or a part of it.
+
+    Raises:
+        UnreadableFile: a library or a check found it damaged.
+        RnncliError: raised by the body; same kind and message, prefixed by the subject.
+    """
+    try:
+        yield
+    except RnncliError as error:
+        sentence = shortened(str(error).removeprefix(f"{subject}: "))
+        wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
+        raise (UnreadableFile if wrong else type(error))(f"{subject}: {sentence}") from None
+    except faults() as error:
+        raise UnreadableFile(f"{subject}: {_said(error)}") from error
+
+
+@contextmanager
+def named(path: object) -> Iterator[None]:
+    """Prefix our own errors with a path, unless they have it.
+
+    Raises:
+        RnncliError: raised by the body; the same kind.
+    """
+    try:
+        yield
+    except RnncliError as error:
+        if str(path).rstrip("/") in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+
+
+class MemoryAllowance:
+    """The memory that the tensors of one file may take, spent as they are read.
+
+    Plainly stored values never exceed the size of their file, so the limit affects only compressed,
+    unwritten and shared data: up to 128 MiB passes, and beyond that 32 bytes per byte of the file.
+    Weights and activations compress by less than 10; a bomb of zeros by 1000.
+    """
+
+    FREE = 128 << 20  # callers make up to four copies
+    RATIO = 32
+
+    def __init__(self, file_size: int) -> None:
+        self._total = self._left = max(self.FREE, self.RATIO * file_size)
+
+    def take(self, size: int) -> None:
+        """Spend some bytes.
+
+        Raises:
+            UnreadableFile: more than are left.
+        """
+        if size > self._left:
+            raise UnreadableFile(
+                f"takes {size} bytes once read, and a file of this size may take "
+                f"{self._total} in all ({self._left} left); store it uncompressed"
+            )
+        ask(size, "what it holds", otherwise=size)
+        self._left -= size
+
+
+def require_few(count: int) -> None:
+    """Raise for a file with too many entries to read in reasonable time.
+
+    Raises:
+        UnreadableFile: there are more than 65,536.
+    """
+    if count > MOST_ENTRIES:
+        raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
+
+
 def _problem_of(stream: IO[bytes]) -> str:
     """Return why a file has no content of its own, or ""."""
     try:
@@ -237,3 +344,12 @@ def _reason(error: OSError | ValueError) -> str:
 def _shown(path: str | Path) -> str:
     text = str(path)
     return text if text.isprintable() else repr(text)
+
+
+def _said(error: Exception) -> str:
+    """Return a library's message about a damaged file, which may be just the name of a key."""
+    if isinstance(error, OSError) and error.strerror:
+        return shortened(error.strerror)
+    if isinstance(error, MemoryError):
+        return shortened(shortage(error))
+    return shortened(f"is damaged: {error}" if str(error) else "is damaged")

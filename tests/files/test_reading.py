@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rnncli.errors import UnreadableFile
-from rnncli.files.regular import (
+from rnncli.files.reading import (
     MissingFile,
     open_data,
     open_regular,
@@ -115,7 +115,7 @@ def test_a_stream_knows_its_size_and_begins_at_its_start(tmp_path):
 def test_a_pipe_of_the_shell_is_read_to_its_end():
     """`<(command)` is a pipe by a name that only the user's shell can have given."""
     program = (
-        "import sys; from rnncli.files.regular import read_text; print(read_text(sys.argv[1]))"
+        "import sys; from rnncli.files.reading import read_text; print(read_text(sys.argv[1]))"
     )
     script = 'exec "$0" -c "$1" <(sleep 0.1; echo one; echo two)'
     done = subprocess.run(
