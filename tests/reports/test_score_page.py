@@ -151,11 +151,10 @@ ROWS = "[...document.querySelectorAll('.matrix li .id')].map(e => e.textContent)
 
 
 @needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 768, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (768, "dark"), (1280, "light")])
 @pytest.mark.parametrize("name", MATRICES)
 def test_nothing_is_fetched_and_nothing_overflows(browser, written, name, width, scheme):
-    """One request, no complaint, no scrolling to the side."""
+    """One request, no complaint, no scrolling to the side; colours do not depend on the width."""
     browser.open(written / f"{name}.html", width=width, scheme=scheme)
 
     assert browser.requests == [(written / f"{name}.html").as_uri()]
@@ -178,11 +177,16 @@ def place(browser, row, column):
 
 @needs_browser
 @pytest.mark.parametrize("width", [375, 1280])
-@pytest.mark.parametrize("column", [0, 7, 90, len(LSTM) - 1])
-def test_pointing_tells_the_mutant_and_the_margin(browser, written, width, column):
+def test_pointing_tells_the_mutant_and_the_margin(browser, written, width):
     """Under the pointer, on a phone as on a desk; a line marks it in all vectors."""
     browser.open(written / "some.html", width=width)
     browser.evaluate("document.querySelectorAll('.matrix li')[1].scrollIntoView()")
+    for column in (0, 7, 90, len(LSTM) - 1):
+        assert_told(browser, column)
+
+
+def assert_told(browser, column):
+    """What is said of a mutant of the second vector, where the pointer is on it."""
     x, y = place(browser, 1, column)
     browser.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
     browser.settle()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec import structs
-from support.judged import core, mutated
+from support.judged import core, mutated, of_each_kind
 from support.small_suite import small_suite
 
 from rnncli.cli.verify import verify as command
@@ -139,9 +139,13 @@ def traits(record):
 
 @pytest.mark.parametrize("runtime", DEVIATIONS)
 def test_runtimes_get_no_false_alarm(runtime):
-    """Whatever differs is a deviation that is known by name; nothing right is called wrong."""
+    """Whatever differs is a deviation that is known by name; nothing right is called wrong.
+
+    Put to it is a case of each kind: of each cell, for each set of bugs that cases find.
+    """
     pytest.importorskip({"onnx-reference": "onnx"}.get(runtime, runtime))
-    report = verify(CORE, Implementation(runtime=runtime))
+    kinds = " or ".join(f"id:{vector.id}" for vector in of_each_kind(core().values()))
+    report = verify(CORE, Implementation(runtime=runtime), cases=Selected(select=kinds))
     counts = Counter(verdicts(report).values())
     differing = [c for c in report.cases if c.verdict.verdict is Verdict.DIFFERS]
 
@@ -222,13 +226,14 @@ def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
 def test_a_diagnosis_does_not_depend_on_who_works(small, jobs):
     """The bug is named for each cell, and only where it is asked for."""
     bug = Implementation(backend="mutant:biases-dropped")
-    found = verify(small, bug, diagnoses=True, workers=Workers(jobs=jobs)).diagnosis
+    asked = {"cases": Selected(select="gates and inputs"), "workers": Workers(jobs=jobs)}
+    found = verify(small, bug, diagnoses=True, **asked).diagnosis
 
     assert [(cause.cell, cause.hypothesis) for cause in found.causes] == [
         (cell, "biases-dropped") for cell in ("RNN", "GRU", "LSTM")
     ]
     assert found.unexplained == ()
-    assert verify(small, bug, workers=Workers(jobs=jobs)).diagnosis is None
+    assert verify(small, bug, **asked).diagnosis is None
 
 
 def test_right_results_pass_and_a_wrong_one_differs(small, results):
