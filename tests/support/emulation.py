@@ -14,26 +14,34 @@ from rnncli.backends.reference import evaluate
 from rnncli.numerics import DTYPES, NumPyArithmetic, round_to
 
 
+def zeros(values, matrix):
+    """The sums before the first term, of values [..., N, K] and a matrix [..., K, H] of a gate."""
+    return np.zeros((*matrix.shape[:-2], values.shape[-2], matrix.shape[-1]), values.dtype)
+
+
+def terms(values, matrix):
+    """Yield what each k adds to the sums."""
+    for k in range(values.shape[-1]):
+        yield values[..., k, None] * matrix[..., k, None, :]
+
+
 def term_by_term(values, matrix):
     """Add one product after another."""
-    total = np.zeros((len(values), matrix.shape[1]), values.dtype)
-    for k in range(len(matrix)):
-        total = total + values[:, k, None] * matrix[k]
-    return total
+    return sum(terms(values, matrix), start=zeros(values, matrix))
 
 
 def backwards(values, matrix):
     """Add from the last term to the first."""
-    return term_by_term(values[:, ::-1], matrix[::-1])
+    return term_by_term(values[..., ::-1], matrix[..., ::-1, :])
 
 
 def in_pairs(values, matrix):
     """Add neighbours, then their sums, as vector units do."""
-    terms = [values[:, k, None] * matrix[k] for k in range(len(matrix))]
-    while len(terms) > 1:
-        odd = terms[-1:] if len(terms) % 2 else []
-        terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + odd
-    return terms[0] if terms else np.zeros((len(values), matrix.shape[1]), values.dtype)
+    left = list(terms(values, matrix)) or [zeros(values, matrix)]
+    while len(left) > 1:
+        odd = left[-1:] if len(left) % 2 else []
+        left = [a + b for a, b in zip(left[::2], left[1::2], strict=False)] + odd
+    return left[0]
 
 
 def by_blas(values, matrix):
@@ -141,7 +149,7 @@ class Implementation:
         return weights.swapaxes(2, 3)
 
     def multiply(self, values, matrix):
-        """Sum in the accumulator, then store; each gate and lane by itself."""
+        """Sum in the accumulator, then store."""
         if self.accumulator is None:
             accumulator = self.dtype
         else:
@@ -149,9 +157,7 @@ class Implementation:
         x, W = values.astype(accumulator), matrix.astype(accumulator)
         if self.factor_bits:
             x, W = shortened(x, self.factor_bits), shortened(W, self.factor_bits)
-        found = [[self.sums(*pair) for pair in zip(x, gate, strict=True)] for gate in W]
-        shape = (*matrix.shape[:2], values.shape[1], matrix.shape[3])
-        return np.asarray(found, accumulator).reshape(shape).astype(self.dtype)
+        return self.sums(x, W).astype(self.dtype)
 
     def round(self, values, dtype):
         """Round what is not stored yet."""
