@@ -278,7 +278,7 @@ def of_reach(reach: Reach) -> Callable[[str], bool]:
 def score(name: str, rows: Iterable[VectorRow], keep: Callable[[str], bool] = every) -> Score:
     """Count the mutants of some vectors."""
     rows = list(rows)
-    bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
+    bugs = _bugs(rows, keep)
     fates = Counter(fate_of(found.values()) for found in bugs.values())
     return Score(
         name,
@@ -327,12 +327,17 @@ _REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, st
 }
 
 
-def _bugs(rows: Iterable[VectorRow]) -> dict[Bug, dict[str, Outcome]]:
-    """Return the outcomes of each mutant, by vector."""
+def _bugs(
+    rows: Iterable[VectorRow], keep: Callable[[str], bool] = every
+) -> dict[Bug, dict[str, Outcome]]:
+    """Return the outcomes of some mutants, by vector."""
+    rows = list(rows)
+    kept = set(filter(keep, set[str]().union(*(row.outcomes for row in rows))))
     found: dict[Bug, dict[str, Outcome]] = {}
     for row in rows:
         for mutant, outcome in row.outcomes.items():
-            found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
+            if mutant in kept:
+                found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
     return found
 
 
