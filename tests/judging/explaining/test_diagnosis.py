@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
-from support.judged import explained_verdict, mutated, outputs_of
+from support.between_workers import made_once
+from support.judged import core, explained_verdict, mutated, of_each_kind, outputs_of
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -25,31 +25,34 @@ from rnncli.judging.explaining.patterns import Features, Places
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change
 from rnncli.operators import operator_named
-from rnncli.packs.pack import open_pack
 
 RIGHT = Change()
-CORE = Path(__file__).parents[3] / "vectors" / "core"
 SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::19]]
 
 
 @cache
 def vectors(cell):
-    """The vectors of the core pack that test a cell."""
-    read = open_pack(CORE).vectors()
-    return [v for v in read if operator_named(v.record["operator"]).cell.name == cell]
+    """The vectors of the core pack that test a cell: of those that find the same, the first."""
+    found = of_each_kind(core().values(), but={"Float16", "BFloat16"})
+    return [v for v in found if operator_named(v.record["operator"]).cell.name == cell]
 
 
 @cache
 def passed(cell):
     """What each of them says of a kernel that passes it, by id."""
-    return {v.id: evidence_of_pass(v, mutants_of(cell), PACK_RULE) for v in vectors(cell)}
+    mutants = mutants_of(cell)
+    return made_once(
+        f"passed-{cell}",
+        lambda: {v.id: evidence_of_pass(v, mutants, PACK_RULE) for v in vectors(cell)},
+    )
 
 
-def evidence(cell, mutants):
-    """What the core pack says of a kernel with those bugs."""
+@cache
+def evidence(cell, mutant):
+    """What these vectors say of a kernel with that bug."""
     found = []
     for vector in vectors(cell):
-        got = mutated(vector, mutants)
+        got = mutated(vector, [MUTANTS[mutant]])
         measured = MeasuredAttempt(vector, got)
         if measured.agrees:
             found.append(passed(cell)[vector.id])
@@ -61,7 +64,7 @@ def evidence(cell, mutants):
 @pytest.mark.parametrize(("cell", "name"), SAMPLE)
 def test_a_mutant_is_named_by_its_outputs(cell, name):
     """It, or one that cannot be told from it in the pack, explains every failure it causes."""
-    gathered = evidence(cell, [MUTANTS[name]])
+    gathered = evidence(cell, name)
     failures = [each for each in gathered if each.verdict is Verdict.DIFFERS]
     found = diagnose(gathered)
 
@@ -91,7 +94,7 @@ READ = {
 @pytest.mark.parametrize(("reading", "mutant"), READ.items())
 def test_another_reading_is_no_bug(reading, mutant):
     """Who reads the specification otherwise is not said to have the bug that looks the same."""
-    found = diagnose(evidence("LSTM", [MUTANTS[mutant]]))
+    found = diagnose(evidence("LSTM", mutant))
     cause = found.causes[0]
 
     assert found.unexplained == ()
@@ -231,7 +234,7 @@ def test_of_bugs_that_explain_as_much_the_finer_variant_comes_last():
 @pytest.mark.parametrize(("cell", "name"), SAMPLE[::5])
 def test_verify_and_diagnose_name_the_same(cell, name):
     """Where a verdict names one bug alone, the diagnosis of all cases has no other for it."""
-    alone, gathered = {}, evidence(cell, [MUTANTS[name]])
+    alone, gathered = {}, evidence(cell, name)
     for vector in vectors(cell)[::4]:
         fits = list(explained_verdict(vector, mutated(vector, [MUTANTS[name]])).fits)
         if len(fits) == 1:

@@ -6,9 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.shipped import vectors
 
 from rnncli.operators import OPERATORS
-from rnncli.verifying.scoring import ScoringPlan, select, vectors_of
+from rnncli.verifying.scoring import ScoringPlan, select
 from rnncli.verifying.tracing.conditions import TracedCase
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind
 from rnncli.verifying.tracing.tracing import MISSING, CoverageState, TraceMatrix, trace_all
@@ -37,11 +38,7 @@ def traced(suite: str) -> TraceMatrix:
 @cache
 def cases() -> list[TracedCase]:
     """The cases of core and of the suite of rejections."""
-    found = []
-    for suite in (str(CORE), "reject"):
-        selected = select(ScoringPlan(suite=suite))
-        found += map(TracedCase, vectors_of(selected.origin, list(selected.outputs)))
-    return found
+    return [TracedCase(vector) for suite in ("core", "reject") for vector in vectors(suite)]
 
 
 def test_core_checks_every_statement_that_a_result_can_check():
