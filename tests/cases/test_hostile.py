@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.tables import every
 
 from rnncli.cases.config import keys as config_keys
 from rnncli.cases.config.config import describe, parse_config
@@ -100,7 +101,7 @@ def _small_machine(monkeypatch):
     monkeypatch.setattr(config_keys, "memory", lambda: 1 << 28)
 
 
-@pytest.mark.parametrize("seed", range(700))
+@every("seed", range(700))
 def test_a_mutilated_config_is_a_case_or_an_error_of_ours(seed):
     """Nothing else comes out, no line is endless, no control character reaches the terminal."""
     rng = random.Random(seed)  # noqa: S311 -- reproducible, not secret

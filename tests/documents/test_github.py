@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from support.tables import every
 
 from rnncli.cli.group import cli
 
@@ -108,7 +109,7 @@ def test_the_hook_fails_with_the_place_of_a_finding(tmp_path):
     assert "did you mean 'hidden_size'?" in outcome.stdout
 
 
-@pytest.mark.parametrize("path", sorted(filter(is_spec, SPECS.rglob("*.yaml"))), ids=stem)
+@every("path", sorted(filter(is_spec, SPECS.rglob("*.yaml"))), ids=stem)
 def test_a_spec_tells_editors_its_schema(path):
     """The first line names the file of the schema that it is valid by."""
     first, _, _ = path.read_text("utf-8").partition("\n")

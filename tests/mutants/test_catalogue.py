@@ -9,6 +9,7 @@ import pytest
 from support.quantised_lstm import LSTM as QUANTISED
 from support.quantised_lstm import node
 from support.recurrences import recurrence_of
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -339,7 +340,7 @@ def test_there_are_enough(cell, least):
     assert len(mutants_of(cell)) >= least
 
 
-@pytest.mark.parametrize("row", MUTANTS.values(), ids=MUTANTS)
+@every("row", MUTANTS.values(), ids=MUTANTS)
 def test_rows_explain_themselves(row):
     """Each has sentences, a family and cells."""
     assert row.sentence.endswith(".")
@@ -362,7 +363,7 @@ def test_a_misspelt_id_is_suggested():
         mutant_named("recurent-bias-dropped")
 
 
-@pytest.mark.parametrize("id_", MUTANTS)
+@every("id_", MUTANTS)
 def test_it_is_a_backend_of_its_cells_only(id_):
     """It supports them, and says of another cell whose bug it is."""
     backend, cells = backend_named(f"mutant:{id_}"), MUTANTS[id_].cells

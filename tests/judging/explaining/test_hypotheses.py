@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.emulation import NARROW, WIDE
 from support.judged import computed, core, explained_verdict, outputs_of, vectors_of
+from support.tables import every
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs, stacked
@@ -136,7 +137,7 @@ def names_of(vector, got):
     return list(explained_verdict(vector, got).fits)
 
 
-@pytest.mark.parametrize(("case_id", "change", "name"), NAMED)
+@every(("case_id", "change", "name"), NAMED)
 def test_a_wrong_case_is_named_by_the_mutant_that_gives_it(case_id, change, name):
     """Computed in its own precision, as a kernel does; what does the same here is named, too."""
     vector = core()[case_id]

@@ -14,6 +14,7 @@ from support.judged import bound, computed, core, explained_verdict, outputs_of,
 from support.nodes import nodes
 from support.recurrences import recurrence_of
 from support.recurrences import recurrence_of as made
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -251,7 +252,7 @@ def test_a_y_that_cannot_be_compared_is_not_looked_at(wrong):
     assert localise(core()["lstm_14_initial"], wrong) is None
 
 
-@pytest.mark.parametrize("case_id", core())
+@every("case_id", core())
 def test_a_right_y_has_no_first_error(case_id):
     """Whatever is wrong with the other outputs."""
     vector = core()[case_id]

@@ -16,6 +16,7 @@ from support.nodes import Limits, nodes
 from support.noise import noisy_runs
 from support.other_cells import OTHER_CELLS, recurrence_of_cell
 from support.recurrences import PREVIOUS, recurrence_of
+from support.tables import every
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -84,8 +85,8 @@ def test_spread_of_rounding_noise_is_what_is_derived(case):
     assert ratio.max() < 1.1  # 1 where a single rounding is all there is, and noise of the trial
 
 
-@pytest.mark.parametrize("case", CELLS)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@every("case", CELLS)
+@every("dtype", ["float32", "float16", "bfloat16"])
 def test_tolerance_scales_with_the_roundoff(case, dtype):
     """Among well-conditioned cases nothing but the dtype's unit roundoff sets the scale."""
     coarse = derive(recurrence(case, dtype=dtype), STANDARD)
@@ -112,8 +113,8 @@ def test_more_deviations_tolerate_more(case):
     assert (strict <= tolerances[2]).all()
 
 
-@pytest.mark.parametrize("name", [n for n in PROFILES if n not in ("strict", "relative", "exact")])
-@pytest.mark.parametrize("case", CELLS)
+@every("name", [n for n in PROFILES if n not in ("strict", "relative", "exact")])
+@every("case", CELLS)
 def test_profiles_that_allow_more_tolerate_more(case, name):
     """Narrower accumulators, shortened factors and flushing only widen."""
     found = recurrence(case, dtype="float16" if name == "dtype-accumulator" else "float32")
@@ -238,8 +239,8 @@ def test_many_at_once_are_each_alone():
             assert np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("sizes", [{"T": 0}, {"N": 0}, {"I": 0}, {"H": 1, "T": 1, "N": 1}])
-@pytest.mark.parametrize("case", CELLS)
+@every("sizes", [{"T": 0}, {"N": 0}, {"I": 0}, {"H": 1, "T": 1, "N": 1}])
+@every("case", CELLS)
 def test_sizes_of_zero_and_one(case, sizes):
     """Empty and smallest sizes have their shapes."""
     found = recurrence(case, **sizes)
@@ -271,8 +272,8 @@ def test_nan_in_padding_does_not_leak(case):
         assert np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("case", [*CELLS, *OTHER_CELLS])
+@every("poison", [np.nan, np.inf, -np.inf])
+@every("case", [*CELLS, *OTHER_CELLS])
 def test_what_is_not_finite_must_match_exactly(case, poison):
     """One infinite or NaN input: 0 for what is not finite, and finite for all the rest."""
     found = recurrence(case, D=2)

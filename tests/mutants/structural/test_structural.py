@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from support.recurrences import recurrence_of
+from support.tables import every
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL, structural_of
@@ -134,9 +135,7 @@ def test_it_is_seen_at_its_sizes_and_equivalent_elsewhere(row, cell):
     assert any(found.values())
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in STRUCTURAL.values() if row.size], ids=lambda r: r.id
-)
+@every("row", [row for row in STRUCTURAL.values() if row.size], ids=lambda r: r.id)
 def test_it_is_not_seen_below_its_sizes(row):
     """At the edge itself, and with sizes of 2 where it takes a 1."""
     cell = row.cells[-1]
@@ -156,7 +155,7 @@ def test_lengths_in_sixteen_bits_wrap():
     assert "not reached" in row.equivalent_when(recurrence_of("RNN", T=4))
 
 
-@pytest.mark.parametrize("row", STRUCTURAL.values(), ids=STRUCTURAL)
+@every("row", STRUCTURAL.values(), ids=STRUCTURAL)
 def test_rows_explain_themselves(row):
     """Each has a sentence, a family, cells, and says at which sizes it is seen."""
     assert row.sentence.endswith(".")

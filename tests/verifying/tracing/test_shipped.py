@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import pytest
 from support.shipped import vectors
+from support.tables import every
 
 from rnncli.operators import OPERATORS
 from rnncli.verifying.scoring import ScoringPlan, select
@@ -91,7 +91,7 @@ OPERATED = {row.type for row in OPERATORS.values() if row.dialect == "ONNX"}
 CONDITIONED = [row for row in STATEMENTS.values() if row.operator in OPERATED and row.when.words]
 
 
-@pytest.mark.parametrize("name", sorted({row.name for row in CONDITIONED}))
+@every("name", sorted({row.name for row in CONDITIONED}))
 def test_a_condition_is_not_true_of_every_case(name):
     """Of the cases of its operators, versions and kind some fail it, or there is a reason."""
     rows = [row for row in CONDITIONED if row.name == name]
