@@ -96,7 +96,8 @@ def _run(files, folder, arguments, environment):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:0] = map(os.path.abspath, filter(None, [os.environ.get("PYTHONPATH")]))
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = map(os.path.abspath, filter(None, paths))
     sys.argv = ["rnncli", *arguments]
     sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115 -- until the process ends
     sys.stderr = open(2, "w", buffering=1)  # noqa: SIM115
