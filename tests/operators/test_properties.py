@@ -110,7 +110,7 @@ def test_narrow_dtypes_are_float64_rounded_once(dtype):
 
     collect()
     assert set(distances) <= {0.0, 1.0}
-    assert distances[0.0] >= 0.9999 * distances.total() > part_of(2500)
+    assert distances[0.0] >= 0.9999 * distances.total() > part_of(1200)
 
 
 def having(dtype):
