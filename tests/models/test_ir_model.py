@@ -11,6 +11,7 @@ import pytest
 from openvino import opset3, opset5
 from support import shipped
 from support.real_models import DATA
+from support.tables import every
 
 from rnncli.errors import RnncliError, UnreadableFile, Unsupported
 from rnncli.judging.judgement import judge
@@ -148,7 +149,7 @@ def computed(path, inputs):
 
 
 @pytest.mark.filterwarnings("ignore:alpha value", "ignore:beta value")
-@pytest.mark.parametrize("vector", READ, ids=lambda vector: vector.id)
+@every("vector", READ, ids=lambda vector: vector.id)
 def test_the_model_of_a_case_gives_its_outputs(vector, tmp_path):
     """Every output, within its tolerance; of all but float64, to the bit."""
     outputs = computed(written(vector, tmp_path), vector.inputs)
@@ -212,7 +213,7 @@ def of_set(folder, kind, version, like):
     return path
 
 
-@pytest.mark.parametrize(("operator", "number"), OF_SETS)
+@every(("operator", "number"), OF_SETS)
 def test_a_layer_of_any_operation_set_is_the_row_of_its_text(operator, number, tmp_path):
     """The newest version up to that set."""
     path = of_set(tmp_path, operator.partition("-")[0], f"opset{number}", operator)

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.tables import every
 from support.valid_nodes import valid_node
 
 import rnncli
@@ -151,7 +152,7 @@ def experienced(backend):
     return session
 
 
-@pytest.mark.parametrize("case", WRONG)
+@every("case", WRONG)
 def test_a_wrong_call_is_refused_after_right_ones(case, backend):
     """What an earlier call was checked for does not let a later one pass."""
     inputs, sentence = WRONG[case]
@@ -321,7 +322,7 @@ def test_a_wrong_call_of_a_model_is_refused_after_right_ones(backend):
         assert_same(session.run(right), first)
 
 
-@pytest.mark.parametrize("operator", [n for n, r in OPERATORS.items() if r.dialect == "OpenVINO"])
+@every("operator", [n for n, r in OPERATORS.items() if r.dialect == "OpenVINO"])
 def test_every_operator_of_openvino_is_prepared(operator, backend):
     """Sequences and cells, which have other axes: later calls say what the first one would."""
     attributes, inputs = valid_node(operator)

@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from support.examples import examples
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.formats import (
@@ -157,8 +158,8 @@ def test_one_tensor_comes_back_from_npy(tensors):
             assert bits({"x": values}) == bits(read_tensors(path))
 
 
-@pytest.mark.parametrize("dtype", list(DTYPES.values()), ids=str)
-@pytest.mark.parametrize("name", FORMATS)
+@every("dtype", list(DTYPES.values()), ids=str)
+@every("name", FORMATS)
 def test_every_dtype_in_every_format(name, dtype, tmp_path):
     """All 16 lowest bit patterns, and a scalar, and nothing at all, of each dtype."""
     if name in NUMPY_ONLY and not dtype.native_to_numpy and dtype.name != "string":
@@ -357,8 +358,8 @@ def test_checksums_find_every_flipped_value(name, undamaged, tmp_path):
             read_tensors(path)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize(
+@every("name", FILES)
+@every(
     ("content", "sentence"),
     [
         (b"", "the file is empty"),
