@@ -32,6 +32,7 @@ from rnncli.packs.vector import (
     Vector,
     answered,
     calls_of,
+    checked_node,
     signal_names,
     stored_alternatives,
     stored_answers,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.operators import Node
     from rnncli.packs.pack import CaseContents, Pack
 
 
@@ -159,6 +161,11 @@ class StoredVector(Vector):
         names = self.record["inputs"]
         fed = self._read(data_set(self.call), "input", len(names) - len(self._held))
         return stored_inputs(self.record, {**fed, **self._held})
+
+    @cached_property
+    def node(self) -> Node:
+        """The node that the inputs were checked with."""
+        return checked_node(self.record, self.inputs)
 
     @cached_property
     def answers(self) -> Answers:

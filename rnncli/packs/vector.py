@@ -86,11 +86,20 @@ def stored_inputs(record: Mapping[str, Any], inputs: Tensors) -> Tensors:
             # Generation already warned about unused alpha and beta.
             warnings.simplefilter("ignore", RnncliWarning)
             try:
-                row = operator_named(record["operator"])
-                checked(row, attributes_of(record), ordered, record["outputs"], record["readings"])
+                checked_node(record, ordered)
             except InvalidOperator as error:
                 raise UnreadableFile(f"{record['id']}: its inputs do not fit: {error}") from error
     return ordered
+
+
+def checked_node(record: Mapping[str, Any], inputs: Tensors) -> Node:
+    """Return the node of a case that must run, which its inputs fit.
+
+    Raises:
+        InvalidOperator: they do not.
+    """
+    operator, attributes = operator_named(record["operator"]), attributes_of(record)
+    return checked(operator, attributes, inputs, record["outputs"], record["readings"])
 
 
 def stored_answers(
@@ -219,8 +228,8 @@ class Vector:
     def node(self) -> Node:
         """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
-        operator, outputs = operator_named(record["operator"]), record["outputs"]
-        return checked(operator, self.attributes, self.inputs, outputs, record["readings"])
+        operator = operator_named(record["operator"])
+        return Node(operator, self.attributes, record["outputs"], record["readings"])
 
     @cached_property
     def recurrence(self) -> Recurrence:
