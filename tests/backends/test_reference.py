@@ -1,6 +1,7 @@
 """The reference: the equations over lanes, those of several recurrences side by side."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,7 +106,8 @@ def test_padding_does_not_reach_the_states():
 def test_a_walk_can_be_ended_at_every_step(monkeypatch):
     """However many steps are projected at once: a timeout must not wait for them."""
     asked = []
-    monkeypatch.setattr(reference, "check", lambda: asked.append("may it go on?"))
+    activity = SimpleNamespace(check=lambda: asked.append("may it go on?"))
+    monkeypatch.setattr(reference.deadline, "current", lambda: activity)
 
     evaluate(recurrence_of("RNN", T=7))
 

@@ -196,7 +196,7 @@ BARE = (
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
     ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.cli.interrupts"}
-    ours |= {"rnncli.talk", "rnncli.talk.terminal"}
+    ours |= {"rnncli.talk", "rnncli.talk.terminal", "rnncli.talk.words"}
     ours |= {"rnncli.errors", "rnncli.jobs", "rnncli.jobs.signals"}
 
     assert loaded_by(OURS, "--help") - loaded_by(BARE, "--help") == ours

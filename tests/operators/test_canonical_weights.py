@@ -43,6 +43,16 @@ def test_one_that_can_be_written_to_is_enough(role):
     assert not cache.sizes
 
 
+def test_a_constant_that_is_unlocked_is_read_again():
+    """It may hold other numbers by now."""
+    cache, given = WeightCache(nodes=1), tensors()
+    cache.of(LSTM, given, GATES, literal=False)
+    given["W"].flags.writeable = True
+    given["W"][:] = 2
+
+    assert (cache.of(LSTM, given, GATES, literal=False).W == 2).all()
+
+
 def test_how_a_node_reads_them_tells_them_apart():
     """Its operator and its reading, and which of them are there."""
     cache, given = WeightCache(nodes=9), tensors()

@@ -5,9 +5,9 @@ So does a run of some files, folders or names, which is what one types while wor
 Rows are chosen by a digest of their ids: the same on every machine and in every process, and a new
 row changes little of which others run. Of a test file that git says is changed, all rows run.
 
-`sample.txt` lists the tests whose rows take long, and how many rows of each are in the sample: so
-many as take `SECONDS` together, or one that takes `LONGEST` at most. It is written from reports of
-runs on an idle machine:
+`sample.txt` lists the tests whose rows take more than `SECONDS` together, and how many rows of each
+are in the sample: so many as fit, or one that takes `LONGEST` at most. All others run whole. It is
+written from reports of runs on an idle machine:
 
     pytest --all --junitxml=tests.xml && PYTHONPATH=tests python -m support.sampling tests.xml
 """
@@ -27,8 +27,8 @@ import pytest
 from hypothesis import settings
 from support import examples
 
-# Rows of each test in the sample, and seconds of a processor: of these rows, and of a single one.
-MOST, SECONDS, LONGEST = 4, 0.3, 1.0
+# Seconds of a processor: of the rows of a test that are in the sample, and of a single one.
+SECONDS, LONGEST = 0.3, 1.0
 LISTED = Path(__file__).with_name("sample.txt")
 PROCESSOR = "processor"  # the property of a test in a report: seconds, of its children as well
 COUNTS = "counts of the sample"
@@ -98,9 +98,8 @@ class Sample:
 
     def most(self, item):
         """Return how many rows of a test run."""
-        if item.path in self.whole:
-            return sys.maxsize
-        return self.rows.get(function_of(item.nodeid), MOST)
+        rows = {} if item.path in self.whole else self.rows
+        return rows.get(function_of(item.nodeid), sys.maxsize)
 
 
 class Seconds:
@@ -159,8 +158,9 @@ def taking_long(reports):
     """
     found = listed()
     for test, rows in seconds_of(reports).items():
-        taken = list(accumulate(rows[row] for row in sampled(rows, MOST)))
+        taken = [*accumulate(rows[row] for row in sampled(rows, len(rows)))]
         fitting = sum(total <= SECONDS for total in taken) or int(taken[0] <= LONGEST)
+        found.pop(test, None)
         if fitting < len(taken):
             found[test] = fitting
     yield from (f"{most} {test}" for test, most in sorted(found.items()))

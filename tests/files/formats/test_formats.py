@@ -627,7 +627,8 @@ def test_a_file_of_more_tensors_than_are_read_is_refused_at_once(name, tmp_path,
     path = tmp_path / f"many.{name}"
     tensors = {f"group{k}/x": np.float32(k) for k in range(3)}
     write_tensors(path, tensors)
-    monkeypatch.setattr("rnncli.files.formats.format.MOST_ENTRIES", 2)
+    for place in ("reading", "formats.format"):
+        monkeypatch.setattr(f"rnncli.files.{place}.MOST_ENTRIES", 2)
 
     with pytest.raises(UnreadableFile, match=r"many\.\w+: has at least 3 entries; the limit is 2"):
         read_tensors(path)
