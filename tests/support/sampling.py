@@ -28,7 +28,7 @@ from hypothesis import settings
 from support import examples
 
 # Seconds of a processor: of the rows of a test that are in the sample, and of a single one.
-SECONDS, LONGEST = 0.3, 1.0
+SECONDS, LONGEST = 0.3, 0.6
 LISTED = Path(__file__).with_name("sample.txt")
 PROCESSOR = "processor"  # the property of a test in a report: seconds, of its children as well
 COUNTS = "counts of the sample"
