@@ -19,7 +19,7 @@ from onnx.reference.ops.op_add import Add
 from rnncli.errors import did_you_mean
 from rnncli.models.function_bodies import FunctionCall, TypedFunctionCall
 from rnncli.models.host_operators.kernel_table import host_operator
-from rnncli.models.model import subgraphs
+from rnncli.models.model import refuse_reference, subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,6 +109,8 @@ def operator_of(
     """
     refuse_unknown(node, versions)
     check_against_schema(node, versions)
+    for attribute in node.attribute:
+        refuse_reference(attribute)
     opset = versions[node.domain]
     kind = host_operator(node.domain, node.op_type, opset) or _extension(node, opset)
     if kind is None:

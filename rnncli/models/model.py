@@ -167,14 +167,23 @@ def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
+def refuse_reference(attribute: AttributeProto) -> None:
+    """Raise for an attribute whose value is that of a function's caller, outside of a function.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if attribute.ref_attr_name:
+        raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
+
+
 def attribute_value(attribute: AttributeProto) -> Any:
     """Return an attribute's value, with text as str; None if it has no type.
 
     Raises:
         ValueError: it refers to an attribute of a function's caller.
     """
-    if attribute.ref_attr_name:
-        raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
+    refuse_reference(attribute)
     if attribute.type == AttributeProto.UNDEFINED:
         return None
     value = helper.get_attribute_value(attribute)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import AttributeProto, helper
 
 from rnncli.models.implementations import operator_of
 
@@ -67,3 +67,15 @@ def test_what_onnx_refuses_is_refused_in_its_words(op_type, inputs):
         said.append((type(refused.value), str(refused.value)))
 
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "name"), [("ArgMax", "select_last_index"), ("ReduceMean", "keepdims")]
+)
+def test_an_attribute_of_a_caller_is_refused_where_there_is_none(op_type, name):
+    """Outside of a function it has no value, and an object in its place would count as true."""
+    node = helper.make_node(op_type, ["x"], ["y"])
+    node.attribute.add(name=name, ref_attr_name="outer", type=AttributeProto.INT)
+
+    with pytest.raises(ValueError, match=f"attribute '{name}' refers to 'outer'"):
+        operator_of(node, {"": 17}, None, None)
