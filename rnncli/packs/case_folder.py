@@ -164,7 +164,7 @@ class StoredVector(Vector):
 
     @cached_property
     def node(self) -> Node:
-        """The node that the inputs were checked with."""
+        """The node that the inputs were checked with, which is made once."""
         return checked_node(self.record, self.inputs)
 
     @cached_property

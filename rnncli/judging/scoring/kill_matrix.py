@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.scoring.adequacy import (
@@ -331,12 +331,11 @@ def _bugs(
     rows: Iterable[VectorRow], keep: Callable[[str], bool] = every
 ) -> dict[Bug, dict[str, Outcome]]:
     """Return the outcomes of some mutants, by vector."""
-    rows = list(rows)
-    kept = set(filter(keep, set[str]().union(*(row.outcomes for row in rows))))
+    keep = cache(keep)
     found: dict[Bug, dict[str, Outcome]] = {}
     for row in rows:
         for mutant, outcome in row.outcomes.items():
-            if mutant in kept:
+            if keep(mutant):
                 found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
     return found
 
