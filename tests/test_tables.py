@@ -29,6 +29,14 @@ def test_all_rows_that_break_it_are_named():
     assert [type(error) for error in two.exceptions] == [AssertionError] * 2
 
 
+def test_a_claim_about_no_row_is_skipped():
+    """Of any table, or of one within another."""
+    with pytest.raises(pytest.skip.Exception, match="not of one"):
+        every("x", [1])(claim.__wrapped__)(base=10)
+    with pytest.raises(pytest.skip.Exception, match="not of one"):
+        claim.__wrapped__(base=10, x=1)
+
+
 def test_its_fixtures_are_what_no_row_gives():
     """The names of rows are no fixtures."""
     assert [*inspect.signature(claim).parameters] == ["base"]

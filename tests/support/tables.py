@@ -33,18 +33,20 @@ def every(names, rows, ids=repr):
     def of_every_row(test):
         @functools.wraps(test)
         def claim(**others):
-            broken = []
+            broken, skips = [], []
             for name, row in table:
                 try:
                     test(**row, **others)
-                except pytest.skip.Exception:
-                    continue
+                except pytest.skip.Exception as skip:
+                    skips.append(skip)
                 except BROKEN as error:
                     broken.append((name, error))
             if broken:
                 said = ", ".join(name for name, _ in broken)
                 errors = [error for _, error in broken[:SHOWN]]
                 raise BaseExceptionGroup(f"{len(broken)} of {len(table)} rows: {said}", errors)
+            if len(skips) == len(table):
+                raise skips[0]
 
         parameters = inspect.signature(test).parameters.values()
         claim.__signature__ = inspect.Signature([p for p in parameters if p.name not in names])
