@@ -101,6 +101,36 @@ def test_the_sample_is_the_same_in_every_order():
     assert len({*sampling.sampled([*rows, "new"], 4)} & {*chosen}) >= 3
 
 
+# Of each test the seconds of its rows, in the order of their digests.
+TAKEN = {
+    "test_quick": [0.01] * 20,
+    "test_one": [0.5],
+    "test_long": [0.2] * 3,
+    "test_longer": [0.5, 0.5],
+    "test_made_once": [0.0, 0.0, 9.0],
+}
+
+
+def test_rows_are_listed_that_take_long(tmp_path, monkeypatch):
+    """Or none, where one is dear: what it makes for all, the first to run would make."""
+    monkeypatch.setattr(sampling, "LISTED", tmp_path / "sample.txt")
+    sampling.LISTED.write_text("1 tests/test_made.py::test_quick\n1 tests/test_other.py::test\n")
+    cases = "".join(
+        f'<testcase classname="tests.test_made" name="{name}[{row}]"><properties>'
+        f'<property name="{sampling.PROCESSOR}" value="{seconds}"/></properties></testcase>'
+        for name, taken in TAKEN.items()
+        for row, seconds in zip(sampling.sampled(map(str, range(20)), 20), taken, strict=False)
+    )
+    (tmp_path / "all.xml").write_text(f"<testsuite>{cases}</testsuite>")
+
+    assert [*sampling.taking_long([tmp_path / "all.xml"])] == [
+        "1 tests/test_made.py::test_long",
+        "1 tests/test_made.py::test_longer",
+        "0 tests/test_made.py::test_made_once",
+        "1 tests/test_other.py::test",
+    ]
+
+
 def test_what_is_listed_is_a_test():
     """A test that is renamed is listed by its new name."""
     files = {test.partition("::")[0] for test in sampling.listed()}
