@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
-from support.preloaded import program_folder
 from support.small_suite import TEXT
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +43,13 @@ def test_what_is_no_result_ends_with_one_sentence(rnncli, tmp_path):
 def test_every_night_is_added_to_those_before(tmp_path):
     """The script of the workflow, twice; a runtime that is missing ends it."""
     (tmp_path / "suite.yaml").write_text(TEXT)
+    program = tmp_path / "bin/rnncli"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rnncli "$@"\n')
+    program.chmod(0o755)
     environment = {
         **os.environ,
-        "PATH": f"{program_folder()}:{os.environ['PATH']}",
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
         "PACK": "pack",
         "RUNTIMES": "onnx-reference",
     }

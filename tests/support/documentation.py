@@ -35,7 +35,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from support.preloaded import program_folder
 from support.terminals import COLUMNS, LONGEST, shown
 
 ROOT = Path(__file__).parents[2]
@@ -180,10 +179,10 @@ def _same_number(shown, printed):
 def environment():
     """Return what commands see: a plain terminal, and this Python's programs first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    folders = [program_folder(), Path(sys.executable).parent, os.environ["PATH"]]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {
         **kept,
-        "PATH": os.pathsep.join(map(str, folders)),
+        "PATH": programs,
         "PYTHONPATH": INSTALLED,
         "TERM": "dumb",
         "NO_COLOR": "1",

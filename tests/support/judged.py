@@ -13,7 +13,7 @@ from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
-from rnncli.operators import OPERATORS, operator_named
+from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Attempt, Status, Vector
@@ -30,15 +30,6 @@ def core():
 def _whole(stored):
     """Read every part of a vector."""
     return Vector(**{part.name: getattr(stored, part.name) for part in fields(Vector)})
-
-
-def of_each_kind(vectors, but=()):
-    """The first of the vectors that are of one cell and have the same flags, but for some flags."""
-    found = {}
-    for vector in vectors:
-        cell = operator_named(vector.record["operator"]).cell.name
-        found.setdefault((cell, frozenset(vector.record["flags"]).difference(but)), vector)
-    return list(found.values())
 
 
 def vectors_of(*cases):

@@ -307,14 +307,6 @@ VARIANTS = {
     **{f"kernel of {name}": _kernel(kernel()) for name, kernel in KERNELS.items()},
 }
 SOUND = [name for name in VARIANTS if name != COARSE]
-# On every case of every suite one of these reaches four fifths of the largest error in tolerances
-# that any of SOUND has, where that is beyond a tenth: measured on all, the others show no more.
-NEAREST = (
-    *("functions off by 2 units", "blend from the state", "tanh by sigmoid"),
-    *("backwards, textbook functions", "both rational, four partial sums", "kernel of tiles"),
-    *("sigmoid by rational tanh", "states alone are stored, eight partial sums"),
-    "sixteen partial sums, one bias",
-)
 
 
 def judged(variant, vector, profile=""):

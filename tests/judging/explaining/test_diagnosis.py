@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from support.between_workers import made_once
-from support.judged import core, explained_verdict, mutated, of_each_kind, outputs_of
+from support.judged import core, explained_verdict, mutated, outputs_of
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -32,9 +32,8 @@ SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_o
 
 @cache
 def vectors(cell):
-    """The vectors of the core pack that test a cell: of those that find the same, the first."""
-    found = of_each_kind(core().values(), but={"Float16", "BFloat16"})
-    return [v for v in found if operator_named(v.record["operator"]).cell.name == cell]
+    """The vectors of the core pack that test a cell."""
+    return [v for v in core().values() if operator_named(v.record["operator"]).cell.name == cell]
 
 
 @cache
@@ -49,7 +48,7 @@ def passed(cell):
 
 @cache
 def evidence(cell, mutant):
-    """What these vectors say of a kernel with that bug."""
+    """What the core pack says of a kernel with that bug."""
     found = []
     for vector in vectors(cell):
         got = mutated(vector, [MUTANTS[mutant]])

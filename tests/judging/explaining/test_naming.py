@@ -1,7 +1,6 @@
 """Every known bug is named from the wrong outputs of one case that shows it."""
 
 import re
-from collections import defaultdict
 
 import pytest
 from support.judged import core, outputs_of, vectors_of
@@ -76,15 +75,9 @@ def naming(mutant, cases, mutants):
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_bug_is_named_by_the_smallest_case_that_shows_it(cell):
-    """Or by the reading that it is, where no case can show it; each beside those of its family."""
-    cases, families = cases_of(cell), defaultdict(list)
-    for mutant in mutants_of(cell):
-        families[mutant.family].append(mutant)
+    """Or by the reading that it is, where no case can show it."""
+    cases, mutants = cases_of(cell), mutants_of(cell)
 
-    found = {
-        mutant.id: naming(mutant, cases, family)
-        for family in families.values()
-        for mutant in family
-    }
+    found = {mutant.id: naming(mutant, cases, mutants) for mutant in mutants}
 
     assert [id_ for id_, names in found.items() if READINGS.get(id_, id_) not in names] == []
