@@ -13,7 +13,7 @@ import openvino
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from openvino import opset1, opset3, opset4, opset5
+from openvino import opset5
 from support import scalar_specification
 from support.agreement import (
     ABSOLUTE,
@@ -29,6 +29,7 @@ from support.nodes import UNQUANTISED, Limits, nodes
 from rnncli.numerics import DTYPES, round_to, ulp_distance
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.recurrence import lock
+from rnncli.subjects.runtimes.open_vino import NATIVE
 
 CANCELLED = 8 * np.finfo(np.float64).eps  # what is left of numbers around 1
 
@@ -208,19 +209,7 @@ def test_float32_agrees_with_onnxruntime(operator):
     agrees()
 
 
-# How OpenVINO's own nodes are built. No LSTMSequence-1 is left in it; the texts of both are equal.
-OPENVINO = {
-    "RNNSequence-5": opset5.rnn_sequence,
-    "GRUSequence-5": opset5.gru_sequence,
-    "LSTMSequence-5": opset5.lstm_sequence,
-    "RNNCell-3": opset3.rnn_cell,
-    "GRUCell-3": opset3.gru_cell,
-    "LSTMCell-1": opset1.lstm_cell,
-    "LSTMCell-4": opset4.lstm_cell,
-}
-
-
-@pytest.mark.parametrize("operator", OPENVINO)
+@pytest.mark.parametrize("operator", NATIVE)
 def test_float32_agrees_with_openvino(operator):
     """OpenVINO's own node, in float32, gives our numbers; to compile one takes it long."""
     limits = Limits(least=1, all_outputs=True, readings={})
@@ -259,7 +248,7 @@ def judged_by_openvino(node):
         given.setdefault(name, neutral)
     if node.attributes.get("linear_before_reset"):
         given["linear_before_reset"] = True
-    cell = OPENVINO[node.operator](*parameters, **given, clip=node.attributes.get("clip", 0.0))
+    cell = NATIVE[node.operator](*parameters, **given, clip=node.attributes.get("clip", 0.0))
     compiled = core().compile_model(
         openvino.Model(list(cell.outputs()), parameters), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
     )

@@ -34,7 +34,7 @@ from rnncli.backends.compiled.vector_lanes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # Independent sums needed to keep both multipliers busy.
 IN_FLIGHT = 8
@@ -57,6 +57,18 @@ class TileProduct(NamedTuple):
     out_stride: int  # stride from row to row
 
 
+def _calling(name: str, body: Callable[..., None]) -> Callable[..., IRValue]:
+    """Return what emits a call of the function with this name and body, which a module has once."""
+
+    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
+        numbers = unpack_tuple(builder, args[1])
+        kinds = [number.type for number in numbers]
+        builder.call(once(builder.module, name, ir.VoidType(), kinds, body), numbers)
+        return context.get_dummy_value()
+
+    return emit
+
+
 @instruction
 def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
     """Compute a TileProduct, in a kernel of the shape with this literal code."""
@@ -69,14 +81,7 @@ def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
             Tile(builder, kind, height, shape.width, prefetches=prefetches).emit(*places)
             builder.ret_void()
 
-    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        numbers = unpack_tuple(builder, args[1])
-        kinds = [number.type for number in numbers]
-        name = f"multiply {shape.code}"
-        builder.call(once(builder.module, name, ir.VoidType(), kinds, body), numbers)
-        return context.get_dummy_value()
-
-    return types.void(code, product), emit
+    return types.void(code, product), _calling(f"multiply {shape.code}", body)
 
 
 class Tile:
@@ -215,14 +220,7 @@ def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
             store(row, builder.add(first, builder.mul(target_stride, ADDRESS(m))))
         builder.ret_void()
 
-    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        numbers = unpack_tuple(builder, args[1])
-        kinds = [number.type for number in numbers]
-        name = f"transpose {shape.code}"
-        builder.call(once(builder.module, name, ir.VoidType(), kinds, body), numbers)
-        return context.get_dummy_value()
-
-    return types.void(code, square), emit
+    return types.void(code, square), _calling(f"transpose {shape.code}", body)
 
 
 def transposed(rows: list[VectorLanes]) -> list[VectorLanes]:
