@@ -341,3 +341,23 @@ def test_what_is_started_is_known_before_a_signal_interrupts():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["started", "interrupted"]
+
+
+def test_an_error_of_a_worker_says_where_it_was_raised():
+    """Its note is the traceback over there."""
+    with pytest.raises(InvalidRequest) as raised:
+        run("processes", fail, TASKS)
+
+    assert [note.split("\n")[0] for note in raised.value.__notes__] == ["in a worker process:"]
+    assert "in fail\n" in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_batches_have_every_case_once_and_in_order(jobs, monkeypatch):
+    """Whatever their number, and none larger than is asked."""
+    monkeypatch.setattr(Workers, "run", lambda _, function, tasks: enumerate(map(function, tasks)))
+    for count in (*range(12), 100):
+        ids = [f"case {k}" for k in range(count)]
+        batches = list(Workers(jobs=jobs).in_batches(tuple, ids, most=7))
+        assert [one for batch in batches for one in batch] == ids
+        assert all(0 < len(batch) <= 7 for batch in batches)

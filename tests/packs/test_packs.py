@@ -171,3 +171,13 @@ def test_an_unknown_case_is_suggested(packs):
     """A misspelt id names the nearest."""
     with pytest.raises(InvalidRequest, match="did you mean 'lstm_14_clip'"):
         open_pack(packs / "onnx").case("lstm_14_clap")
+
+
+def test_a_pack_is_known_by_the_beginning_of_its_digest(packs):
+    """However it is written; another one is another pack."""
+    digest = open_pack(packs / "raw").manifest.digest
+
+    for asked in ("", digest, digest[:12], digest[:12].upper()):
+        assert open_pack(packs / "raw", asked).manifest.digest == digest
+    with pytest.raises(InvalidRequest, match="is another pack: its digest is"):
+        open_pack(packs / "raw", digest[1:12])

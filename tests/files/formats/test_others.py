@@ -1,6 +1,7 @@
 """Files go both ways between us and the programs people already have."""
 
 import json
+import zipfile
 
 import h5py
 import numpy as np
@@ -173,3 +174,30 @@ def test_data_behind_the_values_is_not_ignored(tmp_path):
         stream.write(b"more")
     with pytest.raises(UnreadableFile, match="the data has 28 bytes"):
         read_tensors(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda content: content + b"more", "the data has 28 bytes"),
+        (lambda content: content[:-1], "the data has 23 bytes"),
+    ],
+)
+def test_a_member_of_an_archive_is_its_header_and_values(spoil, sentence, method, tmp_path):
+    """Neither more nor less than the header says."""
+    np.save(tmp_path / "x.npy", np.ones(3))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", method) as archive:
+        archive.writestr("x.npy", spoil((tmp_path / "x.npy").read_bytes()))
+    with pytest.raises(UnreadableFile, match=sentence):
+        read_tensors(tmp_path / "x.npz")
+
+
+def test_a_member_whose_checksum_is_wrong_is_refused(tmp_path):
+    """A bit that was flipped in the values is noticed."""
+    np.savez(tmp_path / "x.npz", x=np.ones(3))
+    content = bytearray((tmp_path / "x.npz").read_bytes())
+    content[content.index(np.ones(3).tobytes())] ^= 1
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(UnreadableFile, match="CRC"):
+        read_tensors(tmp_path / "x.npz")
