@@ -223,8 +223,9 @@ def test_names_that_are_given_again_keep_their_order(parse, calls):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_threads_are_those_of_the_call(parse, threads):
+def test_threads_are_those_of_the_call(parse, monkeypatch, threads):
     """A session is made anew for another number."""
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 2)
     evaluator = prepare(
         parse("g (float[2,2] x) => (float[2,2] y) { y = Exp (x) }"), host="onnxruntime"
     )

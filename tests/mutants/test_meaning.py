@@ -301,3 +301,17 @@ def test_another_default_is_right_where_the_value_is_given():
 
     np.testing.assert_allclose(run(name, default).Y, right(third).Y, rtol=1e-6)
     np.testing.assert_array_equal(run(name, given).Y, right(given).Y)
+
+
+@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+def test_units_before_gates(cell):
+    """Row h*G + g of the stored weights is read as that of gate g and unit h."""
+    r = recurrence_of(cell, D=2, H=3)
+    read = MUTANTS["units-before-gates"].change.recurrence(r)
+    for name in ("W", "R", "Wb", "Rb"):
+        right, wrong = getattr(r, name), getattr(read, name)
+        D, G, H, *_ = right.shape
+        for d in range(D):
+            rows = [right[d, g, h] for g in range(G) for h in range(H)]
+            found = [[wrong[d, g, h] for g in range(G)] for h in range(H)]
+            np.testing.assert_array_equal(np.concatenate(found), rows)

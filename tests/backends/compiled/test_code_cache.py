@@ -73,11 +73,13 @@ def test_a_folder_that_others_write_into_is_not_used(use, ours):
         assert [use(), use()] == [True, True]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 def test_the_folder_of_another_user_is_not_used(use, ours):
     """Nor one below it."""
     assert use()
-    os.chown(ours, 12345, 12345)
+    try:
+        os.chown(ours, 12345, 12345)
+    except OSError as error:
+        pytest.skip(f"cannot give a folder away: {error}")
 
     with pytest.warns(RnncliWarning, match="belongs to another user"):
         assert use()

@@ -256,3 +256,22 @@ def test_two_readings_exclude_each_other():
 
     assert not are_compatible([reading(recurrence), reading(recurrence)])
     assert are_compatible([reading(recurrence), *named("biases-dropped")])
+
+
+@pytest.mark.parametrize(("distance", "fits"), [(0.9, True), (1.1, False), (1.9, False)])
+def test_a_hypothesis_fits_up_to_its_tolerance(distance, fits):
+    """One element is off by so many tolerances."""
+    vector, name = core()["lstm_14_both"], "biases-dropped"
+
+    def off_by(error):
+        def spoil(got):
+            got["Y"] = got["Y"].astype(np.float64)
+            got["Y"][0, 0, 0, 0] += error
+            got["Y"] = got["Y"].astype(np.float32)
+
+        return wrong(vector, name, spoil)
+
+    tolerance = 1e-3 / tried(off_by(1e-3), MUTANTS[name]).margin
+    held = off_by(distance * tolerance)
+
+    assert bool(held.fitting([(MUTANTS[name],)])) is fits
