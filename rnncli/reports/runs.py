@@ -11,7 +11,7 @@ from rnncli.errors import worst_code
 from rnncli.numerics import dtype_named
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
-from rnncli.talk.words import index_text, one_line, shown, up_to
+from rnncli.talk.words import counted, index_text, one_line, shown, up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +74,8 @@ class RunPrinter:
             if is_drawn():
                 title = f"{report.target} {run.name}".rstrip() + f", {run.seconds:.3g} s"
                 draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
+                if sentence := _agreement(run):
+                    click.echo(sentence)
             else:
                 for row in rows if self.has_heading or not rows else (COLUMNS, *rows):
                     print_row(row)
@@ -90,6 +92,15 @@ def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
     statistics = (output.min, output.max, output.mean, output.nan, output.inf)
     name = run.name or None
     return (target, name, output.name, output.dtype, shape, *statistics, round(run.seconds, 6))
+
+
+def _agreement(run: RunReport) -> str:
+    """Return the sentence for outputs that all are as expected, or ""."""
+    if not run.comparison or not all(output.agrees for output in run.comparison):
+        return ""
+    error = max(output.max_abs or 0.0 for output in run.comparison)
+    outputs = counted(len(run.comparison), "output")
+    return f"right: {outputs} as expected by {run.name}, with errors up to {shown(error)}"
 
 
 def _failures(report: TargetReport) -> Iterator[str]:

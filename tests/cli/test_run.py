@@ -193,6 +193,18 @@ def test_config_written_as_test_case_runs_and_agrees(rnncli, config, tmp_path):
     assert {row["data set"] for row in again.rows} == {"test_data_set_0"}
 
 
+def test_a_terminal_is_told_that_outputs_are_right(rnncli, config, tmp_path, monkeypatch):
+    """Where some are expected; a pipe gets the table alone."""
+    case = tmp_path / "case"
+    rnncli("run", config, "-o", case)
+    piped = rnncli("run", case)
+    monkeypatch.setattr("rnncli.reports.runs.is_drawn", lambda: True)
+
+    sentence = "right: 3 outputs as expected by test_data_set_0, with errors up to 0\n"
+    assert rnncli("run", case).out.endswith(sentence)
+    assert "right: " not in rnncli("run", config).out + piped.out
+
+
 def test_wrong_expected_output_is_exit_1(rnncli, config, tmp_path):
     """The sentence says which output, where, by how much, and how to repeat it."""
     case = tmp_path / "case"
