@@ -131,19 +131,19 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         self.answered = 0
         its_input, to_program = os.pipe()
         from_program, its_output = os.pipe()
-        channel = LineChannel(to_program, from_program)
         try:
             program = Supervised(
                 argv, folder=here, max_memory=max_memory, streams=(its_input, its_output)
             )
         except BaseException:
-            channel.close()
+            os.close(to_program)
+            os.close(from_program)
             raise
         finally:
             os.close(its_input)
             os.close(its_output)
-        super().__init__(program, channel)
-        self._lines = channel
+        self._lines = LineChannel(to_program, from_program)
+        super().__init__(program, self._lines)
         # A file the program left there that cannot be deleted must not end the run.
         self._temporary = tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name).resolve()

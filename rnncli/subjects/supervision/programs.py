@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,13 +35,9 @@ SECONDS_BETWEEN_LOOKS = 0.1
 # Added by a shell to the number of the signal that ended its last program.
 SHELL_SIGNAL = 128
 CRASHES = {
-    signal.SIGABRT,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGKILL,
-    signal.SIGSEGV,
-    signal.SIGTRAP,
+    getattr(signal, name)
+    for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGTRAP")
+    if hasattr(signal, name)  # Windows has some
 }
 MIB = 1 << 20
 
@@ -122,8 +119,11 @@ class Supervised:
         keep: Sequence[int] = (),
         streams: tuple[int, int] | None = None,
     ) -> None:
-        if os.name != "posix":
-            raise Unsupported("a subject in its own process needs a POSIX system")
+        if sys.platform == "win32":
+            raise Unsupported(
+                "what is judged runs in a process group of its own, which Windows has not: judge"
+                " the outputs that it wrote, with --results, or use Linux, WSL included"
+            )
         if max_memory and not Path("/proc/self/statm").exists():
             raise Unsupported("--max-memory needs a system with /proc, such as Linux")
         order = {
