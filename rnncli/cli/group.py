@@ -33,6 +33,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Vectors": {
         "generate": "Write the conformance vectors of a suite as a pack.",
         "extract": "Write the recurrent nodes of a model, as they run in it, as a pack.",
+        "release": "Write archives of packs to give away, reproducible to the byte.",
         "list": "List the cases of a suite or pack.",
         "score": "Score vectors by the bugs they catch.",
         "trace": "Show which statements of the specifications a pack checks,"

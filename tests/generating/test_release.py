@@ -1,0 +1,165 @@
+"""Claims about releases: equal bytes wherever they are made, and whole without rnncli."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from support.small_suite import small_suite
+
+from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.release import STEPS, must_pass, release
+from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
+from rnncli.packs.pack import open_pack
+
+FOLDERS = [layout for layout in LAYOUTS if layout not in SINGLE_FILES]
+ONNX_OPERATORS = [layout for layout in FOLDERS if layout not in {"ir", "wpt"}]
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    """The small suite as a pack."""
+    folder = tmp_path_factory.mktemp("packs") / "small"
+    assert generate(GenerationPlan(suite=small_suite()), folder, lambda _: None).failed == ()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def released(pack, tmp_path_factory):
+    """A release of it in three layouts."""
+    folder = tmp_path_factory.mktemp("releases") / "first"
+    release([open_pack(pack)], list(STEPS), folder)
+    return folder
+
+
+def files_of(folder):
+    """The bytes of each file."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def unpacked(released, tmp_path):
+    """The archive of the layout raw, as its reader sees it."""
+    (archive,) = released.glob("*-raw.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    return tmp_path / "small-raw"
+
+
+def test_two_releases_have_equal_bytes(released, pack, tmp_path):
+    """On another path, in another time zone, locale and mask, and by another process."""
+    copy = shutil.copytree(pack, tmp_path / "another path" / "pack")
+    command = f"umask 077; exec {sys.executable} -m rnncli release again '{copy}'"
+    elsewhere = {**os.environ, "TZ": "Pacific/Kiritimati", "LANG": "tr_TR", "LC_ALL": "C"}
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=elsewhere, check=True)
+
+    assert files_of(tmp_path / "again") == files_of(released)
+
+
+def test_its_sums_are_those_of_its_archives(released):
+    """`sha256sum --check` passes."""
+    *archives, sums = (files_of(released)[name] for name in sorted(files_of(released))[::-1])
+    lines = [line.split("  ") for line in sums.decode().splitlines()]
+
+    assert sorted(sum_ for sum_, _ in lines) == sorted(
+        hashlib.sha256(each).hexdigest() for each in archives
+    )
+
+
+@pytest.mark.parametrize("layout", STEPS)
+def test_an_archive_tells_nothing_of_who_made_it(released, layout):
+    """No time, no user, no path of this machine, nothing but plain files."""
+    (archive,) = released.glob(f"*-{layout}.tar.gz")
+    with tarfile.open(archive) as tar:
+        entries = tar.getmembers()
+        page = tar.extractfile(f"small-{layout}/README.md").read().decode()
+
+    assert {(e.type, e.mode, e.mtime, e.uid, e.gid, e.uname, e.gname) for e in entries} == {
+        (tarfile.REGTYPE, 0o644, 315532800, 0, 0, "", "")
+    }
+    assert [e.name for e in entries] == sorted((e.name for e in entries), key=lambda n: n.split("/"))
+    assert {e.name.split("/")[0] for e in entries} == {f"small-{layout}"}
+    assert "{" not in page
+    assert max(map(len, page.splitlines())) <= 100
+
+
+def test_what_is_in_it_is_the_pack(unpacked, pack):
+    """Read back, it has the digest of its name, and the vectors of the pack."""
+    found, given = open_pack(unpacked / "small"), open_pack(pack)
+
+    assert f"digest {found.manifest.digest}." in (unpacked / "README.md").read_text()
+    assert [each.id for each in found.vectors()] == [each.id for each in given.vectors()]
+
+
+def test_every_feature_has_its_cases(pack):
+    """Each case in the line of each of its flags, each flag once."""
+    manifest = open_pack(pack).manifest
+    head, *lines = (line.split("\t") for line in must_pass(manifest).splitlines())
+    pairs = {(flag, case) for flag, _, cases in lines for case in cases.split()}
+
+    assert head == ["feature", "cases", "ids"]
+    assert all(int(count) == len(cases.split()) for _, count, cases in lines)
+    assert pairs == {(flag, case["id"]) for case in manifest.cases for flag in case["flags"]}
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+def test_a_compiler_and_an_archive_reach_a_verdict(unpacked):
+    """The expected outputs are right, a missing one is not; nothing of ours is in reach."""
+    here = unpacked.parent
+    build = ["gcc", "-std=c99", "-O2", "-o", "judge", "small-raw/judge.c", "-lm"]
+    subprocess.run(build, cwd=here, check=True)
+    for folder in (unpacked / "small").glob("test_*/outputs"):
+        shutil.copytree(folder, here / "results" / folder.parent.name / "outputs")
+
+    def judged(*ids):
+        command = ["./judge", "small-raw/small", "results", *ids]
+        return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+
+    assert "pass\trnn_14_nan" in judged().stdout
+    right = judged("gru_22_half_float64")
+    (here / "results" / "test_gru_22_half_float64" / "outputs" / "Y_h.bin").unlink()
+    wrong = judged("gru_22_half_float64")
+
+    assert (right.returncode, wrong.returncode) == (0, 1)
+    assert "1 pass. None fails" in right.stdout
+    assert "1 fails" in wrong.stdout
+
+
+@pytest.mark.parametrize("layout", ONNX_OPERATORS)
+def test_every_layout_of_folders_can_be_released(pack, tmp_path, layout):
+    """One archive, with the pack's cases."""
+    (archive,) = release([open_pack(pack)], [layout], tmp_path / "dist")
+
+    assert (archive.layout, archive.cases) == (layout, len(open_pack(pack).manifest.cases))
+    assert (tmp_path / "dist" / archive.name).stat().st_size == archive.size
+
+
+def test_an_earlier_release_is_replaced_and_nothing_else(pack, tmp_path):
+    """A folder with anything of somebody's own stays as it is."""
+    opened, dist = open_pack(pack), tmp_path / "dist"
+    release([opened], ["raw", "c"], dist)
+    release([opened], ["c"], dist)
+    assert len(list(dist.iterdir())) == 2
+    (dist / "mine.txt").write_text("mine")
+
+    with pytest.raises(InvalidRequest, match="dist"):
+        release([opened], ["raw"], dist)
+    assert len(list(dist.iterdir())) == 3
+
+
+def test_what_cannot_be_released_is_refused(pack, tmp_path):
+    """Two packs of one name, a layout of one file, a pack that was altered; nothing is left."""
+    opened = open_pack(pack)
+    with pytest.raises(InvalidRequest, match="two packs have the name 'small'"):
+        release([opened, opened], ["raw"], tmp_path / "dist")
+    with pytest.raises(InvalidRequest, match="--format npz: is one file already"):
+        release([opened], ["npz"], tmp_path / "dist")
+    copy = shutil.copytree(pack, tmp_path / "copy")
+    next(copy.glob("test_*/test_data_set_0/output_0.pb")).write_bytes(b"")
+    with pytest.raises(UnreadableFile):
+        release([open_pack(copy)], ["raw"], tmp_path / "dist")
+    assert not (tmp_path / "dist").exists()
