@@ -81,9 +81,8 @@ def test_an_archive_tells_nothing_of_who_made_it(released, layout):
     assert {(e.type, e.mode, e.mtime, e.uid, e.gid, e.uname, e.gname) for e in entries} == {
         (tarfile.REGTYPE, 0o644, 315532800, 0, 0, "", "")
     }
-    assert [e.name for e in entries] == sorted(
-        (e.name for e in entries), key=lambda n: n.split("/")
-    )
+    names = [entry.name for entry in entries]
+    assert names == sorted(names, key=lambda name: name.split("/"))
     assert {name.split("/")[0] for name in names} == {f"small-{layout}"}
     assert "{" not in page
     assert max(map(len, page.splitlines())) <= 100
