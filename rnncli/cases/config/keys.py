@@ -114,8 +114,9 @@ class Keys:
     def text(self, name: str, *, required: bool = False) -> str:
         """Return a text, or ""."""
         node = self.entry(name)
-        missing = required and not node.value
-        if missing or not isinstance(node.value, None | str):
+        if required and name not in self.entries:
+            self.find(node, f"'{name}' is missing")
+        elif (required and not node.value) or not isinstance(node.value, None | str):
             self.find(node, f"'{name}' must be text, got {shown(node)}")
         return str(node.value or "")
 

@@ -331,8 +331,9 @@ def test_a_suite_is_told_from_a_config(text, suite):
 HEADS = [
     ("[1]", "1:1: a suite must be a mapping, NAME: VALUE, got a list of 1"),
     ("suite: s\nsummary: x", "1:1: 'cases' must name at least one case"),
-    ("suite: s\ncases: {x: {op: RNN-7}}", "1:1: 'summary' must be text, got null"),
-    ("summary: s\ncases: {x: {op: RNN-7}}", "1:1: 'suite' must be text, got null"),
+    ("suite: s\ncases: {x: {op: RNN-7}}", "1:1: 'summary' is missing"),
+    ("suite: s\nsummary:\ncases: {x: {op: RNN-7}}", "2:9: 'summary' must be text, got null"),
+    ("summary: s\ncases: {x: {op: RNN-7}}", "1:1: 'suite' is missing"),
     ("suite: A b\nsummary: s", "1:8: a suite's name holds letters a-z"),
     ("suite: s\nsumary: s", "2:1: unknown key 'sumary'; did you mean 'summary'?"),
     ("suite: s\nseed: -1", "2:7: 'seed' must be an integer, 0 to"),
