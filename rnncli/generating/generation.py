@@ -134,8 +134,11 @@ class GenerationPlan:
 
         Raises:
             NothingSelected: no case is selected.
+            Unsupported: they ask for goldens that need an extra.
         """
-        return self.suite.select(self.selection)
+        entries = self.suite.select(self.selection)
+        require_backends(entries)
+        return entries
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,7 +183,6 @@ def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) ->
         Unsupported: the suite asks for goldens that need an extra.
     """
     entries = plan.entries()
-    require_backends(entries)
     owned_cases(folder, plan.suite.name)  # refuses before anything is touched
     _make_folder(folder)
     with writing(folder):

@@ -116,9 +116,12 @@ def require(kind: str) -> None:
     """Check beforehand that goldens can be computed.
 
     Raises:
-        Unsupported: an extra is not installed; tells how to install it.
+        Unsupported: an extra is not installed; tells how to install it, and what needs none.
     """
-    backend_named(KINDS[kind].backend)
+    try:
+        backend_named(KINDS[kind].backend)
+    except Unsupported as error:
+        raise Unsupported(f"{error}; golden: float64 needs no extra") from error
 
 
 def recurrence_at(stack: Recurrence, k: int) -> Recurrence:

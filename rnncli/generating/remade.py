@@ -18,7 +18,6 @@ from rnncli.generating.generation import (
     GenerationReport,
     make_all,
     pack_manifest,
-    require_backends,
 )
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import differences, read_manifest
@@ -48,7 +47,6 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: no such folder")
     entries = plan.entries()
-    require_backends(entries)
     with tempfile.TemporaryDirectory() as scratch:
         spool = Path(scratch)
         ids = [entry.id for entry in entries]
