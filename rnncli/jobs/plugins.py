@@ -34,9 +34,14 @@ class Plugin(NamedTuple):
     where: str
     package: str
 
+    @property
+    def origin(self) -> str:
+        """Where it comes from, the end of a sentence about it."""
+        return f"it is {self.where} of the package {self.package}"
+
     def told(self, what: str) -> str:
         """Return a sentence about the plug-in."""
-        return f"{self.kind} '{self.name}' {what}; it is {self.where} of the package {self.package}"
+        return f"{self.kind} '{self.name}' {what}; {self.origin}"
 
 
 def plugins(kind: str) -> dict[str, Plugin]:

@@ -202,6 +202,7 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
     """A `Runtime` in its own process, made there by the factory "module:attribute".
 
     The limit of memory is that of the process and its children, the runtime itself included.
+    `install` ends the sentence that it does not import, `origin` those that it does not start.
     """
 
     def __init__(
@@ -211,12 +212,14 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         *,
         settings: Mapping[str, str] | None = None,
         limits: Limits = UNLIMITED,
-        extra: str = "",
+        install: str = "",
+        origin: str = "",
     ) -> None:
         super().__init__(name, limits)
         threads = self.limits.threads
         self._order = {"runtime": runtime, "settings": dict(settings or {}), "threads": threads}
-        self._extra = extra
+        self._install = f"; {install}" if install else ""
+        self._origin = f"; {origin}" if origin else ""
 
     def launch(self) -> RuntimeProcess:
         """Start the process."""
@@ -230,13 +233,12 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
             return {**description, "threads": str(self.limits.threads)}
         reason = str(answer.fields.get("message"))
         if answer.kind == ABSENT:
-            hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""
-            raise Unsupported(f"'{self.name}' does not import: {reason}{hint}")
+            raise self.not_started(f"does not import: {reason}{self._install}")
         raise Unsupported(reason) if answer.kind == UNSUPPORTED else InvalidRequest(reason)
 
     def not_started(self, why: str) -> RnncliError:
         """Return the error about a process that gives no description of itself."""
-        return Unsupported(f"'{self.name}' {why}")
+        return Unsupported(f"'{self.name}' {why}{self._origin}")
 
 
 class RuntimeProcess(IsolatedProcess):

@@ -196,9 +196,12 @@ def test_the_description_comes_from_the_process():
     [
         (
             "support.hostile_runtimes:needs_what_is_missing",
-            "'it' does not import: No module named 'no_such_package'; install it with: pip install",
+            "'it' does not import: No module named 'no_such_package'; do that; it is hers",
         ),
-        ("support.hostile_runtimes:dies_at_birth", "'it' does not start: died of SIGABRT"),
+        (
+            "support.hostile_runtimes:dies_at_birth",
+            "'it' does not start: died of SIGABRT; it is hers",
+        ),
         (
             "support.hostile_runtimes:Silent",
             "'it' does not start: ended with exit code 1: TypeError: describe() returned NoneType",
@@ -207,7 +210,7 @@ def test_the_description_comes_from_the_process():
 )
 def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where, sentence):
     """It is no verdict on any vector."""
-    subject = IsolatedSubject("it", where, extra="things")
+    subject = IsolatedSubject("it", where, install="do that", origin="it is hers")
 
     for ask in (subject.describe, lambda: subject.attempt(called("good"))):
         with pytest.raises(Unsupported) as error:

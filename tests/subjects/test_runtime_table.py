@@ -36,6 +36,26 @@ def test_a_package_cannot_replace_ours(installed):
     assert known_subjects()["openvino"] == SUBJECTS["openvino"]
 
 
+PLUGGED = [
+    ("support.hostile_runtimes:needs_what_is_missing", "from the package theirs"),
+    ("support.hostile_runtimes:Silent", "from the package theirs"),
+    ("no_such_module:Runtime", "unusable: no package no_such_module; it is no_such_module:Runtime"),
+]
+
+
+@pytest.mark.parametrize(("where", "summary"), PLUGGED)
+def test_a_runtime_of_a_package_that_does_not_start_is_named_with_it(where, summary, monkeypatch):
+    """What is not there is unusable; the rest is only known once it is started."""
+    plugin = Plugin("runtime", "theirs", where, "theirs")
+    monkeypatch.setattr(runtimes, "plugins", lambda kind: {"theirs": plugin})
+    monkeypatch.setattr(runtimes, "known_subjects", known_subjects.__wrapped__)
+
+    (told,) = (row["summary"] for row in describe_subjects() if row["runtime"] == "theirs")
+    assert told.startswith(summary)
+    with pytest.raises(Unsupported, match=f"it is {where} of the package theirs"):
+        subject_named("theirs").describe()
+
+
 def test_an_unknown_runtime_is_an_error_with_a_suggestion():
     """The nearest name, and all there are."""
     with pytest.raises(InvalidRequest) as error:

@@ -29,6 +29,7 @@ class RuntimeRow(NamedTuple):
         summary: one line for help.
         package: the module that must be installed, or "".
         extra: the extra of this package that installs it, or "".
+        origin: where a plug-in comes from, see `Plugin`; "" for ours.
         threads: whether the number of threads has an effect.
     """
 
@@ -36,7 +37,13 @@ class RuntimeRow(NamedTuple):
     summary: str
     package: str = ""
     extra: str = ""
+    origin: str = ""
     threads: bool = True
+
+    @property
+    def install(self) -> str:
+        """How to install its package, or ""."""
+        return f"install it with: pip install 'rnncli[{self.extra}]'" if self.extra else ""
 
 
 SUBJECTS: Mapping[str, RuntimeRow] = {
@@ -102,7 +109,12 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
 def known_subjects() -> Mapping[str, RuntimeRow]:
     """Return our runtimes and those of installed packages, which cannot replace ours."""
     plugged = {
-        name: RuntimeRow(plugin.where, f"from the package {plugin.package}")
+        name: RuntimeRow(
+            plugin.where,
+            f"from the package {plugin.package}",
+            plugin.where.partition(":")[0].partition(".")[0],
+            origin=plugin.origin,
+        )
         for name, plugin in plugins("runtime").items()
     }
     return {**plugged, **SUBJECTS}
@@ -135,7 +147,14 @@ def subject_named(
     row = row_of(name)
     if reason := _missing(row):
         raise Unsupported(f"runtime '{name}' is not installed: {reason}")
-    return IsolatedSubject(name, row.where, settings=settings, limits=limits, extra=row.extra)
+    return IsolatedSubject(
+        name,
+        row.where,
+        settings=settings,
+        limits=limits,
+        install=row.install,
+        origin=row.origin,
+    )
 
 
 def takes_threads(name: str) -> bool:
@@ -160,4 +179,4 @@ def _missing(row: RuntimeRow) -> str:
     """Return what a row needs and is not installed, without importing it; or ""."""
     if not row.package or find_spec(row.package):
         return ""
-    return f"no package {row.package}; install it with: pip install 'rnncli[{row.extra}]'"
+    return f"no package {row.package}; {row.install or row.origin}"
