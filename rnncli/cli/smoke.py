@@ -22,10 +22,11 @@ from rnncli.talk.terminal import say
 def smoke(*, harness: str, limits: Limits, as_json: bool) -> int:
     """Check in a second whether a harness is wired right.
 
-    The program is started and runs a tiny RNN, GRU and LSTM, each called twice; it may refuse two
-    of the three. It must refuse a case whose activation does not exist, and end with exit code 0
-    after stop. The exit code is 0 if all is well, 1 if a check fails, 2 if the program does not
-    start or does not speak the protocol, and 5 if it refuses all cases.
+    The program is started and runs a tiny RNN, GRU and LSTM of ONNX, each called twice; it may
+    refuse two of the three. If it refuses all, it is sent those of WebNN, then of OpenVINO. It must
+    refuse a case whose activation does not exist, and end with exit code 0 after stop. The exit
+    code is 0 if all is well, 1 if a check fails, 2 if the program does not start or does not speak
+    the protocol, and 5 if it refuses all cases.
 
     \b
     rnncli smoke --harness ./harness

@@ -1,7 +1,7 @@
 """A first look at a harness: does it start, run tiny cases, refuse what it cannot do, and stop?
 
 The cases are made on the spot: one for each operator of ONNX, called twice in a session, and one
-with an activation that nobody has.
+with an activation that nobody has. If all of ONNX are refused, those of the next dialect are sent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
+from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Status
 from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
     from rnncli.subjects.supervision.programs import Ending
 
 SIZES = (3, 2, 4, 3)
-# The cases: operator -> the number of activations of its one direction.
-OPERATORS = {"RNN-14": 1, "GRU-14": 2, "LSTM-14": 3}
+# The operators of each dialect; none is sent after a dialect that is not refused whole.
+DIALECTS = (
+    ("RNN-14", "GRU-14", "LSTM-14"),
+    ("webnn.gru", "webnn.lstm"),
+    ("RNNSequence-5", "GRUSequence-5", "LSTMSequence-5"),
+)
 UNSUPPORTED, NO_ACTIVATION = "unsupported", "NoSuchActivation"
 WANTED = f'{{"seq": ..., "skipped": true, "message": "no {NO_ACTIVATION}"}}'
 
@@ -94,8 +99,13 @@ def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
     language = f" ({about['language']})" if "language" in about else ""
     introduction = f"{about['name']} {about['version']}{language}, protocol {VERSION}"
     yield SmokeCheck("start", SmokeResult.OK, introduction)
-    vectors = [tiny_case(operator) for operator in OPERATORS]
-    cases = [_called_twice(subject, vector) for vector in vectors]
+    vectors: list[Vector] = []
+    cases: list[SmokeCheck] = []
+    for dialect in DIALECTS:
+        vectors += map(tiny_case, dialect)
+        cases += (_called_twice(subject, vector) for vector in vectors[len(cases) :])
+        if any(case.result is not SmokeResult.REFUSED for case in cases):
+            break
     yield from cases
     able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
     yield _refusal(subject.attempt(unsupported(next(able, vectors[0]))))
@@ -103,15 +113,16 @@ def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
 
 
 def tiny_case(operator: str) -> Vector:
-    """Return a case of an operator in float32, without optional inputs and attributes."""
+    """Return a case of an operator in float32, with the inputs and attributes that it requires."""
     kind = ProbeKind(operator, "float32", "inputs", "forward", 0, (), SIZES)
-    vector, name = probe_of(kind), operator.lower().replace("-", "_")
-    return _changed(vector, id=name, attributes={"hidden_size": SIZES[-1]})
+    vector, row = probe_of(kind), operator_named(operator)
+    needed = {n: v for n, v in vector.attributes.items() if v != row.attributes[n].default}
+    return _changed(vector, id=row.slug, attributes=needed)
 
 
 def unsupported(vector: Vector) -> Vector:
     """Return a case with activations that nobody has."""
-    activations = [NO_ACTIVATION] * OPERATORS[vector.record["operator"]]
+    activations = [NO_ACTIVATION] * len(operator_named(vector.record["operator"]).cell.activations)
     return _changed(
         vector,
         id=UNSUPPORTED,

@@ -117,6 +117,55 @@ def test_refusing_everything_shows_nothing(tmp_path):
     assert {found for found, _ in checks.values()} == {"ok", "refused"}
 
 
+LSTM_OF_WEBNN = """
+    if case["operator"] != "webnn.lstm" or "activations" in case["attributes"]:
+        raise NotImplementedError("only webnn.lstm")
+    X, W, R = (tensors[name] for name in ("input", "weight", "recurrentWeight"))
+    h = c = np.zeros((X.shape[1], R.shape[2]))
+    for x in X:
+        i, o, f, g = np.split(x @ W[0].T + h @ R[0].T, 4, axis=1)
+        i, o, f = (1 / (1 + np.exp(-each)) for each in (i, o, f))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+    return {"outputHidden": h[None], "outputCell": c[None]}
+"""
+RNN_OF_OPENVINO = """
+    if case["operator"] != "RNNSequence-5" or "activations" in case["attributes"]:
+        raise NotImplementedError("only RNNSequence-5")
+    X, h, W, R, B = (tensors[name] for name in ("X", "H", "W", "R", "B"))
+    h, states = h[:, 0], []
+    for t, x in enumerate(X.swapaxes(0, 1)):
+        live = (t < tensors["sequence_lengths"])[:, None]
+        h = np.where(live, np.tanh(x @ W[0].T + h @ R[0].T + B[0]), h)
+        states.append(np.where(live, h, 0))
+    return {"Y": np.stack(states, axis=1)[:, None], "Ho": h[:, None]}
+"""
+WEBNN, OPENVINO = ["webnn_gru", "webnn_lstm"], ["rnnsequence_5", "grusequence_5", "lstmsequence_5"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case", "names"),
+    [
+        (LSTM_OF_WEBNN, "webnn_lstm", [*NAMES[:4], *WEBNN, *NAMES[4:]]),
+        (RNN_OF_OPENVINO, "rnnsequence_5", [*NAMES[:4], *WEBNN, *OPENVINO, *NAMES[4:]]),
+    ],
+)
+def test_a_harness_without_onnx_is_sent_another_dialect(tmp_path, kernel, case, names):
+    """Its own operator shows how it computes, and the case that nobody can do is of that one."""
+    code = documentation.blocks(PAGE.read_text())
+    code = next(block.code for block in code if block.title == "harness.py")
+    before, _, rest = code.partition("def run(case, tensors):\n")
+    own = f"{before}def run(case, tensors):{kernel}\n\ndef answer{rest.partition('def answer')[2]}"
+    (tmp_path / "own.py").write_text(own)
+    result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/own.py"]))
+
+    assert result.exit_code == 0, result.output
+    assert [*checks] == names
+    computed = [sent for sent, (_, sentence) in checks.items() if "are right" in sentence]
+    assert computed == [case]
+    assert checks["unsupported"][0] == "ok"
+
+
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
