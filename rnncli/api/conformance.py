@@ -14,7 +14,6 @@ from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttemp
 from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
 from rnncli.packs.vector import attempt_of
-from rnncli.reports.failures import fitting, reasons
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import one_line, times, visible
 
@@ -41,6 +40,11 @@ class Judgement(Conclusion):
     def id(self) -> str:
         """The case's id."""
         return self.attempt.verdict.id
+
+    @property
+    def operator(self) -> str:
+        """Operator and version, such as LSTM-14."""
+        return str(self.record["operator"])
 
     @property
     def verdict(self) -> Verdict:
@@ -72,8 +76,7 @@ class Judgement(Conclusion):
 
         () if the case simply passes.
         """
-        lines = (*reasons(JudgedCase(self.record, self.details)), *fitting(self.details))
-        return tuple(map(visible, lines))
+        return JudgedCase(self.record, self.details).sentences
 
     @property
     def exit_code(self) -> int:

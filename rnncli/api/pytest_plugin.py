@@ -221,10 +221,10 @@ def _judged(item: pytest.Item, case: SelectedCase, function: Callable[[Vector], 
     except pytest.exit.Exception as error:
         pytest.fail(f"the function ends the session: {error}", pytrace=False)
     item.user_properties += [
-        (VERDICT, f"{found.verdict.verdict}"),
+        (VERDICT, f"{found.verdict}"),
         (IS_ANSWERED, found.is_answered),
     ]
-    case.conclude(found.verdict)
+    case.conclude(found.details)
 
 
 # The plug-in: options, items of packs, and the summary at the end.

@@ -14,7 +14,7 @@ from rnncli.errors import NothingSelected
 from rnncli.files.described import Described
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.judging.selected import ALL, Shard
-from rnncli.talk.display import Conclusion, plotted
+from rnncli.talk.display import Conclusion, plotted, sentences
 from rnncli.talk.words import counted, visible
 
 if TYPE_CHECKING:
@@ -56,25 +56,53 @@ class JudgedCase(NamedTuple):
 
     Attributes:
         record: its manifest entry, see `CaseRecord`.
-        verdict: its verdict.
+        details: the verdict with its message, the errors of each output and what explains them.
         error_over_time: the largest margin at each step of the output that has all steps, by
             direction; beyond 256 steps at each of so many runs of steps. () if it could not be
             compared, or is not known.
     """
 
     record: Mapping[str, Any]
-    verdict: CaseVerdict
+    details: CaseVerdict
     error_over_time: tuple[tuple[float, ...], ...] = ()
 
     def __repr__(self) -> str:
-        return f"<rnncli case {self.verdict.id}: {self.verdict.verdict}>"
+        return f"<rnncli case {self.id}: {self.verdict}>"
+
+    @property
+    def id(self) -> str:
+        """The case's id."""
+        return self.details.id
+
+    @property
+    def operator(self) -> str:
+        """Operator and version, such as LSTM-14."""
+        return str(self.record["operator"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them."""
+        return self.details.verdict
+
+    @property
+    def margin(self) -> float:
+        """The largest error / tolerance of any element; above 1 something differs."""
+        return self.details.margin
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The error, its place and size, and the known bugs that produce exactly these outputs.
+
+        () if the case simply passes.
+        """
+        return sentences(self)
 
     @property
     def is_answered(self) -> bool:
         """Whether a computed element was judged, or the response to an invalid case."""
-        if self.verdict.verdict not in ANSWERS:
+        if self.verdict not in ANSWERS:
             return False
-        compared = (output.size and not output.problem for output in self.verdict.outputs)
+        compared = (output.size and not output.problem for output in self.details.outputs)
         return self.record["expect"] == "rejection" or any(compared)
 
 
@@ -192,7 +220,7 @@ class VerificationReport(Conclusion):
     @property
     def fails(self) -> bool:
         """Whether any case makes the run fail."""
-        return any(case.verdict.fails for case in self.cases)
+        return any(case.details.fails for case in self.cases)
 
     @property
     def shortfall(self) -> str:
@@ -278,7 +306,7 @@ def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:
 
 def tally(name: str, cases: Sequence[JudgedCase]) -> Tally:
     """Count cases."""
-    verdicts = [case.verdict for case in cases]
+    verdicts = [case.details for case in cases]
     counts = Counter(verdict.verdict for verdict in verdicts)
     return Tally(
         name,

@@ -39,7 +39,7 @@ NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield the sentences about a case: the error, its place and size, and how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
-    yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict)}"))
+    yield from map(visible, (*lines, f"repeat: {report.repeat(case.details)}"))
 
 
 class FailureGroup(NamedTuple):
@@ -50,7 +50,7 @@ class FailureGroup(NamedTuple):
     @property
     def title(self) -> str:
         """The name of the group: an id, or the number of cases and the first ids."""
-        ids = [case.verdict.id for case in self.cases]
+        ids = [case.id for case in self.cases]
         named = ", ".join(ids[:MOST_NAMED])
         more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
         return named if len(ids) == 1 else f"{len(ids)} cases: {named}{more}"
@@ -61,17 +61,17 @@ class FailureGroup(NamedTuple):
         if len(self.cases) == 1:
             yield from sentences(report, first)
             return
-        alike = len({case.verdict.message for case in self.cases}) > 1
+        alike = len({case.details.message for case in self.cases}) > 1
         for line in reasons(first):
             yield visible(f"{line} (and alike)" if alike else line)
-        yield visible(f"repeat the first: {report.repeat(first.verdict)}")
+        yield visible(f"repeat the first: {report.repeat(first.details)}")
 
 
 def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
     """Yield the failing cases, grouped if many were refused or missing for a similar reason."""
     groups: dict[Any, list[JudgedCase]] = {}
     for case in report.cases:
-        if case.verdict.fails:
+        if case.details.fails:
             groups.setdefault(_likeness(case), []).append(case)
     for cases in groups.values():
         whole = len(cases) > MOST_ALIKE
@@ -81,14 +81,14 @@ def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
 def refused_groups(report: VerificationReport) -> list[FailureGroup]:
     """Return the refused cases that fail, grouped by reason, the largest group first."""
     groups = failure_groups(report)
-    refused = [each for each in groups if each.cases[0].verdict.verdict is Verdict.REFUSED]
+    refused = [each for each in groups if each.cases[0].verdict is Verdict.REFUSED]
     return sorted(refused, key=lambda group: -len(group.cases))
 
 
 def refusals(report: VerificationReport) -> Iterator[str]:
     """Yield the reasons of refused cases, most frequent first, and what would skip those cases."""
     for group in refused_groups(report):
-        message = excerpt(group.cases[0].verdict.message) or "no message"
+        message = excerpt(group.cases[0].details.message) or "no message"
         yield visible(f"refused {len(group.cases)}: {message}")
     if needs := untried(report):
         yield needs
@@ -96,7 +96,7 @@ def refusals(report: VerificationReport) -> Iterator[str]:
 
 def _likeness(case: JudgedCase) -> object:
     """Return the key that cases of one group share."""
-    verdict = case.verdict
+    verdict = case.details
     if verdict.verdict not in UNTRIED or verdict.data_set:
         return verdict.id
     return verdict.verdict, tuple(_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
@@ -107,7 +107,7 @@ def untried(report: VerificationReport) -> str:
     refused = [
         case.record
         for case in report.cases
-        if case.verdict.fails and case.verdict.verdict is Verdict.REFUSED
+        if case.details.fails and case.verdict is Verdict.REFUSED
     ]
     kept = [case.record for case in report.cases if case.is_answered]
     needs = leaving_out(refused, kept) if kept else Requirements()
@@ -119,14 +119,19 @@ def untried(report: VerificationReport) -> str:
     return visible(f"to skip {of} {cases}: --require {shlex.quote(needs.expression)}")
 
 
+def sentences_of(case: JudgedCase) -> tuple[str, ...]:
+    """Return the error of a case, its place and size, and the known bugs that give its outputs."""
+    return tuple(map(visible, (*reasons(case), *fitting(case.details))))
+
+
 def reasons(case: JudgedCase) -> Iterator[str]:
     """Yield what is wrong with a case or why it is not simply right, and for which later call."""
-    place = f"test_data_set_{case.verdict.data_set}: " if case.verdict.data_set else ""
+    place = f"test_data_set_{case.details.data_set}: " if case.details.data_set else ""
     return (f"{place}{line}" for line in _reasons(case))
 
 
 def _reasons(case: JudgedCase) -> Iterator[str]:
-    verdict = case.verdict
+    verdict = case.details
     if verdict.allowed:
         yield f"allowed by {verdict.allowed}"
     if verdict.expected:
@@ -149,17 +154,17 @@ def _reasons(case: JudgedCase) -> Iterator[str]:
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield the cause of a differing case: from the diagnosis of the run, or fitting this case."""
-    if case.verdict.verdict is Verdict.STALE:
-        yield from fitting(case.verdict)
-    if case.verdict.verdict is not Verdict.DIFFERS:
+    if case.verdict is Verdict.STALE:
+        yield from fitting(case.details)
+    if case.verdict is not Verdict.DIFFERS:
         return
-    cause = report.diagnosis.cause_of(case.verdict.id) if report.diagnosis else None
+    cause = report.diagnosis.cause_of(case.id) if report.diagnosis else None
     if cause is not None:
         from rnncli.judging.explaining.hypotheses import sentence_of
 
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
-    elif case.verdict.fits:
-        yield from fitting(case.verdict)
+    elif case.details.fits:
+        yield from fitting(case.details)
     elif report.diagnosis is not None:
         yield "diagnosis: no known bug gives these outputs"
 
@@ -174,19 +179,19 @@ def fitting(verdict: CaseVerdict) -> Iterator[str]:
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
     """Whether a diagnosis names the cause of a case, or only a few known bugs fit it."""
-    if report.diagnosis and report.diagnosis.cause_of(case.verdict.id):
+    if report.diagnosis and report.diagnosis.cause_of(case.id):
         return True
     from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED
 
-    return 0 < len(case.verdict.fits) <= MOST_FITS_NAMED
+    return 0 < len(case.details.fits) <= MOST_FITS_NAMED
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what each flag of a failed case tests for, unless more is known or nothing ran."""
-    if case.record.get("relation") and case.verdict.verdict in FAILURES:
+    if case.record.get("relation") and case.verdict in FAILURES:
         finds = report.pack.notes.get(case.record["relation"], "not explained by the pack")
         yield f"asked: {case.record['summary']} (finds: {finds})"
-    elif case.verdict.verdict in NOTED and not is_explained(report, case):
+    elif case.verdict in NOTED and not is_explained(report, case):
         for flag in case.record["flags"]:
             finds = report.pack.notes.get(flag, "not explained by the pack")
             yield f"tests for {flag} (finds: {finds})"

@@ -67,7 +67,7 @@ def page(report: VerificationReport) -> str:
 
 def margin_counts(report: VerificationReport) -> list[int]:
     """Return the number of elements of all outputs in each bin of `MARGIN_EDGES`."""
-    outputs = (output for case in report.cases for output in case.verdict.outputs)
+    outputs = (output for case in report.cases for output in case.details.outputs)
     none = [0] * (len(MARGIN_EDGES) + 1)  # that of an output may end early
     found = zip_longest(none, *(output.histogram for output in outputs), fillvalue=0)
     return [sum(counts) for counts in found]
@@ -147,7 +147,7 @@ def page_data(report: VerificationReport) -> dict[str, Any]:
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
-    record, verdict = case.record, case.verdict
+    record, verdict = case.record, case.details
     margin = largest_margin(verdict.outputs)
     cause = report.diagnosis and report.diagnosis.cause_of(verdict.id)
     return {
@@ -191,7 +191,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
 
 def _map(case: JudgedCase) -> dict[str, Any] | None:
     """Return an error map as a line of letters per row, with the meaning of the rows."""
-    record, verdict = case.record, case.verdict
+    record, verdict = case.record, case.details
     if not verdict.error_map:
         return None
     name = next((output.name for output in verdict.outputs if output.differing), "")

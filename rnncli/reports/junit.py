@@ -38,7 +38,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         root.append(_suite(report, operator, cases))
     if report.shortfall:
         root.append(_shortfall_suite(report.name, report.shortfall))
-    _count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
+    _count_outcomes(root, root.iter("testcase"), sum(case.details.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
         ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
@@ -54,7 +54,7 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
     suite.extend(_case(report, case) for case in cases)
     if told := "\n".join(refusals(replace(report, cases=cases))):
         ET.SubElement(suite, "system-out").text = told
-    _count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
+    _count_outcomes(suite, suite.iter("testcase"), sum(case.details.seconds for case in cases))
     return suite
 
 
@@ -69,7 +69,7 @@ def _shortfall_suite(name: str, shortfall: str) -> ET.Element:
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
-    verdict = case.verdict
+    verdict = case.details
     element = ET.Element(
         "testcase",
         classname=visible(f"{report.pack.name}.{case.record['operator']}"),

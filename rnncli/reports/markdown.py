@@ -88,7 +88,7 @@ def _failures(report: VerificationReport) -> Iterator[str]:
     """Yield a collapsible block for each failure while space remains, then the number left."""
     room, left = LIMIT, 0
     for group in failure_groups(report):
-        about = f"<code>{_escaped(group.title)}</code> {group.cases[0].verdict.verdict}"
+        about = f"<code>{_escaped(group.title)}</code> {group.cases[0].verdict}"
         body = _escaped("\n".join(group.sentences(report))) if room >= 0 else ""
         block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
         room -= len(block.encode())

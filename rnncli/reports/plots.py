@@ -96,7 +96,7 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
     if not report.cases:
         raise InvalidRequest("no case was judged: there is nothing to draw")
     lines = _lines(_chosen(report, cases))
-    some_fail = any(case.verdict.fails and case.error_over_time for case in report.cases)
+    some_fail = any(case.details.fails and case.error_over_time for case in report.cases)
     which = "cases that fail" if some_fail else "cases with the largest margins"
     with style.context(STYLE):
         figure = NotebookFigure(figsize=(10, 7 if lines else 4), layout="constrained")
@@ -132,14 +132,14 @@ def image(figure: Figure, kind: str) -> bytes:
 
 def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
     """Return the cases whose errors are drawn, the worst first."""
-    known = {case.verdict.id: case for case in report.cases}
+    known = {case.id: case for case in report.cases}
     for name in ids:
         if name not in known:
             raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
     drawable = [case for case in report.cases if case.error_over_time]
-    failing = [case for case in drawable if case.verdict.fails]
+    failing = [case for case in drawable if case.details.fails]
     by_margin = sorted(
-        failing or drawable, key=lambda case: -(largest_margin(case.verdict.outputs) or 0.0)
+        failing or drawable, key=lambda case: -(largest_margin(case.details.outputs) or 0.0)
     )
     return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
 
@@ -155,7 +155,7 @@ def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
             at = tuple(k * count // len(errors) for k in range(len(errors)))
             word = f", {'reverse' if number else 'forward'}" if len(directions) > 1 else ""
             line = Line(at, tuple(map(_drawn, errors)))
-            name = _legible(case.verdict.id, LONGEST_NAME)
+            name = _legible(case.id, LONGEST_NAME)
             lines.setdefault(line, []).append(f"{name}{word}")
     return lines
 
@@ -163,9 +163,9 @@ def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
 def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     """Draw a mark for each case, those of an operator side by side."""
     ordered = _by_operator(cases)
-    heights = [_drawn(largest_margin(case.verdict.outputs)) for case in ordered]
+    heights = [_drawn(largest_margin(case.details.outputs)) for case in ordered]
     for verdict in MEANINGS:
-        places = [k for k, case in enumerate(ordered) if case.verdict.verdict is verdict]
+        places = [k for k, case in enumerate(ordered) if case.verdict is verdict]
         if places:
             colour, marker = COLOURS.get(verdict, NO_VALUES)
             axes.scatter(

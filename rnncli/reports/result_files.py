@@ -106,7 +106,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
     name = ascii(report.subject.name)[:80]
     if jsonable(summary_record(report)) != run[-1].record:
         raise InvalidRequest(f"the summary of the run of {name} does not count its cases")
-    if len({case.verdict.id for case in report.cases}) < len(report.cases):
+    if len({case.id for case in report.cases}) < len(report.cases):
         raise InvalidRequest(f"the run of {name} has a case twice")
     return report
 
@@ -135,7 +135,7 @@ def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     for name, value in _derived(case, diagnosis).items():
         if line.record[name] != value:
             raise InvalidRequest(
-                f"the case {ascii(case.verdict.id)[:80]} has {name}"
+                f"the case {ascii(case.id)[:80]} has {name}"
                 f" {ascii(line.record[name])[:80]}, but its other entries make it {value!r}"
             )
     return case
@@ -143,13 +143,13 @@ def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
 
 def _derived(case: JudgedCase, diagnosis: Diagnosis | None) -> Mapping[str, Any]:
     """Return the entries of a case's line that follow from its others, or from the diagnosis."""
-    allowance = ALLOWANCES.get(case.verdict.verdict)
+    allowance = ALLOWANCES.get(case.verdict)
     return {
-        "allowed": allowance.option if allowance and case.verdict.allowed else "",
-        "margin": jsonable(case.verdict.margin),
-        "fails": case.verdict.fails,
+        "allowed": allowance.option if allowance and case.details.allowed else "",
+        "margin": jsonable(case.margin),
+        "fails": case.details.fails,
         "answered": case.is_answered,
-        "cause": cause_in(diagnosis, case.verdict.id),
+        "cause": cause_in(diagnosis, case.id),
     }
 
 
@@ -192,7 +192,7 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
     """Join the shards of a run, 1/n first; its cases are in the pack's order."""
     turns = zip_longest(*(shard.cases for shard in shards))
     cases = tuple(case for case in chain.from_iterable(turns) if case is not None)
-    if len({case.verdict.id for case in cases}) < len(cases):
+    if len({case.id for case in cases}) < len(cases):
         raise InvalidRequest(f"{_described(shards[0])}: a case is in two shards")
     conceded = chain.from_iterable(shard.concessions for shard in shards)
     concessions = dict.fromkeys(option for option in conceded if option != "--shard")

@@ -41,8 +41,8 @@ LEFT = 'style="text-align:left;vertical-align:top"'
 def verification_lines(report: VerificationReport) -> Iterator[str]:
     """Yield what is wrong with each case that fails, the causes, and the counts."""
     for case in report.cases:
-        if case.verdict.fails:
-            yield f"FAIL {visible(case.verdict.id)}"
+        if case.details.fails:
+            yield f"FAIL {visible(case.id)}"
             yield from (f"  {line}" for line in sentences(report, case))
     if report.diagnosis is not None:
         yield from diagnosis_sentences(report.diagnosis)
@@ -103,7 +103,7 @@ def verification_html(report: VerificationReport) -> str:
     by = "operator" if report.verb == "verify" else report.flag_noun
     tallies = [*(report.by_operator if by == "operator" else report.by_flag), report.total]
     verdicts = [name for name in MEANINGS if report.total.counts[name]]
-    failing = [case for case in report.cases if case.verdict.fails]
+    failing = [case for case in report.cases if case.details.fails]
     return _block(
         _title(report.passed, last),
         _lines(skipped),
@@ -125,8 +125,8 @@ def verification_html(report: VerificationReport) -> str:
                 ("case", "verdict", "margin", "what is wrong"),
                 (
                     (
-                        *(case.verdict.id, case.verdict.verdict),
-                        times(case.verdict.margin) if case.verdict.outputs else "",
+                        *(case.id, case.verdict),
+                        times(case.margin) if case.details.outputs else "",
                         next(reasons(case), ""),
                     )
                     for case in failing

@@ -98,7 +98,7 @@ class RuntimeResults:
     @cached_property
     def by_id(self) -> Mapping[str, JudgedCase]:
         """The cases of the newest run."""
-        return {case.verdict.id: case for case in self.newest.cases}
+        return {case.id: case for case in self.newest.cases}
 
     @cached_property
     def by_flag(self) -> Mapping[str, Tally]:
@@ -150,7 +150,7 @@ class PackResults:
         found: dict[str, JudgedCase] = {}
         for run in (self.newest, *(runtime.newest for runtime in self.runtimes)):
             for case in run.cases:
-                found.setdefault(case.verdict.id, case)
+                found.setdefault(case.id, case)
         return found
 
     @property
@@ -316,8 +316,8 @@ def _put(path: Path, text: str) -> None:
 
 
 def _change(old: VerificationReport, new: VerificationReport) -> RunChange:
-    before = {case.verdict.id: case.verdict.fails for case in old.cases}
-    now = {c.verdict.id: c.verdict.fails for c in new.cases if c.verdict.id in before}
+    before = {case.id: case.details.fails for case in old.cases}
+    now = {c.id: c.details.fails for c in new.cases if c.id in before}
     return RunChange(
         tuple(case for case, fails in now.items() if before[case] and not fails),
         tuple(case for case, fails in now.items() if fails and not before[case]),

@@ -149,7 +149,7 @@ def closing(report: VerificationReport) -> list[str]:
 
 def _acceptable(report: VerificationReport) -> Iterator[str]:
     """Yield the readings that acceptable cases follow, most frequent first."""
-    verdicts = (case.verdict for case in report.cases)
+    verdicts = (case.details for case in report.cases)
     readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
     for reading, count in readings.most_common():
         yield f"acceptable {count}: as {reading} has it"
@@ -157,9 +157,7 @@ def _acceptable(report: VerificationReport) -> Iterator[str]:
 
 def _skipped(report: VerificationReport) -> Iterator[str]:
     """Yield the reasons for skipped cases, most frequent first; a case may have several."""
-    messages = (
-        case.verdict.message for case in report.cases if case.verdict.verdict is Verdict.SKIPPED
-    )
+    messages = (case.details.message for case in report.cases if case.verdict is Verdict.SKIPPED)
     cases: Counter[str] = Counter()
     have: dict[str, Counter[str]] = {}
     for message in messages:
@@ -209,13 +207,13 @@ def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     """Return the line of JSON for a case."""
     return {
         "kind": "case",
-        **msgspec.to_builtins(case.verdict),
-        "margin": case.verdict.margin,
-        "fails": case.verdict.fails,
+        **msgspec.to_builtins(case.details),
+        "margin": case.margin,
+        "fails": case.details.fails,
         "answered": case.is_answered,
         **{name: case.record[name] for name in CASE_NAMES if name in case.record},
-        "cause": cause_in(report.diagnosis, case.verdict.id),
-        "repeat": report.repeat(case.verdict),
+        "cause": cause_in(report.diagnosis, case.id),
+        "repeat": report.repeat(case.details),
     }
 
 

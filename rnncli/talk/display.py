@@ -29,6 +29,7 @@ TEXTS = {name: f"rnncli.reports.shown:{function}_lines" for name, function in SH
 HTML = {name: f"rnncli.reports.shown:{function}_html" for name, function in SHOWN.items()}
 # Class -> a function from one of it, and the arguments of `plot`, to a figure.
 PLOTS: Mapping[str, str] = {"VerificationReport": "rnncli.reports.verification:plot"}
+SENTENCES: Mapping[str, str] = {"JudgedCase": "rnncli.reports.failures:sentences_of"}
 
 
 class Displayed:
@@ -72,6 +73,12 @@ def _lines(report: Displayed) -> list[str]:
 def plotted(report: object, *arguments: Any) -> Any:
     """Return the figure of a report."""
     return _drawn(PLOTS, report, *arguments)
+
+
+def sentences(case: object) -> tuple[str, ...]:
+    """Return what there is to say about one case."""
+    found: tuple[str, ...] = _drawn(SENTENCES, case)
+    return found
 
 
 def _drawn(table: Mapping[str, str], report: object, *arguments: Any) -> Any:

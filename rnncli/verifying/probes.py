@@ -156,11 +156,11 @@ def without_idle_refusals(
     idle = _idle_operators(cases)
     found = []
     for case in cases:
-        why = probed.get(case.verdict.id) or idle.get(case.record["operator"])
-        is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
+        why = probed.get(case.id) or idle.get(case.record["operator"])
+        is_refused = case.record["expect"] == "rejection" and case.verdict is Verdict.PASS
         if is_refused and why:
-            skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
-            found.append(case._replace(verdict=skipped))
+            skipped = replace(case.details, verdict=Verdict.SKIPPED, message=why, expected="")
+            found.append(case._replace(details=skipped))
         else:
             found.append(case)
     return found
@@ -169,10 +169,10 @@ def without_idle_refusals(
 def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
     """Return the operators whose valid cases were run but never answered."""
     valid = [case for case in cases if case.record["expect"] == "result"]
-    asked = [case for case in valid if case.verdict.verdict is not Verdict.SKIPPED]
+    asked = [case for case in valid if case.verdict is not Verdict.SKIPPED]
     answered = {case.record["operator"] for case in asked if case.is_answered}
     return {
-        case.record["operator"]: _sentence(f"the valid case {case.verdict.id}", case.verdict)
+        case.record["operator"]: _sentence(f"the valid case {case.id}", case.details)
         for case in reversed(asked)
         if case.record["operator"] not in answered
     }

@@ -262,7 +262,7 @@ def _diagnosed(
     asked = [
         case.record["id"]
         for case in judged
-        if case.verdict.verdict in {Verdict.PASS, Verdict.DIFFERS}
+        if case.verdict in {Verdict.PASS, Verdict.DIFFERS}
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
     ]
@@ -392,7 +392,7 @@ class DiagnosisReport(Conclusion):
 
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
     """Return the diagnosis of a run's failures."""
-    unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    unseen = [case.details for case in report.cases if _is_unseen(case.details)]
     failing = {verdict.id for verdict in unseen}
     vectors, later = [], []
     if unseen:

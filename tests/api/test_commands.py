@@ -102,7 +102,7 @@ def test_a_function_that_is_right_passes(pack):
     assert report.passed
     assert report.exit_code == 0
     assert report.subject.name == "right"
-    assert {case.verdict.verdict for case in report.cases} == {Verdict.PASS}
+    assert {case.verdict for case in report.cases} == {Verdict.PASS}
     assert seen[0] == (0, 6, "")
     assert seen[-1] == (6, 6, "6 pass")
     assert rnncli.verify(pack, right, cases=rnncli.Selected(select="shape")).passed
@@ -137,7 +137,7 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
 
     assert not report.passed
     assert report.exit_code == code
-    assert {case.verdict.verdict for case in report.cases} == verdicts
+    assert {case.verdict for case in report.cases} == verdicts
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,27 @@ def test_a_session_of_a_vectors_model_passes(vector):
     assert str(by_model) == f"{vector.id}: pass"
 
 
+def test_a_case_of_a_report_answers_as_a_judgement_does():
+    """With the same names, of the same types, right or wrong."""
+
+    def wrong(vector):
+        return {name: values + 1 for name, values in vector.answers.outputs.items()}
+
+    for kernel, verdict in ((wrong, "differs"), (lambda v: v.answers.outputs, "pass")):
+        report = rnncli.verify(
+            "vectors/core", kernel, cases=rnncli.Selected(select="id:lstm_14_initial")
+        )
+        (case,) = report.cases
+        vector = CORE["lstm_14_initial"]
+        alone = rnncli.judge(vector, kernel(vector))
+        names = ("id", "operator", "verdict", "margin", "sentences", "is_answered")
+
+        assert [getattr(case, name) for name in names] == [getattr(alone, name) for name in names]
+        assert type(case.verdict) is rnncli.Verdict
+        assert (case.id, case.operator, case.verdict) == ("lstm_14_initial", "LSTM-14", verdict)
+        assert bool(case.sentences) is (verdict == "differs")
+
+
 def test_packs_vectors_and_cases_show_themselves_in_a_line():
     """Pytest and notebooks print them, and their tensors and records would fill pages."""
     pack = rnncli.open_pack("vectors/core")

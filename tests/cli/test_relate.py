@@ -228,8 +228,8 @@ def test_every_data_set_of_a_case_is_transformed(place, rnncli, weights):
     for target in ("two.yaml", "pack"):
         report = relate(target, wrong_in_the_second, cases=padding)
         (case,) = report.cases
-        assert (case.verdict.id, case.verdict.data_set) == ("gru_14_ragged::padding", 1)
-        assert case.verdict.verdict == "differs"
+        assert (case.id, case.details.data_set) == ("gru_14_ragged::padding", 1)
+        assert case.verdict == "differs"
         assert "test_data_set_1: differs: Y at t 0" in str(report)
         assert rnncli("relate", target, *NUMPY, "-k", "gru and padding").code == 0
 

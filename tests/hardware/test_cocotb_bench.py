@@ -45,7 +45,7 @@ def judged(results, case_ids):
     """The verdict and the message on each case."""
     selection = " or ".join(f"id:{case_id}" for case_id in case_ids)
     report = verified(CORE, results=str(results), select=selection)
-    return {case.verdict.id: (case.verdict.verdict, case.verdict.message) for case in report.cases}
+    return {case.id: (case.verdict, case.details.message) for case in report.cases}
 
 
 @pytest.mark.parametrize(

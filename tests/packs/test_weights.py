@@ -158,7 +158,7 @@ def test_verify_asks_with_weights_in_one_place(tmp_path, weights, place, said):
         require=f"weights={place}",
     )
 
-    assert {case.verdict.message for case in report.cases} == said
+    assert {case.details.message for case in report.cases} == said
     assert f"--weights {weights}" in report.command
 
 

@@ -19,7 +19,7 @@ from rnncli.reports.failures import (
 )
 from rnncli.talk.words import visible
 
-LINES = {case.verdict.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
+LINES = {case.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
 
 
 def test_a_difference_says_what_where_by_how_much_what_it_means_and_how_to_repeat_it():
@@ -125,7 +125,7 @@ def test_a_report_says_which_requirement_skips_what_is_refused():
 def test_a_diagnosis_has_the_last_word():
     """Neither flags nor what fits a single case stand beside what explains the run."""
     report = REPORTS["diagnosed"]
-    lines = {case.verdict.id: list(sentences(report, case)) for case in report.cases}
+    lines = {case.id: list(sentences(report, case)) for case in report.cases}
     explained = lines["lstm_14_reverse_float16_ragged"]
 
     assert any(line.startswith("diagnosis: recurrent-bias-dropped") for line in explained)
@@ -161,7 +161,7 @@ def test_what_differs_has_a_diagnosis_where_that_was_asked():
     """What is behind it, or that nothing known is; nothing of what did not differ."""
     report = REPORTS["diagnosed"]
     told = {
-        case.verdict.id: [s for s in sentences(report, case) if s.startswith("diagnosis: ")]
+        case.id: [s for s in sentences(report, case) if s.startswith("diagnosis: ")]
         for case in report.cases
     }
 

@@ -26,7 +26,7 @@ def test_all_outputs_count():
     short = report([judged("rnn_14_short", Verdict.PASS, {"outputs": (output(histogram=(3, 4)),)})])
     assert margin_counts(short)[:3] == [3, 4, 0]
     assert sum(margin_counts(every_verdict())) == sum(
-        sum(output.histogram) for case in every_verdict().cases for output in case.verdict.outputs
+        sum(output.histogram) for case in every_verdict().cases for output in case.details.outputs
     )
 
 

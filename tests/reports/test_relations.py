@@ -19,7 +19,7 @@ WORST = (
     "Y: 6 of 40 differ (up to 3 ulp), worst at [2,0,1,3]: got 0.4312, expected 0.1187 +- 0.0004"
     " (over 1000x tolerance)"
 )
-BY_ID = {case.verdict.id: case for case in REPORT.cases}
+BY_ID = {case.id: case for case in REPORT.cases}
 
 
 def test_documentation_has_the_table():

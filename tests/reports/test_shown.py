@@ -31,7 +31,7 @@ WRONG = rnncli.compare({"Y": np.ones(3), HOSTILE: np.ones(1)}, {"Y": np.zeros(3)
 SHOWN = {
     **{f"verification, {name}": report for name, report in REPORTS.items()},
     **{
-        f"judgement, {case.verdict.verdict}": Judgement(case.record, JudgedAttempt(case.verdict))
+        f"judgement, {case.verdict}": Judgement(case.record, JudgedAttempt(case.details))
         for case in REPORTS["hostile"].cases
     },
     "diagnosis": REPORTS["diagnosed"].diagnosis,

@@ -62,7 +62,7 @@ def test_json_keeps_what_a_message_says(capsys):
     """Bytes that are no text come back as they were."""
     lines = printed(capsys, "hostile", as_json=True).out.splitlines()
 
-    assert json.loads(lines[1])["message"] == REPORTS["hostile"].cases[0].verdict.message
+    assert json.loads(lines[1])["message"] == REPORTS["hostile"].cases[0].details.message
 
 
 def test_a_diagnosis_is_told(capsys):
@@ -93,7 +93,7 @@ def test_the_summary_adds_up(capsys):
     assert sum(summary["verdicts"].values()) == summary["cases"] == 2000
     for entry in ("cases", "fails", "expected"):
         assert sum(row[entry] for row in summary["operators"].values()) == summary[entry]
-    assert summary["fails"] == sum(case.verdict.fails for case in many().cases)
+    assert summary["fails"] == sum(case.details.fails for case in many().cases)
 
 
 def test_the_schema_knows_every_count():
@@ -142,7 +142,7 @@ def test_flags_stand_in_the_order_of_the_pack(capsys):
 def test_failures_go_to_stderr_a_block_each(capsys):
     """Data and talk do not mix; what fails as expected is not told."""
     talk = printed(capsys, "every verdict").err
-    failing = [case.verdict.id for case in every_verdict().cases if case.verdict.fails]
+    failing = [case.id for case in every_verdict().cases if case.details.fails]
 
     assert [line[5:] for line in talk.splitlines() if line.startswith("FAIL ")] == failing
     assert talk.count("  repeat: ") == len(failing) == 10

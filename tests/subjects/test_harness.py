@@ -312,7 +312,7 @@ def test_a_pack_is_judged_by_one_program_for_each_worker(tmp_path, jobs):
     )
 
     assert report.passed
-    assert {case.verdict.verdict for case in report.cases} <= {Verdict.PASS, Verdict.ACCEPTABLE}
+    assert {case.verdict for case in report.cases} <= {Verdict.PASS, Verdict.ACCEPTABLE}
     assert report.subject.about["name"] == "k"
     assert "--harness" in report.command
 

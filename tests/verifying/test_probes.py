@@ -67,7 +67,7 @@ def command(tmp_path, text):
 
 def verdicts(report):
     """Those that there are."""
-    return {case.verdict.verdict for case in report.cases}
+    return {case.verdict for case in report.cases}
 
 
 @every("operator", OPERATORS)
@@ -108,7 +108,7 @@ def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, s
     assert not report.passed
     if text is REFUSES_ALL:
         assert verdicts(report) == {Verdict.SKIPPED}
-        assert report.cases[0].verdict.message == (
+        assert report.cases[0].details.message == (
             "a refusal shows nothing, since a valid case of GRU-14 in float32 fails as well: "
             + said
         )
@@ -129,7 +129,7 @@ def test_what_runs_although_invalid_is_said_whatever_the_probe(rejections, tmp_p
 def test_one_operator_that_works_does_not_speak_for_another(rejections):
     """A mixture is not green either, but what can be judged is."""
     report = verify(rejections, Implementation(backend="mutant:peepholes-dropped"))
-    found = {case.record["operator"]: case.verdict.verdict for case in report.cases}
+    found = {case.record["operator"]: case.verdict for case in report.cases}
 
     assert found == {"GRU-14": Verdict.SKIPPED, "LSTM-14": Verdict.PASS}
     assert report.shortfall == (
@@ -151,7 +151,7 @@ def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
     with pytest.warns(RnncliWarning, match="results cannot run a valid case"):
         report = verify(rejections, results)
 
-    assert [case.verdict.verdict for case in report.cases] == [
+    assert [case.verdict for case in report.cases] == [
         *(Verdict.PASS, Verdict.MISSING, Verdict.PASS, Verdict.MISSING)
     ]
 
@@ -168,8 +168,8 @@ def test_valid_cases_of_the_pack_are_probes(tmp_path):
     assert right.passed
     assert not refused.fails
     assert refused.shortfall.endswith("no case was answered")
-    shape = next(c for c in refused.cases if c.verdict.id == "lstm_14_shape")
-    assert shape.verdict.message == (
+    shape = next(c for c in refused.cases if c.id == "lstm_14_shape")
+    assert shape.details.message == (
         "a refusal shows nothing, since the valid case lstm_14_clip fails as well: refused: exit"
         " code 3, no message"
     )

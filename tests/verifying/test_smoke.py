@@ -73,7 +73,7 @@ def test_a_sample_is_right_wherever_it_answers(sample):
     )
 
     assert report.passed
-    verdicts = {case.verdict.verdict for case in report.cases}
+    verdicts = {case.verdict for case in report.cases}
     assert verdicts <= {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.REFUSED}
 
 

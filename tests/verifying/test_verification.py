@@ -60,7 +60,7 @@ def verify(pack, subject=NUMPY, **options):
 
 def verdicts(report):
     """Verdict by id."""
-    return {case.verdict.id: case.verdict.verdict for case in report.cases}
+    return {case.id: case.verdict for case in report.cases}
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_our_backends_pass_the_committed_pack(backend):
     assert len(report.cases) == len(open_pack(CORE).manifest.cases)
     for case in report.cases:
         has_nan = "non-portable" in case.record["tags"]
-        assert case.verdict.verdict is (refuses_nan if has_nan else Verdict.PASS), case.verdict.id
+        assert case.verdict is (refuses_nan if has_nan else Verdict.PASS), case.id
 
 
 def test_native_arithmetic_passes_the_committed_pack():
@@ -143,13 +143,13 @@ def test_runtimes_get_no_false_alarm(runtime):
     pytest.importorskip({"onnx-reference": "onnx"}.get(runtime, runtime))
     report = verify(CORE, Implementation(runtime=runtime))
     counts = Counter(verdicts(report).values())
-    differing = [c for c in report.cases if c.verdict.verdict is Verdict.DIFFERS]
+    differing = [c for c in report.cases if c.verdict is Verdict.DIFFERS]
 
     assert counts[Verdict.PASS] >= 20
     assert counts[Verdict.CRASHED] == counts[Verdict.TIMEOUT] == 0
     for case in differing:
-        assert DEVIATIONS[runtime] & traits(case.record), case.verdict.id
-        assert case.verdict.localisation or "Y" not in case.record["outputs"]
+        assert DEVIATIONS[runtime] & traits(case.record), case.id
+        assert case.details.localisation or "Y" not in case.record["outputs"]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -159,7 +159,7 @@ def test_verdicts_do_not_depend_on_who_works(small, executor):
     together = verify(small, workers=Workers(jobs=2, executor=executor))
 
     def said(report):
-        return [structs.replace(case.verdict, seconds=0.0) for case in report.cases]
+        return [structs.replace(case.details, seconds=0.0) for case in report.cases]
 
     assert said(together) == said(alone)
 
@@ -236,7 +236,7 @@ def test_right_results_pass_and_a_wrong_one_differs(small, results):
     """One element off by one is one case that differs, with where and by how much."""
     spoil(results, "lstm_14_clip")
     report = verify(small, Implementation(results=str(results)))
-    wrong = [case.verdict for case in report.cases if case.verdict.fails]
+    wrong = [case.details for case in report.cases if case.details.fails]
 
     assert [verdict.id for verdict in wrong] == ["lstm_14_clip"]
     assert wrong[0].verdict is Verdict.DIFFERS
@@ -273,7 +273,7 @@ def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
 
     assert not verify(small, spec, xfails="lstm_14_clip  their bug 12").fails
     cured = verify(small, spec, xfails="lstm_14_clip  bug 12\nrnn_7_gates_* cured long ago")
-    assert {c.verdict.id for c in cured.cases if c.verdict.fails} == {
+    assert {c.id for c in cured.cases if c.details.fails} == {
         f"rnn_7_gates_{d}_{w}"
         for d in ("forward", "bidirectional")
         for w in ("inputs", "initializers")
@@ -330,7 +330,7 @@ def test_the_first_failure_can_be_the_last(small, results):
     spec = Implementation(results=str(results))
     report = verify(small, spec, stop_at_failure=True)
 
-    assert report.cases[-1].verdict.id == "gru_14_gates_forward_inputs"
+    assert report.cases[-1].id == "gru_14_gates_forward_inputs"
     assert len(report.cases) < len(verify(small, spec).cases)
 
 
@@ -361,7 +361,7 @@ def test_an_empty_shard_is_an_error(small):
 def test_requirements_skip_with_the_reason(small):
     """What a subject cannot do is not held against it, and not hidden."""
     report = verify(small, cases=Selected(require="opset<=14,dtype=float32"))
-    skipped = [c.verdict for c in report.cases if c.verdict.verdict is Verdict.SKIPPED]
+    skipped = [c.details for c in report.cases if c.verdict is Verdict.SKIPPED]
 
     assert {verdict.id.split("_")[1] for verdict in skipped} == {"22"}
     assert all("opset" in verdict.message or "dtype" in verdict.message for verdict in skipped)

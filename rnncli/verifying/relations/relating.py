@@ -269,8 +269,8 @@ def judge_all(
         about = dict(OPEN_SUBJECTS.of(plan.terms.subject).subject.describe())
         for case_id, case in _judged(plan, tasks):
             by_case[case_id].append(case)
-            done(case.verdict)
-            if plan.terms.stop_at_failure and case.verdict.fails:
+            done(case.details)
+            if plan.terms.stop_at_failure and case.details.fails:
                 break
     finally:
         OPEN_SUBJECTS.close()
