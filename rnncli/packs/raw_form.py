@@ -153,6 +153,7 @@ class RawRecord(Described):
     weights: WeightsPlace
     expect: Expectation
     reason: Reason
+    outputs: Annotated[list[str], "every requested output, in the node's order"]
     in_words: Annotated[
         list[str],
         "what a kernel must know, for people: tensors, attributes, activations",
