@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,15 +38,26 @@ class Command(click.Command):
         """Parse the arguments.
 
         Raises:
-            click.UsageError: an option is given twice, or names a file to write that must stay.
+            click.UsageError: an option is given twice, or names a file to write that must stay; a
+                variable of this command is that of no option.
         """
         if not ctx.resilient_parsing:
             for option, values in self._given(ctx, args):
                 _refuse_several(option, ctx, values)
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
+            self._refuse_unknown_variables(ctx)
             refuse_lost_inputs(ctx)
         return rest
+
+    def _refuse_unknown_variables(self, ctx: click.Context) -> None:
+        """Refuse a variable that sets no option, as an unknown option is refused."""
+        prefix = f"{ctx.auto_envvar_prefix}_"
+        known = [f"{prefix}{row.name}".upper() for row in self.params if row.name]
+        for name in sorted(os.environ):
+            if ctx.auto_envvar_prefix and name.startswith(prefix) and name not in known:
+                hint = did_you_mean(name, known)
+                raise click.UsageError(f"the variable {name} sets no option{hint}", ctx)
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""

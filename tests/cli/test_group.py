@@ -335,6 +335,16 @@ def test_environment_sets_options(rnncli, monkeypatch):
     assert rnncli("run", "lstm_14", "--backend", "numpy").code == 0
 
 
+def test_a_variable_that_sets_no_option_is_an_error(rnncli, monkeypatch):
+    """As an unknown option is, with the nearest name; other commands do not read it."""
+    monkeypatch.setenv("RNNCLI_RUN_BACKND", "numpy")
+    done = rnncli("run", "lstm_14")
+
+    assert done.code == 2
+    assert "the variable RNNCLI_RUN_BACKND sets no option; did you mean 'RNNCLI_RUN_B" in done.err
+    assert rnncli("ops", "LSTM-14").code == rnncli("run", "--help").code == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_is_one_word(number):
     """The exit code is 128 and the signal's number, as a shell has it: 130 of Ctrl-C."""
