@@ -204,7 +204,20 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
         unproved=sum(shard.unproved for shard in shards),
         date=min(shard.date for shard in shards),
         concessions=tuple(concessions),
+        diagnosis=_diagnosed([each.diagnosis for each in shards if each.diagnosis]),
         shard=ALL,
+    )
+
+
+def _diagnosed(found: Sequence[Diagnosis]) -> Diagnosis | None:
+    """Return the diagnoses of shards as one; each cause keeps the counts of its own shard."""
+    if not found:
+        return None
+    return Diagnosis(
+        tuple(cause for each in found for cause in each.causes),
+        tuple(name for each in found for name in each.unexplained),
+        tuple(doubt for each in found for doubt in each.doubts),
+        tuple(pattern for each in found for pattern in each.patterns),
     )
 
 

@@ -7,6 +7,7 @@ from msgspec import structs
 from support.verifications import every_verdict
 
 from rnncli.errors import InvalidRequest
+from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.judging.report import JudgedSubject, Shard
 from rnncli.reports.result_files import whole_runs
 from rnncli.reports.site import results_of
@@ -41,6 +42,19 @@ def test_shards_in_any_order_are_the_whole(of):
         len(WHOLE.cases),
     )
     assert joined.seconds == pytest.approx(of * WHOLE.seconds)
+
+
+def test_what_explains_a_case_of_any_shard_explains_it_in_the_whole():
+    """Whichever shard has the case; a run without a diagnosis stays without one."""
+    parts = shards(2)
+    named = [
+        replace(part, diagnosis=Diagnosis(unexplained=(part.cases[0].verdict.id,)))
+        for part in parts
+    ]
+    (joined,), (without,) = whole_runs(named), whole_runs(parts)
+
+    assert joined.diagnosis.unexplained == tuple(part.cases[0].verdict.id for part in parts)
+    assert without.diagnosis is None
 
 
 def test_shards_of_several_nights_are_a_history():
