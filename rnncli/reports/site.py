@@ -8,14 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import PurePosixPath, PureWindowsPath
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import structs
+
 from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
+from rnncli.reports.blame import blames, cell
 from rnncli.reports.failures import FailureGroup, diagnosed, reasons, refused_groups
 from rnncli.reports.html import page
 from rnncli.reports.markdown import code, inline
@@ -28,22 +33,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.judging.report import JudgedCase, Tally, VerificationReport
+    from rnncli.judging.report import JudgedCase, VerificationReport
+    from rnncli.reports.blame import Blame, TableCell
 
 RESULTS = "results.json"
+PACK = "PACK"
+# What the words of a cell say of a feature.
+MEANING = (
+    "A case is wrong under the feature that fails in it; under its other features a cell names that"
+    " one. Lossy is a matter of quality: ordinary numbers are right, but an overflow, a subnormal"
+    " number, a NaN or the digits of a tail are lost."
+)
 LONGEST_NAME, LONGEST_VERSION = 60, 20
-# Verdicts in the order of a cell, with the words of the table; those that pass need none.
-WORDS: Mapping[Verdict, str] = {
-    Verdict.DIFFERS: "wrong",
-    Verdict.STALE: "wrong later",
-    Verdict.ACCEPTED: "accepted",
-    Verdict.CRASHED: "crashed",
-    Verdict.TIMEOUT: "timeout",
-    Verdict.MISSING: "missing",
-    Verdict.REFUSED: "refused",
-    Verdict.ACCEPTABLE: "other reading",
-    Verdict.SKIPPED: "skipped",
-}
 
 
 def file_name(text: str) -> str:
@@ -101,9 +102,24 @@ class RuntimeResults:
         return {case.id: case for case in self.newest.cases}
 
     @cached_property
-    def by_flag(self) -> Mapping[str, Tally]:
-        """The counts of the newest run for each flag."""
-        return {row.name: row for row in self.newest.by_flag}
+    def by_flag(self) -> Mapping[str, Sequence[JudgedCase]]:
+        """The cases of the newest run for each flag."""
+        found: dict[str, list[JudgedCase]] = {}
+        for case in self.newest.cases:
+            for flag in case.record["flags"]:
+                found.setdefault(flag, []).append(case)
+        return found
+
+    @cached_property
+    def blames(self) -> Mapping[str, Blame]:
+        """What fails in the cases of the newest run that differ."""
+        return blames(self.newest)
+
+    def cell(self, flag: str, case_id: str = "") -> TableCell:
+        """Return what became of a feature's cases, or of one of them; of all cases for ""."""
+        cases = self.by_flag.get(flag, ()) if flag else self.newest.cases
+        some = [case for case in cases if case_id in {"", case.verdict.id}]
+        return cell(some, self.blames, flag)
 
     @property
     def refusals(self) -> list[FailureGroup]:
@@ -169,6 +185,18 @@ def _called(report: VerificationReport) -> str:
     return report.subject.about.get("name") or report.subject.name
 
 
+def _published(report: VerificationReport) -> VerificationReport:
+    """Return a report whose pack is `PACK` if its path is one of the machine that judged."""
+    folder = report.pack.folder
+    if not (PurePosixPath(folder).is_absolute() or PureWindowsPath(folder).is_absolute()):
+        return report
+    return replace(
+        report,
+        pack=structs.replace(report.pack, folder=PACK),
+        command=re.sub(rf"(?<!\S){re.escape(shlex.quote(folder))}(?!\S)", PACK, report.command),
+    )
+
+
 def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
     """Group reports by pack and implementation, each in order of appearance.
 
@@ -176,7 +204,7 @@ def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
         rnncli.errors.InvalidRequest: a shard of a run is missing, see `whole_runs`.
     """
     packs: dict[str, dict[str, list[VerificationReport]]] = {}
-    for report in whole_runs(reports):
+    for report in map(_published, whole_runs(reports)):
         packs.setdefault(report.pack.name, {}).setdefault(_called(report), []).append(report)
     return [
         PackResults(
@@ -188,24 +216,6 @@ def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
         )
         for pack, named in packs.items()
     ]
-
-
-def cell(counts: Tally | None) -> str:
-    """Return the verdicts of a group of cases in words: "ok", "refused", "3 wrong, 1 refused"."""
-    if counts is None or not counts.cases:
-        return "-"
-    found = [(counts.counts[verdict], word) for verdict, word in WORDS.items()]
-    told = [(number, word) for number, word in found if number]
-    if told and told[0][0] == counts.cases:
-        return told[0][1]
-    return ", ".join(f"{number} {word}" for number, word in told) or "ok"
-
-
-def worst(counts: Tally | None) -> str:
-    """Return the verdict that colours a cell: the first of `WORDS` that occurs, or pass."""
-    if counts is None or not counts.cases:
-        return ""
-    return next((str(each) for each in WORDS if counts.counts[each]), str(Verdict.PASS))
 
 
 def badge(runtime: RuntimeResults) -> dict[str, Any]:
@@ -245,7 +255,7 @@ def as_markdown(packs: Iterable[PackResults]) -> str:
 def _markdown_of(pack: PackResults) -> str:
     names = [inline(runtime.name) for runtime in pack.runtimes]
     rows = [
-        (inline(flag), len(pack.of_flag(flag)), *(cell(r.by_flag.get(flag)) for r in pack.runtimes))
+        (inline(flag), len(pack.of_flag(flag)), *(r.cell(flag).words for r in pack.runtimes))
         for flag in pack.notes
     ]
     totals = [runtime.newest.total.summary for runtime in pack.runtimes]
@@ -258,7 +268,7 @@ def _markdown_of(pack: PackResults) -> str:
     about = (
         f"Judged by `rnncli verify` against the pack {code(pack.name)} and written by `rnncli"
         " site`. A row is a flag of the pack: a feature, or a bug that its cases look for. What is"
-        " not named here is within the tolerances."
+        f" not named here is within the tolerances. {MEANING}"
     )
     about = fill(about, 100, break_on_hyphens=False)
     lines = map(markdown_row, table)
@@ -344,10 +354,9 @@ def _summary(packs: Sequence[PackResults]) -> dict[str, Any]:
 
 
 _SHARED: dict[str, Any] = {
-    "cell": cell,
-    "worst": worst,
     "file_name": file_name,
     "sentences": _sentences,
     "short": short,
     "meanings": MEANINGS,
+    "meaning": MEANING,
 }

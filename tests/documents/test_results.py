@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rnncli.reports.result_files import read_results
-from rnncli.reports.site import cell, results_of
+from rnncli.reports.site import results_of
 from rnncli.subjects.runtimes import SUBJECTS
 
 ROOT = Path(__file__).parents[2]
@@ -70,4 +70,4 @@ def test_the_page_says_what_a_runtime_does(name, tmp_path):
     if runtime.version != version:
         pytest.skip(f"the page is of {version}, not of {runtime.version}")
 
-    assert cell(runtime.by_flag[FEATURE]) == row(FEATURE)[name]
+    assert runtime.cell(FEATURE).words == row(FEATURE)[name]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
 from markdown_it import MarkdownIt
 from msgspec import structs
+from support.tables import every
 from support.verifications import HOSTILE, REPORTS, judged, output, report
 from support.web_pages import FETCHING, Elements
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import schema_of
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.report import JudgedSubject, tally
+from rnncli.judging.report import JudgedSubject
 from rnncli.reports.site import (
     RESULTS,
-    WORDS,
     as_markdown,
     badge,
-    cell,
     file_name,
     results_of,
     write_site,
@@ -139,26 +139,6 @@ def test_a_case_page_says_what_each_runtime_did(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "words"),
-    [
-        (["pass"] * 3, "ok"),
-        (["refused"] * 3, "refused"),
-        (["pass", "differs", "differs"], "2 wrong"),
-        (["refused", "differs", "acceptable"], "1 wrong, 1 refused, 1 other reading"),
-        ([], "-"),
-    ],
-)
-def test_a_cell_says_what_became_of_the_cases(verdicts, words):
-    """All of them in a word; some of them with their number."""
-    assert cell(tally("", [judged("lstm_14_a", Verdict(each), {}) for each in verdicts])) == words
-
-
-def test_a_cell_has_a_word_for_every_verdict_but_pass():
-    """A verdict without one would look like a pass."""
-    assert {*WORDS} == {*Verdict} - {Verdict.PASS}
-
-
-@pytest.mark.parametrize(
     ("cases", "message", "colour"),
     [
         ([PASSES, PASSES], "2/2", "brightgreen"),
@@ -198,6 +178,30 @@ def test_a_badge_is_bright_green_only_by_the_whole_pack_and_its_rule(cases, more
 
     drawn = badge(pack.runtimes[0])
     assert (drawn["message"], drawn["color"]) == (message, colour)
+
+
+FOLDERS = {
+    "vectors/core": "vectors/core",
+    "/home/me/my vectors": "PACK",
+    "C:\\vectors\\core": "PACK",
+    "/": "PACK",
+}
+
+
+@every("folder, shown", FOLDERS.items())
+def test_a_path_of_the_machine_that_judged_is_not_shown(folder, shown, tmp_path):
+    """A stranger has the pack elsewhere; its digest tells whether it is the same."""
+    command = f"rnncli verify {shlex.quote(folder)} --command '/a/kernel /'"
+    pack = structs.replace(RUN.pack, folder=folder)
+    ((found,),) = [results_of([replace(RUN, pack=pack, command=command)])]
+    run = found.runtimes[0].newest
+
+    assert run.command == f"rnncli verify {shown} --command '/a/kernel /'"
+    assert run.pack.folder == shown
+    write_site(tmp_path / "site", [found])
+    page = (tmp_path / f"site/core/features/{file_name('Ragged')}.html").read_text("utf-8")
+    assert f"rnncli verify {shown}" in page
+    assert RUN.pack.digest in page
 
 
 @pytest.mark.parametrize("text", ["", "..", "a/b", "A", "a b", "é", "\ud800", "x" * 300, "CON."])

@@ -1,0 +1,166 @@
+"""Which of its features fails in a case that differs: what a cell of the tables calls wrong.
+
+A case has every feature that its node needs, and one bug makes it differ under all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.reports.failures import is_explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.judging.report import JudgedCase, VerificationReport
+
+# Flags of cases that ask for more than the formula on ordinary numbers: an overflow on the way to
+# a finite result, the relative accuracy of a tail, subnormal numbers, NaN.
+QUALITY = frozenset({"Softplus", "SigmoidTail", "Flush", "NaN"})
+# Verdict -> its word in a cell, in the order of a cell; those that pass need none.
+WORDS: Mapping[Verdict, str] = {
+    Verdict.DIFFERS: "wrong",
+    Verdict.STALE: "wrong later",
+    Verdict.ACCEPTED: "accepted",
+    Verdict.CRASHED: "crashed",
+    Verdict.TIMEOUT: "timeout",
+    Verdict.MISSING: "missing",
+    Verdict.REFUSED: "refused",
+    Verdict.ACCEPTABLE: "other reading",
+    Verdict.SKIPPED: "skipped",
+}
+LOSSY = "lossy"
+ELSEWHERE = "elsewhere"
+
+
+class Blame(NamedTuple):
+    """What fails in a case that differs.
+
+    Attributes:
+        features: the flags that fail, in the order of the case's own, then of others.
+        lossy: whether only the numbers of `QUALITY` are lost.
+    """
+
+    features: tuple[str, ...]
+    lossy: bool
+
+
+class TableCell(NamedTuple):
+    """What became of the cases of a feature: in words, and the name of its colour."""
+
+    words: str
+    colour: str
+
+
+def blames(report: VerificationReport) -> Mapping[str, Blame]:
+    """Return what fails in each case that differs, by its id.
+
+    A feature fails if no case with it passes. If a case has no such feature, it is what the case
+    asks for beyond ordinary numbers; else the most frequent such feature of the cases that one bug
+    explains together with it, see `_bugs`, or what these have in common; else all its features.
+    """
+    sound = {
+        flag
+        for case in report.cases
+        if case.verdict.verdict in {Verdict.PASS, Verdict.ACCEPTABLE}
+        for flag in case.record["flags"]
+    }
+    explained: dict[str, list[JudgedCase]] = {}
+    differing = [case for case in report.cases if case.verdict.verdict is Verdict.DIFFERS]
+    for case in differing:
+        for name in _bugs(report, case):
+            explained.setdefault(name, []).append(case)
+    return {
+        case.verdict.id: _blame(
+            case, [*chain.from_iterable(explained[name] for name in _bugs(report, case))], sound
+        )
+        for case in differing
+    }
+
+
+def _bugs(report: VerificationReport, case: JudgedCase) -> Sequence[str]:
+    """Return the bug that a diagnosis names for a case, or those that fit it, if they are few."""
+    cause = report.diagnosis.cause_of(case.verdict.id) if report.diagnosis else None
+    if cause:
+        return (cause.hypothesis,)
+    return tuple(case.verdict.fits) if is_explained(report, case) else ()
+
+
+def _blame(case: JudgedCase, alike: Sequence[JudgedCase], sound: set[str]) -> Blame:
+    """Return what fails in a case, given those that a bug explains together with it."""
+    own = dict.fromkeys(case.record["flags"])
+    flags = [each.record["flags"] for each in (case, *alike)]
+    features = (
+        [flag for flag in own if flag not in sound]
+        or [flag for flag in own if flag in QUALITY]
+        or _most_frequent(flag for flag in chain.from_iterable(flags) if flag not in sound)
+        or [flag for flag in own if all(flag in each for each in flags)]
+        or own
+    )
+    lossy = QUALITY.issuperset(features) and all(map(QUALITY.intersection, flags))
+    return Blame(tuple(features), lossy)
+
+
+def _most_frequent(flags: Iterable[str]) -> list[str]:
+    counts = Counter(flags)
+    return [flag for flag, count in counts.items() if count == max(counts.values())]
+
+
+def cell(cases: Sequence[JudgedCase], found: Mapping[str, Blame], flag: str = "") -> TableCell:
+    """Return what became of cases: "ok", "refused", "3 wrong, 1 refused", "1 wrong by Clip".
+
+    Args:
+        cases: the cases of a feature, or any.
+        found: what fails in them, see `blames`.
+        flag: the feature; "" if whatever fails in a case is meant.
+    """
+    if not cases:
+        return TableCell("-", "")
+    parts: dict[_Part, list[JudgedCase]] = {}
+    for case in cases:
+        if case.verdict.verdict in WORDS:
+            parts.setdefault(_part(case, found, flag), []).append(case)
+    told = sorted(parts)
+    words = [
+        f"{'' if len(parts[each]) == len(cases) else f'{len(parts[each])} '}{each.word}"
+        f"{_by(parts[each], found) if each.elsewhere else ''}"
+        for each in told
+    ]
+    return TableCell(", ".join(words) or "ok", told[0].colour if told else str(Verdict.PASS))
+
+
+class _Part(NamedTuple):
+    """What a cell counts together; in the order of a cell."""
+
+    elsewhere: bool
+    place: int
+    lossy: bool
+
+    @property
+    def word(self) -> str:
+        return LOSSY if self.lossy else [*WORDS.values()][self.place]
+
+    @property
+    def colour(self) -> str:
+        return ELSEWHERE if self.elsewhere else LOSSY if self.lossy else str([*WORDS][self.place])
+
+
+def _part(case: JudgedCase, found: Mapping[str, Blame], flag: str) -> _Part:
+    place = [*WORDS].index(case.verdict.verdict)
+    blame = found.get(case.verdict.id)
+    if blame is None:
+        return _Part(elsewhere=False, place=place, lossy=False)
+    return _Part(bool(flag) and flag not in blame.features, place, blame.lossy)
+
+
+def _by(cases: Sequence[JudgedCase], found: Mapping[str, Blame]) -> str:
+    """Return the fewest features, nearly, of which one fails in each of the cases, in words."""
+    left = [found[case.verdict.id].features for case in cases]
+    named = []
+    while left:
+        named.append(_most_frequent(chain.from_iterable(left))[0])
+        left = [features for features in left if named[-1] not in features]
+    return f" by {' and '.join(named)}"
