@@ -7,18 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from onnx import ModelProto, TensorProto, numpy_helper
-
 from rnncli.cases.case import Case
 from rnncli.cases.config.config import parse_config
-from rnncli.errors import Unsupported
 from rnncli.judging.tolerances.tolerance import Tolerance
-from rnncli.models.model import Model, all_bodies
-from rnncli.models.tensor_values import tensor_values
+from rnncli.models.model import Model
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
 from rnncli.running.execution import execute
+from rnncli.running.model_vector import vector_of_run
 from rnncli.running.request import Request, Run
 from rnncli.running.target import cases_of, load_target, short_names
 
@@ -244,33 +240,12 @@ def of_model(name: str, model: Model, run: Run) -> Workload:
     Raises:
         Unsupported: an input or output is not a tensor of numbers.
     """
-    for tensor, values in (*run.inputs.items(), *run.outputs.items()):
-        if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU":
-            raise Unsupported(f"{model.name}: '{tensor}' is not a tensor of numbers")
-    serialized = whole_model(model).SerializeToString()
-    record = {"id": name, "outputs": list(run.outputs)}
     shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
     return Workload(
         name=name,
         operator="model",
         description=", ".join(shapes),
-        vector=Vector(name, serialized, run.inputs, (), Answers(run.outputs), {}, record),
+        vector=vector_of_run(name, model, run),
         exact=run.outputs,
         cost=UNKNOWN,
     )
-
-
-def whole_model(model: Model) -> ModelProto:
-    """Return a copy of a model with its external data inside, since runtimes get no files.
-
-    Raises:
-        InvalidRequest: external data is missing or damaged.
-    """
-    proto = ModelProto()
-    proto.CopyFrom(model.proto)
-    tensors = (t for body in all_bodies(proto) for t in getattr(body, "initializer", ()))
-    for tensor in tensors:
-        if tensor.data_location == TensorProto.EXTERNAL:
-            values = tensor_values(tensor, model.folder)
-            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
-    return proto

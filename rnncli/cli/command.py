@@ -13,7 +13,7 @@ import click
 from rnncli.errors import InvalidRequest, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class JoinableOption(click.Option):
@@ -32,16 +32,27 @@ class Command(click.Command):
 
     A flag may be repeated, not contradicted. Environment variables and defaults are not on the
     command line, and may be overridden there.
+
+    Args:
+        elsewhere: options that users look for here in vain, each with what to use.
+        rest: as of `click.Command`.
     """
+
+    def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **rest: Any) -> None:
+        super().__init__(*args, **rest)
+        self.elsewhere = elsewhere or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments.
 
         Raises:
-            click.UsageError: an option is given twice, or names a file to write that must stay; a
-                variable of this command is that of no option.
+            click.UsageError: an option is given twice, names a file to write that must stay, or is
+                not of this command; a variable of this command is that of no option.
         """
         if not ctx.resilient_parsing:
+            for name in (arg.partition("=")[0] for arg in args):
+                if name in self.elsewhere:
+                    raise click.UsageError(f"{name}: use {self.elsewhere[name]}", ctx)
             for option, values in self._given(ctx, args):
                 _refuse_several(option, ctx, values)
         rest = super().parse_args(ctx, args)

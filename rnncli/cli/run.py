@@ -10,6 +10,7 @@ from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
     TARGET,
     Listed,
+    Name,
     backend_option,
     host_option,
     input_options,
@@ -25,9 +26,13 @@ from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
     from rnncli.running.request import Request
+    from rnncli.verifying.whole_model import RuntimeRival
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    elsewhere={"--runtime": "--against RUNTIME, which compares a runtime's outputs of the model"},
+)
 @click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
 @click.option("--from", "from_file", type=Listed(), help="Read more targets, one per line.")
 @click.option(
@@ -67,6 +72,14 @@ if TYPE_CHECKING:
 @backend_option
 @host_option
 @option_of(Implementation, "compute")
+@click.option(
+    "--against",
+    type=Name("runtime", "rnncli.subjects.runtimes:known_subjects"),
+    default="",
+    help="Run the model in this runtime as well and compare its outputs; `rnncli runtimes` lists"
+    " them.",
+)
+@option_of(Implementation, "runtime_option")
 @options_of(Limits)
 @readings_option
 @tolerance_options
@@ -85,8 +98,14 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
     --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is 1, or the
     smallest size found at which all nodes run; a warning names it.
 
+    --against runs a model in a runtime, too, in a process of its own, on the same inputs. Its
+    outputs are compared with the model in float64; tolerances come from how far roundings move
+    them, unless --atol, --rtol or --max-ulp are given. If an output differs, the first recurrent
+    node that the runtime computes wrong by itself is named (docs/howto/extract.md).
+
     \b
     rnncli run model.onnx -o out.npz
+    rnncli run model.onnx --inputs real.npz --against onnxruntime
     rnncli run model.onnx --dim batch=2,seq=16 -i lengths=lens.npy
     rnncli run lstm_14_peepholes --reading clip-scope=gates --json
     rnncli run core -j 2 -o outputs/
@@ -100,12 +119,26 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
         name: options.pop(name) for name in ("output", "entry_format", "save_inputs", "steps")
     }
     workers, as_json = options.pop("workers"), options.pop("as_json")
-    tasks = plan(listed, _request(options), **places)
+    rival = _rival(options.pop("against"), options.pop("runtime_option"), options["limits"])
+    tasks = plan(listed, _request(options), **places, rival=rival)
     tracebacks = click.get_current_context().find_root().meta.get("traceback", False)
     with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
         for report in run_all(tasks, workers):
             printer.show(report, traceback=tracebacks)
     return printer.exit_code
+
+
+def _rival(runtime: str, settings: dict[str, str] | None, limits: Limits) -> RuntimeRival | None:
+    """Return the runtime that runs the models as well, if one is named."""
+    if not runtime:
+        if settings:
+            raise click.UsageError("--runtime-option is for the runtime of --against")
+        return None
+    from rnncli.verifying.whole_model import RuntimeRival
+
+    rival = RuntimeRival(Implementation(runtime=runtime, runtime_option=settings, limits=limits))
+    rival.check()
+    return rival
 
 
 def _request(options: dict[str, Any]) -> Request:

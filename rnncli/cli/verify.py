@@ -21,26 +21,11 @@ if TYPE_CHECKING:
     from rnncli.subjects.implementation import Implementation
 
 
-# Options of the release before, all about relations.
-OF_RELATE = {"--metamorphic", "--relation", "--sizes"}
+# Options of the release before.
+OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli relate PACK ...`")
 
 
-class Verify(Command):
-    """A command that says which other one has taken some of its options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments.
-
-        Raises:
-            click.UsageError: an option is of another command now.
-        """
-        for name in (arg.partition("=")[0] for arg in args):
-            if name in OF_RELATE:
-                raise click.UsageError(f"{name}: use `rnncli relate PACK ...`", ctx)
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=Verify)
+@click.command(cls=Command, elsewhere=OF_RELATE)
 @click.argument("pack", type=click.Path(path_type=Path))
 @judging_options()
 @gate_options

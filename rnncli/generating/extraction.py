@@ -306,7 +306,7 @@ def extract(
     """
     with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
-        records, errors = _write_cases(_cases(plan, captures), spool, done)
+        records, errors = _write_cases(vectors_of(plan, captures), spool, done)
         if not records:
             raise _no_case_error(plan, errors)
         manifest = in_layout(_header(plan), records, temporary, spool)
@@ -318,29 +318,30 @@ def extract(
 
 
 def _write_cases(
-    cases: Iterable[CapturedCase], root: Path, done: Callable[[int], None]
+    made: Iterable[Vector | RnncliError], root: Path, done: Callable[[int], None]
 ) -> tuple[list[Record], list[RnncliError]]:
-    """Write the cases; return their records, and the errors of those that failed."""
+    """Write the vectors; return their records, and the errors where there is none."""
     records, errors = [], []
-    for case in cases:
-        outcome = _vector_or_error(case)
+    for outcome in made:
         if isinstance(outcome, Vector):
             record, files = packed(outcome)
             write_files(root, files)
             records.append(record)
-        elif isinstance(outcome, RnncliError):
-            errors.append(outcome)
         else:
-            raise outcome
+            errors.append(outcome)
         done(1)
     return records, errors
 
 
-def _vector_or_error(case: CapturedCase) -> Vector | Exception:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)  # the model's run has reported them
-        (outcome,) = make_vectors([case])
-    return outcome
+def vectors_of(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Vector | RnncliError]:
+    """Yield the vector of each capture, or the error why it cannot become one."""
+    for case in _cases(plan, captures):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RnncliWarning)  # the model's run has reported them
+            (outcome,) = make_vectors([case])
+        if not isinstance(outcome, Vector | RnncliError):
+            raise outcome
+        yield outcome
 
 
 def _no_case_error(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:

@@ -145,9 +145,14 @@ def _reasons(case: JudgedCase) -> Iterator[str]:
         yield f"{verdict.verdict}: {message}"
     elif verdict.verdict in FAILURES and not verdict.outputs:
         yield f"{verdict.verdict}: no message"
+    yield from located(verdict, case.record["dtype"])
+
+
+def located(verdict: CaseVerdict, dtype: str) -> Iterator[str]:
+    """Yield how wrong the outputs of a case are, and where that begins."""
     for output in verdict.outputs:
         if output.verdict is Verdict.DIFFERS:
-            yield output_sentence(output, case.record["dtype"])
+            yield output_sentence(output, dtype)
     if verdict.localisation:
         yield verdict.localisation.sentence
 

@@ -9,6 +9,7 @@ import click
 
 from rnncli.errors import worst_code
 from rnncli.numerics import dtype_named
+from rnncli.reports.failures import excerpt, fitting, located
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted, index_text, one_line, shown, up_to
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import RunReport, TargetReport, TensorSummary
+    from rnncli.running.request import (
+        AgainstReport,
+        NodeFinding,
+        RunReport,
+        TargetReport,
+        TensorSummary,
+    )
 
 
 COLUMNS = (
@@ -28,6 +35,7 @@ COMPARED = (
     *("output", "dtype", "shape", "verdict", "differing"),
     *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
 )
+AGAINST = ("target", "data set", "against", *COMPARED)
 TERMINAL_COLUMNS = 8
 
 
@@ -70,21 +78,42 @@ class RunPrinter:
             print_json_line(report.record())
             return
         for run in report.runs:
+            title = f"{report.target} {run.name}".rstrip()
+            if against := run.against:
+                if against.comparison:
+                    compared = _compared(report.target, run, against)
+                    self._show_rows(*compared, f"{title} against {against.title}")
+                continue
             rows = [_row(report.target, run, output) for output in run.outputs]
-            if is_drawn():
-                title = f"{report.target} {run.name}".rstrip() + f", {run.seconds:.3g} s"
-                draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
-                if sentence := _agreement(run):
-                    click.echo(sentence)
-            else:
-                for row in rows if self.has_heading or not rows else (COLUMNS, *rows):
-                    print_row(row)
-                    self.has_heading = True
+            drawn = slice(2, len(COLUMNS) - 1)
+            self._show_rows(COLUMNS, rows, drawn, f"{title}, {run.seconds:.3g} s")
+            if is_drawn() and (sentence := _agreement(run)):
+                click.echo(sentence)
+
+    def _show_rows(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], drawn: slice, title: str
+    ) -> None:
+        """Print rows; of those drawn on a terminal, the columns that have room."""
+        if is_drawn():
+            draw_table(columns[drawn], [row[drawn] for row in rows], title)
+            return
+        for row in rows if self.has_heading or not rows else (columns, *rows):
+            print_row(row)
+            self.has_heading = True
 
     @property
     def exit_code(self) -> int:
         """The worst exit code of the shown reports."""
         return worst_code(self.codes)
+
+
+def _compared(
+    target: str, run: RunReport, against: AgainstReport
+) -> tuple[Sequence[str], list[tuple[Any, ...]], slice]:
+    """Return the table of a runtime's outputs, and the columns to draw."""
+    place = (target, run.name or None, against.title)
+    rows = [(*place, *compared_row(output)) for output in against.comparison]
+    return AGAINST, rows, slice(len(place), len(place) + TERMINAL_COLUMNS)
 
 
 def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
@@ -113,6 +142,34 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
+        if run.against and run.against.exit_code:
+            yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
+
+
+def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:
+    """Yield what is wrong with a runtime's outputs, and the node where it begins."""
+    said = f": {against.failure}" if against.failure else ""
+    yield one_line(f"FAIL {target} against {against.title}{said}")
+    for output in against.comparison:
+        if not output.agrees:
+            yield f"  {one_line(difference(output))}"
+    if against.search:
+        yield one_line(f"  {against.search}")
+    if node := against.node:
+        nth = f", execution {node.execution}" if node.execution > 1 else ""
+        yield one_line(
+            f"  first recurrent node that is wrong by itself: {node.node} ({node.operator}){nth}"
+        )
+        yield from (f"    {one_line(line)}" for line in _wrong(node))
+        yield one_line(f"  repeat: {' && '.join(node.repeat)}")
+
+
+def _wrong(node: NodeFinding) -> Iterator[str]:
+    verdict = node.verdict
+    if message := excerpt(verdict.message):
+        yield f"{verdict.verdict}: {message}"
+    yield from located(verdict, node.dtype)
+    yield from fitting(verdict)
 
 
 def print_comparison(outputs: Sequence[OutputComparison]) -> None:

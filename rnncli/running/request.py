@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.limits import Limits
     from rnncli.numerics import Array
@@ -103,6 +105,21 @@ class Request:
         """How the nodes of models are evaluated."""
         return EvaluationSettings(self.backend, self.compute, self.readings, self.host)
 
+    def input_options(self, data_set: str = "") -> list[str]:
+        """Return what says the inputs as options of a command line.
+
+        Args:
+            data_set: the folder of the test data set, of a run on one.
+        """
+        named = [("-i", f"{name}={file}") for name, file in self.input_files.items()]
+        named += [("--inputs", self.inputs_from)] if self.inputs_from else []
+        named += [("--seed", f"{self.seed}")] if self.seed is not None else []
+        named += [("--shape", f"{n}={','.join(map(str, s))}") for n, s in self.shapes.items()]
+        named += [("--dim", f"{name}={size}") for name, size in self.dims.items()]
+        number = data_set.removeprefix("test_data_set_")
+        named += [("--data-set", number)] if number else []
+        return [*chain.from_iterable(named)]
+
     @property
     def shapes_inputs(self) -> bool:
         """Whether inputs are given or generated instead of taken from test data sets."""
@@ -126,6 +143,53 @@ class Run(NamedTuple):
     steps: Mapping[str, Array] = {}
 
 
+class NodeFinding(NamedTuple):
+    """A recurrent node of a model that an implementation computes wrong by itself."""
+
+    node: str  # the path of the node, as `rnncli inspect` prints it
+    operator: str
+    dtype: str
+    execution: int  # the number of the execution of that node, from 1
+    verdict: CaseVerdict  # on the node with what reached it in that execution
+    repeat: tuple[str, ...]  # the command lines that judge it again
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding as JSON values."""
+        import msgspec
+
+        return {**self._asdict(), "verdict": msgspec.to_builtins(self.verdict)}
+
+
+class AgainstReport(NamedTuple):
+    """What an implementation made of the same model and inputs."""
+
+    name: str  # the implementation's name
+    description: Mapping[str, str]  # its version and settings
+    # its outputs beside those expected of it; empty if it gave none
+    comparison: tuple[OutputComparison, ...] = ()
+    failure: str = ""  # how it failed to give outputs, or ""
+    exit_code: int = 0  # 0; 1 if an output differs or it fails; 3 if it refuses the model
+    node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
+    search: str = ""  # of outputs that differ: what was asked, if no such node was found
+
+    @property
+    def title(self) -> str:
+        """Its name and version."""
+        return f"{self.name} {self.description.get('version', '')}".rstrip()
+
+    def record(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            "name": self.name,
+            "description": dict(self.description),
+            "exit_code": self.exit_code,
+            "failure": self.failure,
+            "comparison": [output.record() for output in self.comparison],
+            "node": self.node and self.node.record(),
+            "search": self.search,
+        }
+
+
 class RunReport(NamedTuple):
     """The part of a run that is reported."""
 
@@ -134,6 +198,7 @@ class RunReport(NamedTuple):
     outputs: tuple[TensorSummary, ...]  # a summary of each output
     # expected and unexpected outputs; empty if no outputs were expected
     comparison: tuple[OutputComparison, ...] = ()
+    against: AgainstReport | None = None  # of an implementation, if one was asked as well
 
 
 class TargetReport(NamedTuple):
@@ -154,6 +219,7 @@ class TargetReport(NamedTuple):
                 "seconds": run.seconds,
                 "outputs": [output._asdict() for output in run.outputs],
                 "comparison": [output.record() for output in run.comparison],
+                **({"against": run.against.record()} if run.against else {}),
             }
             for run in self.runs
         ]

@@ -5,10 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rnncli.backends.threads import allowed
-from rnncli.errors import Exhausted, InvalidRequest, NothingSelected, RnncliWarning, explain
+from rnncli.errors import (
+    Exhausted,
+    InvalidRequest,
+    NothingSelected,
+    RnncliWarning,
+    explain,
+    worst_code,
+)
 from rnncli.jobs.workers import in_order
 from rnncli.limits.budget import held
 from rnncli.limits.deadline import watched
@@ -20,8 +27,24 @@ from rnncli.running.written_runs import as_path, write_inputs, write_outputs, wr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from rnncli.cases.case import Case
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.models.model import Model
+    from rnncli.running.request import AgainstReport
+
+
+class Rival(Protocol):
+    """An implementation that runs whole models, and its judge; it travels between processes."""
+
+    def report(
+        self, target: str, loaded: Model | Case, request: Request, run: Run
+    ) -> AgainstReport:
+        """Run a target on the inputs of a run of ours; compare the outputs.
+
+        Raises:
+            RnncliError: the target is not a model, or the implementation cannot run at all.
+        """
 
 
 class Task(NamedTuple):
@@ -32,6 +55,7 @@ class Task(NamedTuple):
     output: str = ""
     saved_inputs: str = ""
     steps: str = ""
+    rival: Rival | None = None  # what runs the target as well
 
 
 def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
@@ -60,6 +84,7 @@ def plan(
     entry_format: str = "onnx",
     save_inputs: str = "",
     steps: str = "",
+    rival: Rival | None = None,
 ) -> list[Task]:
     """Return a task for each target, with the paths of its files.
 
@@ -75,7 +100,7 @@ def plan(
         raise InvalidRequest(f"{steps}: signals of steps are written to one file: .npz or .h5")
     request = replace(request, steps=bool(steps))
     if len(targets) == 1:
-        return [Task(targets[0], request, as_path(output), save_inputs, steps)]
+        return [Task(targets[0], request, as_path(output), save_inputs, steps, rival)]
     for path in filter(None, (output, save_inputs, steps)):
         _refuse_file(path)
     names = short_names(targets)
@@ -87,6 +112,7 @@ def plan(
             f"{Path(output) / name}{suffix}" if output else "",
             f"{Path(save_inputs) / name}.npz" if save_inputs else "",
             f"{Path(steps) / name}.npz" if steps else "",
+            rival,
         )
         for target, name in zip(targets, names, strict=True)
     ]
@@ -145,16 +171,20 @@ def _run(task: Task) -> tuple[RunReport, ...]:
         write_steps(task.steps, runs)
     if task.output:
         write_outputs(task.output, loaded, runs)
-    return tuple(_report(run, task.request) for run in runs)
+    return tuple(_report(run, task, loaded) for run in runs)
 
 
 def _judged(report: TargetReport, request: Request) -> TargetReport:
     """Give a report its exit code: where outputs are expected, those of each run are compared.
 
-    They are expected if tolerances are given, or if another data set of the target has some.
+    They are expected if tolerances are given, unless those are for an implementation, or if another
+    data set of the target has some.
     """
     if not all(output.agrees for run in report.runs for output in run.comparison):
         return report._replace(exit_code=1)
+    codes = {run.against.exit_code for run in report.runs if run.against}
+    if codes:
+        return report._replace(exit_code=worst_code(codes))
     bare = [run.name for run in report.runs if not run.comparison]
     is_judged = not request.own_tolerances or len(bare) < len(report.runs)
     if not (bare and is_judged):
@@ -164,9 +194,12 @@ def _judged(report: TargetReport, request: Request) -> TargetReport:
     return report._replace(error=sentence, exit_code=NothingSelected.exit_code)
 
 
-def _report(run: Run, request: Request) -> RunReport:
+def _report(run: Run, task: Task, loaded: Model | Case) -> RunReport:
     outputs = tuple(summarise(name, values) for name, values in run.outputs.items())
-    return RunReport(run.name, run.seconds, outputs, _comparison(run, request))
+    report = RunReport(run.name, run.seconds, outputs, _comparison(run, task.request))
+    if task.rival is None:
+        return report
+    return report._replace(against=task.rival.report(task.target, loaded, task.request, run))
 
 
 def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:

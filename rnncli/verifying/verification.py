@@ -17,6 +17,7 @@ from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of, patterns_of
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
+from rnncli.models.loading import FORMATS
 from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
 from rnncli.talk.display import Conclusion
@@ -297,6 +298,11 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
 
 
 def _lacking(folder: Path) -> str:
+    if folder.is_file() and folder.suffix.lower() in FORMATS:
+        return (
+            f"it is a model file; `rnncli run {folder} --against RUNTIME` runs it in a runtime,"
+            " `rnncli extract` makes a pack of its recurrent nodes"
+        )
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))

@@ -13,10 +13,8 @@ from rnncli.bench.workloads import (
     WORKLOADS,
     built_in,
     planned,
-    whole_model,
 )
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.loading import load_model
 from rnncli.operators import evaluate
 
 
@@ -106,7 +104,7 @@ def test_a_target_that_is_not_there_is_an_error():
         planned(["tiny", "no_such_thing"], ["RNN"], "float32", {})
 
 
-def saved(tmp_path, *, external=False, text=False):
+def saved(tmp_path, *, text=False):
     """A model X + S, S an initializer; or one of strings."""
     kind = TensorProto.STRING if text else TensorProto.FLOAT
     X, Y = (helper.make_tensor_value_info(name, kind, ["N", 4]) for name in "XY")
@@ -115,8 +113,7 @@ def saved(tmp_path, *, external=False, text=False):
     node = helper.make_node(*(("Identity", "X", "Y") if text else ("Add", "XS", "Y")))
     graph = helper.make_graph([node], "g", [X], [Y], held)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
-    options = {"save_as_external_data": True, "size_threshold": 0} if external else {}
-    onnx.save_model(model, tmp_path / "model.onnx", **options)
+    onnx.save_model(model, tmp_path / "model.onnx")
     return str(tmp_path / "model.onnx")
 
 
@@ -129,17 +126,6 @@ def test_a_model_is_measured_on_inputs_of_the_sizes_asked_for(tmp_path):
     assert workload.description == "X [3, 4]"
     X = workload.vector.inputs["X"]
     assert np.array_equal(workload.exact["Y"], X + np.arange(4, dtype=np.float32))
-
-
-@pytest.mark.parametrize("external", [False, True])
-def test_runtimes_are_given_a_model_without_files(tmp_path, external):
-    """External data is put into it; the loaded model stays as it was."""
-    model = load_model(saved(tmp_path, external=external))
-    (tensor,) = whole_model(model).graph.initializer
-
-    assert numpy_helper.to_array(tensor).tolist() == [0, 1, 2, 3]
-    assert tensor.data_location == TensorProto.DEFAULT
-    assert (model.proto.graph.initializer[0].data_location == TensorProto.EXTERNAL) is external
 
 
 def test_dimensions_are_for_models(tmp_path):

@@ -31,6 +31,7 @@ class RuntimeRow(NamedTuple):
         extra: the extra of this package that installs it, or "".
         origin: where a plug-in comes from, see `Plugin`; "" for ours.
         threads: whether the number of threads has an effect.
+        models: whether it runs whole models, not only recurrent nodes.
     """
 
     where: str
@@ -39,6 +40,7 @@ class RuntimeRow(NamedTuple):
     extra: str = ""
     origin: str = ""
     threads: bool = True
+    models: bool = True
 
     @property
     def install(self) -> str:
@@ -75,6 +77,7 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "PyTorch's layers RNN, GRU and LSTM, with the weights of the node",
         "torch",
         "torch",
+        models=False,
     ),
     "opencv": RuntimeRow(
         "rnncli.subjects.runtimes.open_cv:OpenCV",

@@ -17,7 +17,7 @@ from rnncli.subjects.supervision.programs import first_line
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
@@ -107,8 +107,9 @@ class OpenVino(TimedRuntime):
         compiled = self._core.compile_model(model, self._device)
         request = compiled.create_infer_request()
         # An input that OpenVINO ignores, such as P, is no longer an input of its model.
-        names = [port.any_name for port in compiled.inputs]
-        outputs = {port.any_name: k for k, port in enumerate(compiled.outputs)}
+        names = [_name_of(port, vector.fed) for port in compiled.inputs]
+        wanted = vector.record["outputs"]
+        outputs = {_name_of(port, wanted): k for k, port in enumerate(compiled.outputs)}
 
         def bound(asked: Vector) -> Prepared:
             fed = {name: as_tensor(asked.fed[name]) for name in names}
@@ -119,6 +120,12 @@ class OpenVino(TimedRuntime):
             )
 
         return bound
+
+
+def _name_of(port: Any, known: Collection[str]) -> str:
+    """Return the name of an input or output that is known, of all that its passes gave it."""
+    names: list[str] = sorted(port.names)
+    return next((name for name in names if name in known), names[0])
 
 
 def as_tensor(values: Array) -> Any:

@@ -1,0 +1,185 @@
+"""A model in float64: the same nodes, with every floating-point tensor of 64 bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
+
+from rnncli.errors import RnncliError
+from rnncli.files.formats.pb import tensor_of
+from rnncli.models.model import Model, bodies, opsets
+from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
+from rnncli.numerics import DTYPES, dtype_of
+from rnncli.operators import operator_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from onnx import TypeProto
+
+    from rnncli.numerics import Array
+
+    Change: TypeAlias = Callable[[str, Array], Array]
+
+# The types that become float64, and their numbers in ONNX.
+NARROWER = ("float32", "float16", "bfloat16")
+NUMBERS = frozenset(DTYPES[name].onnx for name in NARROWER)
+# The same as schemas and rows of operators name the widest of them, and float64.
+FLOAT, DOUBLE = {"tensor(float)", "float32"}, {"tensor(double)", "float64"}
+# Attributes whose value is the element type of an output.
+TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_datatype"})
+
+
+def widened(values: Array) -> Array:
+    """Return a tensor in float64 if its type is a narrower floating-point one; that is exact."""
+    return values.astype(np.float64) if dtype_of(values).name in NARROWER else values
+
+
+def widened_model(model: Model, change: Change | None = None) -> Model:
+    """Return a model that computes in float64 what a model computes in narrower types.
+
+    Inputs, outputs, constants and what Cast and others make are of 64 bits. What an operator takes
+    or makes in float32 but not in float64, such as the scales of QuantizeLinear, is cast for it.
+    Attributes are float32 in ONNX; they stay.
+
+    Args:
+        model: a loaded model, which stays as it is.
+        change: applied to the name and values of each tensor of two or more dimensions that the
+            model holds, such as matrices and kernels, before they are widened.
+
+    Raises:
+        RnncliError: a tensor that the model holds is damaged.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    widening = _Widening(model, change)
+    try:
+        for root in (proto.graph, *proto.functions):
+            versions = opsets(root if isinstance(root, FunctionProto) else proto)
+            for body in reversed([*bodies(root)]):  # nodes are replaced: the innermost come first
+                widening.apply(body, versions)
+    except RnncliError as error:
+        raise type(error)(f"{model.name}: {error}") from error
+    return Model(proto, model.name, model.folder)
+
+
+class _Widening:
+    """The widening of a model's bodies, one by one."""
+
+    def __init__(self, model: Model, change: Change | None) -> None:
+        self._folder, self._change = model.folder, change
+        self._functions = {(each.domain, each.name) for each in model.proto.functions}
+        self._casts = 0
+
+    def apply(self, body: Any, versions: Mapping[str, int]) -> None:
+        """Widen a graph or a function, without the graphs inside it."""
+        if not isinstance(body, FunctionProto):
+            dense = [s for s in body.sparse_initializer if s.values.data_type in NUMBERS]
+            tensors = [self._held(tensor) for tensor in body.initializer]
+            for sparse in dense:
+                values = widened(sparse_tensor_values(sparse, self._folder))
+                tensors.append(tensor_of(sparse.values.name, values))
+            _refill(body.sparse_initializer, [s for s in body.sparse_initializer if s not in dense])
+            _refill(body.initializer, tensors)
+            for value in (*body.input, *body.output, *body.value_info):
+                _widen_type(value.type)
+        _refill(body.node, [each for node in body.node for each in self._nodes(node, versions)])
+
+    def _held(self, tensor: TensorProto) -> TensorProto:
+        """Return a tensor that the model holds, in float64 if it is of a narrower type."""
+        if tensor.data_type not in NUMBERS:
+            return tensor
+        values = tensor_values(tensor, self._folder)
+        if self._change and values.ndim > 1:
+            values = self._change(tensor.name, values)
+        return tensor_of(tensor.name, widened(values))
+
+    def _nodes(self, node: NodeProto, versions: Mapping[str, int]) -> Iterator[NodeProto]:
+        """Yield a node that computes in float64, between the casts that it needs."""
+        _refill(node.attribute, [self._attribute(each) for each in node.attribute])
+        is_call = (node.domain, node.op_type) in self._functions
+        inputs, outputs = ((), ()) if is_call else _narrow_places(node, versions)
+        for k in inputs:
+            cast = self._new(node.input[k])
+            yield helper.make_node("Cast", [node.input[k]], [cast], to=TensorProto.FLOAT)
+            node.input[k] = cast
+        wanted = [node.output[k] for k in outputs]
+        for k in outputs:
+            node.output[k] = self._new(node.output[k])
+        yield node
+        for k, name in zip(outputs, wanted, strict=True):
+            yield helper.make_node("Cast", [node.output[k]], [name], to=TensorProto.DOUBLE)
+
+    def _new(self, name: str) -> str:
+        self._casts += 1
+        return f"{name}/float32/{self._casts}"
+
+    def _attribute(self, attribute: AttributeProto) -> AttributeProto:
+        """Return an attribute that makes float64 of what it makes a narrower type of."""
+        if attribute.name in TYPE_ATTRIBUTES and attribute.i in NUMBERS:
+            return helper.make_attribute(attribute.name, TensorProto.DOUBLE)
+        if attribute.name in {"value_float", "value_floats"}:  # of Constant
+            values = np.float64(helper.get_attribute_value(attribute))
+            return helper.make_attribute("value", tensor_of("", np.asarray(values)))
+        if attribute.HasField("t"):
+            attribute.t.CopyFrom(self._held(attribute.t))
+        if attribute.HasField("tp"):
+            _widen_type(attribute.tp)
+        return attribute
+
+
+def _refill(field: Any, values: Sequence[Any]) -> None:
+    """Give a repeated field of a protobuf other values."""
+    copies = [type(value).FromString(value.SerializeToString()) for value in values]
+    del field[:]
+    field.extend(copies)
+
+
+def _widen_type(declared: TypeProto) -> None:
+    kind = declared.WhichOneof("value")
+    if kind in {"sequence_type", "optional_type"}:
+        _widen_type(getattr(declared, kind).elem_type)
+    elif kind == "tensor_type" and declared.tensor_type.elem_type in NUMBERS:
+        declared.tensor_type.elem_type = TensorProto.DOUBLE
+
+
+def _narrow_places(
+    node: NodeProto, versions: Mapping[str, int]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return which inputs and outputs of a node may be float32, but not float64.
+
+    A type that the operator has by default becomes an attribute.
+    """
+    version = versions.get(node.domain, 0)
+    sides: list[list[Collection[str]]]
+    if row := operator_for(node.domain, node.op_type, version):
+        sides = [
+            [(each.dtypes or row.dtypes) for each in side] for side in (row.inputs, row.outputs)
+        ]
+    elif defs.has(node.op_type, version, node.domain):
+        schema = defs.get_schema(node.op_type, version, node.domain)
+        _write_default_types(node, schema)
+        sides = [[each.types for each in side] for side in (schema.inputs, schema.outputs)]
+    else:
+        return (), ()
+    inputs, outputs = (
+        [k for k, name in enumerate(names) if name and types and _is_narrow(types, k)]
+        for names, types in zip((node.input, node.output), sides, strict=True)
+    )
+    return inputs, outputs
+
+
+def _is_narrow(types: Sequence[Collection[str]], k: int) -> bool:
+    allowed = {*types[min(k, len(types) - 1)]}  # the last may stand for any number
+    return bool(allowed & FLOAT) and not allowed & DOUBLE
+
+
+def _write_default_types(node: NodeProto, schema: defs.OpSchema) -> None:
+    given = {attribute.name for attribute in node.attribute}
+    for name in (TYPE_ATTRIBUTES & schema.attributes.keys()) - given:
+        if schema.attributes[name].default_value.i in NUMBERS:
+            node.attribute.append(helper.make_attribute(name, TensorProto.DOUBLE))
+    if node.op_type == "ConstantOfShape" and "value" not in given:
+        node.attribute.append(helper.make_attribute("value", tensor_of("", np.zeros(1))))

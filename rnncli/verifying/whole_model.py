@@ -1,0 +1,261 @@
+"""Whole models in a runtime: outputs beside those in float64, and the node where they part.
+
+The tolerance of an output comes from the model itself. It is evaluated in float64, then once in its
+own types and a few times in float64 with each input, matrix and kernel off by up to one rounding of
+its type. What a correct implementation loses is of the size of the largest distance between these.
+"""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliError, Unsupported
+from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
+from rnncli.judging.comparing.comparison import compare
+from rnncli.judging.comparing.verdict import FAILURES, Verdict
+from rnncli.judging.explaining.hypotheses import explained
+from rnncli.judging.judgement import judged
+from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
+from rnncli.models.evaluator import outputs as outputs_of
+from rnncli.models.evaluator import prepare
+from rnncli.models.model import Model
+from rnncli.models.widened_model import widened, widened_model
+from rnncli.numerics import dtype_of, round_to
+from rnncli.numerics.randomness import seed_key, uniform
+from rnncli.packs.vector import Status
+from rnncli.running.model_vector import vector_of_run
+from rnncli.running.request import AgainstReport, NodeFinding
+from rnncli.running.target import short_names
+from rnncli.subjects.runtimes import row_of
+from rnncli.talk.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.cases.case import Case
+    from rnncli.files.formats.format import Tensors
+    from rnncli.generating.extraction import Capture
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Attempt, Vector
+    from rnncli.running.request import Request, Run
+    from rnncli.subjects.implementation import Implementation, Subject
+
+SAMPLES = 3
+"""The number of evaluations with inputs and weights moved by a rounding."""
+ALLOWED = 16
+"""Tolerance / the largest distance. Measured on 2026-11-26 on the nine models of the record in
+docs/results/models.md that have files here: ONNX Runtime 1.32.0 and OpenVINO 2026.4.1 are off by
+0.6 to 3.5 times that distance where they are right."""
+# Of the search for a node, as `rnncli extract` has them.
+MOST_CASES, MOST_BYTES = 32, 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRival:
+    """A runtime that is given whole models; see `running.tasks.Rival`."""
+
+    subject: Implementation
+
+    def report(
+        self, target: str, loaded: Model | Case, request: Request, run: Run
+    ) -> AgainstReport:
+        """Run a model in the runtime on the inputs of a run; judge its outputs.
+
+        Raises:
+            InvalidRequest: the target is not a model.
+            Unsupported: the runtime is not installed or runs no whole models, or the model cannot
+                be evaluated in float64.
+        """
+        if not isinstance(loaded, Model):
+            raise InvalidRequest(
+                f"{target}: --against is for models in ONNX; `rnncli verify` judges a runtime on"
+                " cases of one operator"
+            )
+        self.check()
+        vector = vector_of_run(short_names([target])[0], loaded, run)
+        expected, tolerance = expectation(loaded, request, run)
+        with closing(self.subject.open()) as opened:
+            attempt = opened.attempt(vector)
+            report = AgainstReport(self.subject.name, opened.describe())
+            if attempt.status is not Status.RAN:
+                return _failed(report, attempt)
+            compared = tuple(compare(attempt.outputs, expected, tolerance))
+            report = report._replace(comparison=compared)
+            if all(output.agrees for output in compared):
+                return report
+            found = self._search(target, loaded, request, run, opened)
+            return report._replace(exit_code=1, **found)
+
+    def check(self) -> None:
+        """Refuse a runtime that runs no whole models.
+
+        Raises:
+            InvalidRequest: there is no such runtime.
+            Unsupported: it runs recurrent nodes alone.
+        """
+        if not row_of(self.subject.name).models:
+            raise Unsupported(
+                f"runtime '{self.subject.name}' runs recurrent nodes alone, not whole models;"
+                " `rnncli extract` makes a pack of a model's nodes, which `rnncli verify` judges"
+            )
+
+    def _search(
+        self, target: str, model: Model, request: Request, run: Run, opened: Subject
+    ) -> dict[str, Any]:
+        """Return the first recurrent node that the runtime computes wrong, or what was asked."""
+        try:
+            captures = Captures(model, (), max_cases=MOST_CASES, max_bytes=MOST_BYTES)
+        except (NothingSelected, Unsupported):
+            return {"search": "the model has no recurrent node to look at"}
+        outputs_of(
+            prepare(model, **request.arithmetic._asdict(), observer=captures.add), run.inputs
+        )
+        try:
+            chosen = captures.chosen()
+        except NothingSelected as error:
+            return {"search": f"{error}"}
+        plan = ExtractionPlan(short_names([target])[0])
+        right, untried = 0, 0
+        for capture, vector in zip(chosen, vectors_of(plan, chosen), strict=True):
+            if isinstance(vector, RnncliError):
+                untried += 1
+                continue
+            verdict = explained(judged(vector, opened.attempt(vector)))
+            if verdict.verdict in FAILURES - {Verdict.REFUSED}:
+                repeat = self._repeat(target, request, run, capture, captures)
+                return {"node": _finding(capture, vector, verdict, repeat)}
+            right += verdict.verdict is Verdict.PASS
+            untried += verdict.verdict is not Verdict.PASS
+        return {"search": _nowhere(right, untried)}
+
+    def _repeat(
+        self, target: str, request: Request, run: Run, capture: Capture, captures: Captures
+    ) -> tuple[str, ...]:
+        """Return the commands that extract a node and judge it again."""
+        name = capture.path[-1]
+        is_alone = [path[-1] for path in captures.paths].count(name) == 1
+        node = name if is_alone else capture.where
+        pack = f"{short_names([target])[0]}-node"
+        inputs = request.input_options(run.name)
+        return (
+            shlex.join(["rnncli", "extract", target, "-o", pack, "--node", node, *inputs]),
+            shlex.join(["rnncli", "verify", pack, *self.subject.options]),
+        )
+
+
+def _failed(report: AgainstReport, attempt: Attempt) -> AgainstReport:
+    """Return the report on a runtime that gave no outputs."""
+    if attempt.status is Status.REFUSED:
+        said = f"refuses the model: {attempt.message or 'no message'}"
+        return report._replace(failure=said, exit_code=Unsupported.exit_code)
+    said = attempt.message or "no message"
+    return report._replace(failure=f"{attempt.status}: {said}", exit_code=1)
+
+
+def _finding(
+    capture: Capture, vector: Vector, verdict: Any, repeat: tuple[str, ...]
+) -> NodeFinding:
+    return NodeFinding(
+        capture.where,
+        vector.record["operator"],
+        vector.record["dtype"],
+        capture.number,
+        verdict,
+        repeat,
+    )
+
+
+def _nowhere(right: int, untried: int) -> str:
+    """Return the sentence about recurrent nodes of which none is wrong by itself."""
+    asked = counted(right, "execution")
+    if not right:
+        return f"none of its recurrent nodes can be judged alone ({untried} tried)"
+    left = f" ({untried} more cannot be judged)" if untried else ""
+    return (
+        f"its recurrent nodes are right alone, {asked}{left}, at sizes that are known: look at its"
+        " other nodes, at dimensions that it leaves open, and at what becomes of several nodes"
+    )
+
+
+def expectation(model: Model, request: Request, run: Run) -> tuple[Tensors, Tolerance]:
+    """Return the outputs that an implementation should give, and their tolerance.
+
+    With tolerances of the user's own, the outputs are those of the run. Otherwise they are those in
+    float64, rounded once to the model's types.
+
+    Raises:
+        Unsupported: the model cannot be evaluated in float64.
+    """
+    if not request.own_tolerances:
+        return run.outputs, request.tolerance
+    try:
+        exact = _in_float64(model, request, run)
+        others = [_in_own_types(model, request, run)]
+        others += [_in_float64(model, request, run, sample) for sample in range(SAMPLES)]
+    except RnncliError as error:
+        raise Unsupported(
+            f"{error} (in float64, where tolerances come from; with --atol and --rtol they are"
+            " yours)"
+        ) from error
+    wanted = {name: _as(exact[name], values) for name, values in run.outputs.items()}
+    elements = {
+        name: _tolerance(exact[name], [other[name] for other in others], values)
+        for name, values in wanted.items()
+        if dtype_of(values).is_float
+    }
+    return wanted, Tolerance(equal_nan=request.tolerance.equal_nan, elements=elements)
+
+
+def _in_own_types(model: Model, request: Request, run: Run) -> Mapping[str, Any]:
+    return outputs_of(prepare(model, compute="native", readings=request.readings), run.inputs)
+
+
+def _in_float64(
+    model: Model, request: Request, run: Run, sample: int | None = None
+) -> Mapping[str, Any]:
+    """Evaluate a model in float64; in a sample, with its tensors moved by up to a rounding."""
+    if sample is None:
+        inputs, wide = run.inputs, widened_model(model)
+    else:
+        moved = partial(_moved, sample)
+        inputs = {name: moved(name, values) for name, values in run.inputs.items()}
+        wide = widened_model(model, moved)
+    fed = {name: widened(values) for name, values in inputs.items()}
+    return outputs_of(prepare(wide, readings=request.readings), fed)
+
+
+def _moved(sample: int, name: str, values: Array) -> Array:
+    """Return a floating-point tensor in float64, each element off by up to half a unit."""
+    dtype = dtype_of(values)
+    if not dtype.is_float:
+        return values
+    key = seed_key(sample, "rounding", name)
+    (noise,) = uniform([key], values.shape, -1.0, 1.0)
+    return np.asarray(values.astype(np.float64) * (1 + 2.0**-dtype.precision * noise))
+
+
+def _as(exact: Any, values: Array) -> Array:
+    """Return an output in float64 in the type that the model gives it."""
+    dtype = dtype_of(values)
+    return round_to(exact, dtype) if dtype.is_float else np.asarray(exact)
+
+
+def _tolerance(exact: Array, others: list[Array], wanted: Array) -> Array:
+    """Return the tolerance of each element of an output: the same distance, and a unit of it."""
+    return ALLOWED * max(_distance(exact, each) for each in others) + ulp_width(1, wanted)
+
+
+def _distance(exact: Array, other: Array) -> float:
+    """Return the largest distance; infinite between shapes, or if only one is a number."""
+    if exact.shape != other.shape:
+        return np.inf
+    with np.errstate(all="ignore"):
+        apart = np.abs(other.astype(np.float64) - exact.astype(np.float64))
+    apart[(exact == other) | (np.isnan(exact) & np.isnan(other))] = 0.0
+    return float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max(initial=0.0))

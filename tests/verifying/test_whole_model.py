@@ -1,0 +1,86 @@
+"""Claims about whole models in a runtime."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from support.real_models import PATHS, recorded
+
+from rnncli.errors import Unsupported
+from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
+from rnncli.models.loading import load_model, model_from
+from rnncli.running.execution import execute
+from rnncli.running.request import Request
+from rnncli.verifying.whole_model import expectation
+
+
+def run_of(model, inputs, tmp_path, **options):
+    """The request and the run of a model on inputs."""
+    np.savez(tmp_path / "in.npz", **inputs)
+    request = Request(tolerance=DATA_SET, inputs_from=str(tmp_path / "in.npz"), **options)
+    return request, next(execute(model, request))
+
+
+@pytest.mark.parametrize("name", ["lstm_packed_bi_ts", "loop_gru_script_ts"])
+def test_tolerances_let_another_implementation_pass_and_no_narrower_arithmetic(name, tmp_path):
+    """The recorded outputs are ONNX Runtime's; those of weights in bfloat16 are far outside."""
+    inputs, theirs = recorded(PATHS[name])
+    request, run = run_of(load_model(PATHS[name]), inputs, tmp_path)
+    wanted, tolerance = expectation(load_model(PATHS[name]), request, run)
+    narrow = load_model(PATHS[name])
+    for tensor in narrow.proto.graph.initializer:
+        if tensor.data_type == 1 and len(tensor.dims) > 1:
+            values = onnx.numpy_helper.to_array(tensor)
+            bits = (values.view(np.uint32) & 0xFFFF0000).view(np.float32)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(bits, tensor.name))
+    _, coarse = run_of(narrow, inputs, tmp_path)
+
+    for output, values in wanted.items():
+        allowed = tolerance.elements[output]
+        assert values.dtype == run.outputs[output].dtype
+        assert np.all(np.abs(theirs[output] - values) <= allowed)
+        assert np.abs(coarse.outputs[output] - values).max() > 10 * allowed.max()
+        assert 0 < allowed.max() < 1e-5
+
+
+def test_what_integers_and_booleans_should_be_is_exact(tmp_path):
+    """They have no tolerance."""
+    model = model_from(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[4] X) => (int64 top, float[4] Y) {
+                top = ArgMax <keepdims = 0> (X)
+                Y = Exp (X)
+            }"""
+        )
+    )
+    request, run = run_of(model, {"X": np.array([1, 3, 2, 0], np.float32)}, tmp_path)
+    wanted, tolerance = expectation(model, request, run)
+
+    assert (wanted["top"].item(), wanted["top"].dtype) == (1, np.int64)
+    assert tolerance.elements.keys() == {"Y"}
+
+
+def test_tolerances_of_ones_own_are_those_of_a_comparison_with_the_run(tmp_path):
+    """Then nothing is evaluated in float64, of which the model may be incapable."""
+    model = load_model(PATHS["loop_gru_script_ts"])
+    own = Tolerance.parse(atol=["1e-3"])
+    request, run = run_of(model, recorded(PATHS["loop_gru_script_ts"])[0], tmp_path)
+    request = Request(tolerance=own, own_tolerances=False)
+
+    assert expectation(model, request, run) == (run.outputs, own)
+
+
+def test_a_model_without_float64_is_refused_with_the_way_out(tmp_path):
+    """The node is named."""
+    nodes = [helper.make_node("MatMul", ["X", "W"], ["Y"])]
+    X, Y = (helper.make_tensor_value_info(name, 1, [2, 2]) for name in "XY")
+    weights = helper.make_tensor("W", 1, [2, 2], [1, 2, 3, 4])
+    opset = [helper.make_opsetid("", 17)]
+    graph = helper.make_graph(nodes, "g", [X], [Y], [weights])
+    model = model_from(helper.make_model(graph, opset_imports=opset, ir_version=8))
+    request, run = run_of(model, {"X": np.ones((2, 2), np.float32)}, tmp_path)
+    model.proto.graph.node[0].op_type = "Nothing"  # as if it had only run in float32
+
+    with pytest.raises(Unsupported, match=r"Nothing.*with --atol and --rtol they are yours"):
+        expectation(model, request, run)
