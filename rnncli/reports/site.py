@@ -118,7 +118,7 @@ class RuntimeResults:
     def cell(self, flag: str, case_id: str = "") -> TableCell:
         """Return what became of a feature's cases, or of one of them; of all cases for ""."""
         cases = self.by_flag.get(flag, ()) if flag else self.newest.cases
-        some = [case for case in cases if case_id in {"", case.verdict.id}]
+        some = [case for case in cases if case_id in {"", case.id}]
         return cell(some, self.blames, flag)
 
     @property
