@@ -43,6 +43,8 @@ OF_ONE_DTYPE = {"numbers lost"}
 ARITHMETIC = {"approximations", "formats"}
 # Least number of cases that a pair of bugs must explain if neither is seen alone.
 LEAST_TOGETHER = 2
+# Least number of cases that a cause explains if another bug may be behind what contradicts it.
+LEAST_BESIDE = 2
 # Most cases that may contradict a cause, per case that it explains.
 AGAINST = 0.5
 # Least number of cases that a cause explains, per case that stays unexplained.
@@ -266,7 +268,8 @@ class _CellDiagnosis:
 
         Those cases must all pass or all differ: a hypothesis contradicted in both ways is another
         bug that looks like it at times. Alternatively, the contradicting cases lack a condition
-        that all explained cases meet: the hypothesis is a part of the bug.
+        that all explained cases meet: the hypothesis is a part of the bug. Or else no pass
+        contradicts it, and failures that it leaves unchanged show that there is another bug.
         Two bugs at once are a cause if each is a cause by itself, or if no case in which either
         would be seen contradicts them.
         """
@@ -274,7 +277,7 @@ class _CellDiagnosis:
             whole = self._cause(cause.hypothesis, self.failing)
             one_sided = not (whole.refuted and whole.contradicted)
             few = one_sided and whole.against <= AGAINST * len(whole.explains)
-            return few or self._is_part(whole)
+            return few or self._is_part(whole) or self._is_beside_another(whole)
         known = {part for each in self.causes for part in each.parts}
         return known.issuperset(cause.parts) or (
             not cause.against and len(cause.explains) >= LEAST_TOGETHER
@@ -309,6 +312,15 @@ class _CellDiagnosis:
         """
         several = len(cause.explains) >= LEAST_OF_A_PART
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
+
+    def _is_beside_another(self, cause: Cause) -> bool:
+        """Whether only failures contradict a cause, and others show that it is not the only one.
+
+        Those would not be seen if it were: another bug causes them, and may be at work beside it in
+        the failures that contradict it.
+        """
+        others = len(self.failing) - len(cause.explains) - len(cause.contradicted)
+        return not cause.refuted and len(cause.explains) >= LEAST_BESIDE and others > 0
 
     def _where(self, cause: Cause) -> str:
         """Return the condition that the explained cases meet and the contradicting ones lack."""

@@ -267,6 +267,20 @@ def test_what_other_failures_contradict_is_a_doubt():
     )
 
 
+def test_what_only_failures_contradict_is_a_cause_beside_another_bug():
+    """That there is another one is seen where this one would change nothing."""
+    fits = [fact(name, Verdict.DIFFERS, ["x"]) for name in "ab"]
+    otherwise = [fact(name, Verdict.DIFFERS, refuted=["x"]) for name in "cde"]
+    another, passes = fact("f", Verdict.DIFFERS), fact("p", Verdict.PASS, refuted=["x"])
+    found = diagnose([*fits, *otherwise, another])
+
+    assert [(c.hypothesis, c.explains) for c in found.causes] == [("x", ("a", "b"))]
+    assert (found.unexplained, found.doubts) == (("c", "d", "e", "f"), ())
+    assert diagnose([*fits, *otherwise]).causes == ()
+    assert diagnose([*fits[:1], *otherwise, another]).causes == ()
+    assert diagnose([*fits, *otherwise, another, passes]).causes == ()
+
+
 def with_word(word, *facts):
     """Evidence of cases that have something."""
     return [replace(each, features=Features({word: word})) for each in facts]
