@@ -170,7 +170,7 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
     elif case.details.fits:
         yield from fitting(case.details)
-    elif report.diagnosis is not None:
+    elif report.diagnosis is not None and not case.details.lacks_wrong_values:
         yield "diagnosis: no known bug gives these outputs"
 
 

@@ -14,7 +14,7 @@ from rnncli.reports.verification import (
     answered_sentence,
     closing,
     diagnosis_sentences,
-    later_sentences,
+    undiagnosed_sentences,
 )
 from rnncli.talk.words import counted, times, visible
 
@@ -50,10 +50,10 @@ def verification_lines(report: VerificationReport) -> Iterator[str]:
 
 
 def diagnosis_report_lines(report: DiagnosisReport) -> Iterator[str]:
-    """Yield the causes, the failures caused by earlier calls, and how much was answered."""
+    """Yield the causes, the failures that no bug is sought for, and how much was answered."""
     yield from diagnosis_sentences(report.diagnosis)
-    for failures in report.later:
-        yield from later_sentences(failures)
+    for failures in report.undiagnosed:
+        yield from undiagnosed_sentences(failures)
     yield answered_sentence(report.verification)
 
 
@@ -156,11 +156,11 @@ def diagnosis_html(found: Diagnosis) -> str:
 
 
 def diagnosis_report_html(report: DiagnosisReport) -> str:
-    """Return the causes, and the failures caused by earlier calls."""
-    later = (line for failures in report.later for line in later_sentences(failures))
+    """Return the causes, and the failures that no bug is sought for."""
+    others = (line for failures in report.undiagnosed for line in undiagnosed_sentences(failures))
     return _block(
         _title(report.passed, answered_sentence(report.verification)),
-        _lines([*diagnosis_sentences(report.diagnosis), *later]),
+        _lines([*diagnosis_sentences(report.diagnosis), *others]),
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
-    from rnncli.verifying.verification import DiagnosisReport, LaterFailures
+    from rnncli.verifying.verification import DiagnosisReport, UndiagnosedFailures
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
 CAUSES = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
@@ -242,7 +242,7 @@ def _tally_record(tally: Tally) -> dict[str, Any]:
 
 
 def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
-    """Print the causes, the unanswered cases, and failures caused by earlier calls.
+    """Print the causes, the unanswered cases, and the failures that no bug is sought for.
 
     Causes are sentences on a terminal, a table in a pipe, and JSON lines if asked.
     """
@@ -256,8 +256,8 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
             say(sentence)
     if total.answered < total.cases:
         say(answered_sentence(report.verification))
-    for failures in report.later:
-        for sentence in later_sentences(failures):
+    for failures in report.undiagnosed:
+        for sentence in undiagnosed_sentences(failures):
             say(sentence)
 
 
@@ -286,13 +286,17 @@ def answered_sentence(report: VerificationReport) -> str:
     return f"{total.answered} of {counted(total.cases, 'case')} answered: {total.summary}"
 
 
-def later_sentences(failures: LaterFailures) -> Iterator[str]:
-    """Yield the cases that fail because of earlier calls, fitting explanations, and patterns."""
+def undiagnosed_sentences(failures: UndiagnosedFailures) -> Iterator[str]:
+    """Yield the cases that no bug is sought for, with explanations, problems and patterns."""
     names = ", ".join(verdict.id for verdict in failures.verdicts)
     yield f"{failures.title}: {names}"
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
+    outputs = (output for verdict in failures.verdicts for output in verdict.outputs)
+    problems = Counter(f"{each.name}: {each.problem}" for each in outputs if each.problem)
+    for problem, count in problems.most_common(MOST_SHOWN):
+        yield visible(f"{excerpt(problem)}, in {counted(count, 'case')}")
     for pattern in failures.patterns:
         yield f"a pattern, no proof: {pattern.sentence}"
 
@@ -323,8 +327,9 @@ def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the failures that no known bug explains, with patterns; or a line if there are none."""
     if diagnosis.unexplained:
-        yield f"no known bug explains {', '.join(diagnosis.unexplained)}"
+        rest = "the rest: " if diagnosis.causes else ""
+        yield f"no known bug explains {rest}{', '.join(diagnosis.unexplained)}"
         yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
-        yield from (f"no cause: {each.doubt}" for each in diagnosis.doubts)
+        yield from (f"doubtful: {each.doubt}" for each in diagnosis.doubts)
     elif not diagnosis.causes:
-        yield "nothing differs: there is nothing to explain"
+        yield "no wrong value to explain"

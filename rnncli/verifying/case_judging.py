@@ -123,7 +123,8 @@ def judge_case(
     verdict, evidence = found.verdict, None
     if verdict.verdict in FAILURES:
         verdict = explained(found)
-    if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
+    is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
+    if terms.diagnoses and is_wrong and verdict.data_set == 0:
         assert found.measured
         mutants = mutants_of(cell_of(vector.record))
         evidence = evidence_of_failure(found.measured, mutants, verdict.fits or None)

@@ -264,6 +264,7 @@ def _diagnosed(
         case.record["id"]
         for case in judged
         if case.verdict in {Verdict.PASS, Verdict.DIFFERS}
+        and not case.details.lacks_wrong_values
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
     ]
@@ -365,12 +366,12 @@ def _judged(
 
 
 @dataclass(frozen=True, slots=True)
-class LaterFailures:
-    """Cases that fail only because of earlier calls, and so match no known bug."""
+class UndiagnosedFailures:
+    """Cases that match no known bug: right at the first call, or without a wrong value."""
 
     title: str
     verdicts: Sequence[CaseVerdict]
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -379,11 +380,12 @@ class DiagnosisReport(Conclusion):
 
     Attributes:
         verification: the verdicts on all cases.
-        later: the cases that fail only because of earlier calls.
+        undiagnosed: the cases that no bug is sought for: those that fail only because of earlier
+            calls, and those without a wrong value.
     """
 
     verification: VerificationReport
-    later: tuple[LaterFailures, ...] = ()
+    undiagnosed: tuple[UndiagnosedFailures, ...] = ()
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -400,7 +402,7 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
     """Return the diagnosis of a run's failures."""
     unseen = [case.details for case in report.cases if _is_unseen(case.details)]
     failing = {verdict.id for verdict in unseen}
-    vectors, later = [], []
+    vectors, found = [], []
     if unseen:
         pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
         vectors = [pack.read(case.record) for case in report.cases if case.is_answered]
@@ -409,8 +411,11 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
             several = [vector for vector in vectors if vector.later or after_others]
             wrong = [features_of(vector) for vector in several if vector.id in failing]
             right = [features_of(vector) for vector in several if vector.id not in failing]
-            later.append(LaterFailures(title, some, patterns_of(wrong, right, ())))
-    return DiagnosisReport(report, tuple(later))
+            found.append(UndiagnosedFailures(title, some, patterns_of(wrong, right, ())))
+    valueless = [case.details for case in report.cases if case.details.lacks_wrong_values]
+    if some := [verdict for verdict in valueless if not _is_unseen(verdict)]:
+        found.append(UndiagnosedFailures("fails without a wrong value", some))
+    return DiagnosisReport(report, tuple(found))
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from support.judged import core
 
 from rnncli.mutants.catalogue import MUTANTS
 
@@ -57,12 +59,34 @@ def test_what_nothing_explains_is_said(rnncli, tmp_path):
     assert done.err.splitlines()[-1] == "no known bug explains rnn_7_plain"
 
 
+def test_failures_without_a_wrong_value_are_no_failures_to_explain(rnncli, tmp_path):
+    """An output that nobody requested and one of another dtype say nothing of a bug."""
+    ids = ("lstm_14_y_only", "lstm_14_cell_only", "rnn_7_plain")
+    right = {name: core()[name].answers.outputs for name in ids}
+    more = {
+        "lstm_14_y_only/Y_h": np.zeros(1, np.float32),
+        "rnn_7_plain/Y": np.float64(right["rnn_7_plain"]["Y"]),
+    }
+    got = {f"{name}/{k}": value for name in ids for k, value in right[name].items()}
+    np.savez(tmp_path / "got.npz", **(got | more))
+
+    done = rnncli("diagnose", CORE, "--results", tmp_path / "got.npz", "-k", " or ".join(ids))
+
+    assert (done.code, done.rows) == (1, [])
+    assert done.err.splitlines() == [
+        "no wrong value to explain",
+        "fails without a wrong value: rnn_7_plain, lstm_14_y_only",
+        "Y: dtype is float64, wanted float32, in 1 case",
+        "Y_h: was not requested, in 1 case",
+    ]
+
+
 def test_nothing_wrong_is_exit_0(rnncli):
     """There is nothing to explain."""
     done = rnncli("diagnose", CORE, "--backend", "numpy", "-k", FEW)
 
     assert (done.code, done.rows) == (0, [])
-    assert "nothing differs" in done.err
+    assert "no wrong value to explain" in done.err
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,7 @@ def test_shards_in_any_order_are_the_whole(of):
 def test_what_explains_a_case_of_any_shard_explains_it_in_the_whole():
     """Whichever shard has the case; a run without a diagnosis stays without one."""
     parts = shards(2)
-    named = [
-        replace(part, diagnosis=Diagnosis(unexplained=(part.cases[0].id,)))
-        for part in parts
-    ]
+    named = [replace(part, diagnosis=Diagnosis(unexplained=(part.cases[0].id,))) for part in parts]
     (joined,), (without,) = whole_runs(named), whole_runs(parts)
 
     assert joined.diagnosis.unexplained == tuple(part.cases[0].id for part in parts)

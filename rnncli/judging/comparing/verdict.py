@@ -177,6 +177,12 @@ class CaseVerdict(Described):
         return max((output.margin for output in self.outputs), default=0.0)
 
     @property
+    def lacks_wrong_values(self) -> bool:
+        """Whether it differs by outputs alone that nobody can compare, or that nobody requested."""
+        differing = [each for each in self.outputs if each.verdict is Verdict.DIFFERS]
+        return bool(differing) and all(each.problem for each in differing)
+
+    @property
     def fails(self) -> bool:
         """Whether it makes a run fail: an unexcused failure, or an expected one that passes."""
         if self.verdict in FAILURES:

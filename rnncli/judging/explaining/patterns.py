@@ -304,7 +304,7 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
         yield Pattern(sentence, ("padding", "lengths"), CHANCE**2)
         return
     names = {each.outputs[0] for each in places}
-    if len(names) == 1 and all(len(each.outputs[0]) < each.outputs[1] for each in places):
+    if len(names) == 1 and all(0 < len(each.outputs[0]) < each.outputs[1] for each in places):
         (only,) = names
         sentence = f"only {' and '.join(only)} differs, in {counted(len(places), 'case')}"
         yield Pattern(sentence, ("outputs",), 0.25 ** len(places))

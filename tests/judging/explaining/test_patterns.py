@@ -77,6 +77,14 @@ def test_units_from_an_edge_on_are_a_pattern():
     assert sentences((), (), places((0, 17), (18, 19), (4, 19))) == []
 
 
+def test_outputs_are_a_pattern_if_any_differs():
+    """Where signals alone are wrong, none does."""
+    some, none = Places(outputs=(("Y_h",), 3)), Places(outputs=((), 3))
+
+    assert sentences((), (), [some] * 3) == ["only Y_h differs, in 3 cases"]
+    assert sentences((), (), [none] * 3) == []
+
+
 def test_the_last_of_an_axis_is_a_pattern():
     """Whatever its size."""
     assert sentences((), (), [*places((19,)), *places((4,), size=5)]) == [
