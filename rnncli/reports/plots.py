@@ -87,16 +87,16 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
 
     Args:
         report: the verification.
-        cases: ids of the cases whose errors are drawn; by default the failing ones, or without
-            failures those with the largest margins.
+        cases: ids of the cases whose errors are drawn; by default the failing ones, in directions
+            that go wrong, or without such those with the largest margins.
 
     Raises:
         rnncli.errors.InvalidRequest: an id is unknown, or no case was judged.
     """
     if not report.cases:
         raise InvalidRequest("no case was judged: there is nothing to draw")
-    lines = _lines(_chosen(report, cases))
-    some_fail = any(case.details.fails and case.error_over_time for case in report.cases)
+    some_fail = any(map(_goes_wrong, report.cases))
+    lines = _lines(_chosen(report, cases), least=1.0 if some_fail and not cases else -math.inf)
     which = "cases that fail" if some_fail else "cases with the largest margins"
     with style.context(STYLE):
         figure = NotebookFigure(figsize=(10, 7 if lines else 4), layout="constrained")
@@ -137,20 +137,35 @@ def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
         if name not in known:
             raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
     drawable = [case for case in report.cases if case.error_over_time]
-    failing = [case for case in drawable if case.details.fails]
+    failing = [case for case in drawable if _goes_wrong(case)]
     by_margin = sorted(
         failing or drawable, key=lambda case: -(largest_margin(case.details.outputs) or 0.0)
     )
     return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
 
 
-def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
-    """Return the lines of some cases, one per direction, with the cases they belong to."""
+def _goes_wrong(case: JudgedCase) -> bool:
+    """Whether a case fails and shows it over time, not in its last states alone."""
+    return case.details.fails and any(_exceeds(errors, 1) for errors in case.error_over_time)
+
+
+def _exceeds(errors: Sequence[float], least: float) -> bool:
+    """Whether any error is above a limit, or not a number."""
+    return not all(error <= least for error in errors)
+
+
+def _lines(cases: Iterable[JudgedCase], least: float) -> dict[Line, list[str]]:
+    """Return the lines of some cases, one per direction, with the cases they belong to.
+
+    Directions without an error above `least` are left out.
+    """
     lines: dict[Line, list[str]] = {}
     for case in cases:
         directions = case.error_over_time
         steps = case.record["sizes"].get("seq_length", 0)
         for number, errors in enumerate(directions):
+            if not _exceeds(errors, least):
+                continue
             count = max(steps, len(errors))
             at = tuple(k * count // len(errors) for k in range(len(errors)))
             word = f", {'reverse' if number else 'forward'}" if len(directions) > 1 else ""

@@ -90,6 +90,20 @@ def test_errors_over_time_are_those_that_fail():
     assert first.get_ydata()[2] > 1e6
 
 
+def test_directions_that_are_right_are_drawn_if_asked_for():
+    """Beside a wrong one they say nothing; a case wrong in its last state alone has no line."""
+    half = over_time("lstm_14_both", (0.5, 0.0), (0.5, 4.0))
+    last = over_time("lstm_14_last", (0.5, 0.9))
+    nan = over_time("lstm_14_nan", (0.5, math.nan))
+
+    assert texts(plotted(half, last, nan)[1]) == ["lstm_14_both, reverse", "lstm_14_nan"]
+    assert plotted(last)[1].get_title() == "cases with the largest margins"
+    assert texts(report([half]).plot(["lstm_14_both"]).axes[1]) == [
+        "lstm_14_both, forward",
+        "lstm_14_both, reverse",
+    ]
+
+
 def test_runs_of_steps_stand_where_they_begin():
     """A case of 1000 steps has 250 errors here."""
     (_, errors) = plotted(over_time("lstm_14_long", tuple([2.0] * 250), steps=1000))
