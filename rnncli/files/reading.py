@@ -338,6 +338,8 @@ def _too_large(path: str | Path, size: int, limit: int) -> UnreadableFile:
 
 
 def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
@@ -349,7 +351,7 @@ def _shown(path: str | Path) -> str:
 def _said(error: Exception) -> str:
     """Return a library's message about a damaged file, which may be just the name of a key."""
     if isinstance(error, OSError) and error.strerror:
-        return shortened(error.strerror)
+        return shortened(_reason(error))
     if isinstance(error, MemoryError):
         return shortened(shortage(error))
     return shortened(f"is damaged: {error}" if str(error) else "is damaged")

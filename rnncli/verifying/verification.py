@@ -307,7 +307,9 @@ def _lacking(folder: Path) -> str:
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
-    return SPEC if is_spec else "it is not a folder"
+    if is_spec:
+        return SPEC
+    return "it is not a folder" if folder.exists() else "no such folder"
 
 
 def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:

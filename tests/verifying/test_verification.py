@@ -387,10 +387,12 @@ def test_a_pack_that_was_touched_is_refused(small, tmp_path):
         assert verdicts(verify(pack, trust=True))["lstm_14_clip"] is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize("path", ["nothing", "."])
-def test_what_is_no_pack_is_said_to_be_none(tmp_path, path):
+@pytest.mark.parametrize(
+    ("path", "why"), [("nothing", "no such folder"), (".", "it has no manifest.json")]
+)
+def test_what_is_no_pack_is_said_to_be_none(tmp_path, path, why):
     """A missing folder, and one without a manifest."""
-    with pytest.raises(InvalidRequest, match="not a pack of vectors"):
+    with pytest.raises(InvalidRequest, match=f"not a pack of vectors: {why}"):
         select(plan(tmp_path / path))
 
 

@@ -122,9 +122,11 @@ def read_tensors(path: str | Path) -> Tensors:
         InvalidRequest: no format has its extension.
         Unsupported: what it holds is right, but no tensor can hold it.
     """
-    from rnncli.files.reading import named
+    from rnncli.files.reading import MissingFile, named
 
     with named(path):
+        if not _extension(path) and not Path(path).exists():
+            raise MissingFile("no such file")
         return format_of(path).read(Path(path))
 
 

@@ -118,7 +118,7 @@ REFUSED = {
     "{file: 3}": "1:8: 'file' must be a name, got 3",
     "{file: ''}": "1:8: 'file' must be a name, got ''",
     "{file: a.npz, kye: b}": "1:15: unknown key 'kye' beside 'file'; did you mean 'key'?",
-    "{file: nope.npz}": "1:8: P: nope.npz: No such file or directory",
+    "{file: nope.npz}": "1:8: P: nope.npz: no such file",
     "{file: /dev/zero}": "1:8: P: '/dev/zero' is not a path below a folder: it is absolute",
     "{file: .}": "1:8: P: '.' is not a path below a folder: it has the part '.'",
     f"{{file: {'x' * 5000}.npz}}": "1:8: P: ",
