@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -63,8 +64,9 @@ class RunPrinter:
         self.codes.add(report.exit_code)
         with self.progress.paused():
             for message in report.warnings:
-                place = "" if message.startswith(report.target) else f"{report.target}: "
-                say(f"warning: {place}{message}")
+                # Models call themselves by their path, in which `./` is dropped.
+                is_named = message.startswith((report.target, str(Path(report.target))))
+                say(f"warning: {'' if is_named else f'{report.target}: '}{message}")
             self._show_data(report)
             sys.stdout.flush()
             for sentence in _failures(report):

@@ -115,6 +115,15 @@ def test_symbolic_dimensions_come_from_options(rnncli):
     assert "--dim seq=N" in assumed.err
 
 
+def test_a_warning_names_its_model_once(rnncli, tmp_path, monkeypatch):
+    """Also where the path begins with `./`, which the model's own name lacks."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(LSTM, "m.onnx")
+
+    for target in ("m.onnx", "./m.onnx"):
+        assert rnncli("run", target).err.startswith("warning: m.onnx: assumed to be 1: ")
+
+
 def test_a_real_model_runs_without_options(rnncli, tmp_path):
     """Silero's window needs 192 samples, which is said; given inputs are left as they are."""
     model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
