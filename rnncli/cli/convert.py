@@ -90,6 +90,7 @@ def convert(
     from rnncli.files import formats
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
+    from rnncli.reports.generated import show_pack
     from rnncli.running.weight_conversion import CHECKPOINTS
     from rnncli.running.written_runs import as_path
 
@@ -101,7 +102,8 @@ def convert(
         if layout is None:
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}
-        convert_pack(open_pack(source), Path(destination), layout, **options)
+        manifest = convert_pack(open_pack(source), Path(destination), layout, **options)
+        show_pack(Path(destination), manifest, as_json=False)
         return
     if layout is not None or pack is not None:
         raise InvalidRequest(

@@ -44,8 +44,10 @@ def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manif
             such option or cannot hold a case, or writing fails.
     """
     if strange := [name for name in options if name not in LAYOUTS[layout].options]:
-        able = ", ".join(name for name, row in LAYOUTS.items() if strange[0] in row.options)
-        raise InvalidRequest(f"{folder}: '{strange[0]}' is of the layout {able}, not of {layout}")
+        able = {name: row for name, row in LAYOUTS.items() if strange[0] in row.options}
+        flags = {row.options[strange[0]] for row in able.values()} or {f"'{strange[0]}'"}
+        listed = ", ".join(able) or "none"
+        raise InvalidRequest(f"{folder}: {flags.pop()} is of the layout {listed}, not of {layout}")
     with atomic_folder(folder, lambda _: False) as temporary:
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)

@@ -5,6 +5,7 @@ A layout is a row: `convert` writes every one, and `verify` and the others read 
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.files.paths import Identifier
@@ -26,13 +27,13 @@ class PackLayout(NamedTuple):
             for a layout of one file, `file_of(name)`.
         reader: `module:function` that returns the vector of (pack, record); "" if the layout is
             only written.
-        options: the keyword arguments of `files` that `convert` can set.
+        options: the keyword arguments of `files` that `convert` can set -> their options there.
     """
 
     summary: str
     files: str = ""
     reader: str = ""
-    options: tuple[str, ...] = ()
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 LAYOUTS: Mapping[str, PackLayout] = {
@@ -53,7 +54,7 @@ LAYOUTS: Mapping[str, PackLayout] = {
     "hex": PackLayout(
         "files for $readmemh and a .svh for each case, likewise only written",
         "rnncli.packs.derived_forms:hex_files",
-        options=("elements",),
+        options={"elements": "--pack"},
     ),
     "ir": PackLayout(
         "as raw, with model.xml and model.bin, OpenVINO's own models of its own operators",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rnncli.files.formats import read_tensors, write_tensors
+from rnncli.packs.pack import open_pack
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 TENSORS = {
@@ -108,7 +109,8 @@ def test_words_of_several_elements_are_of_the_layout_hex(rnncli, tmp_path):
     words = (tmp_path / "hex" / "test_rnn_7_plain" / "inputs" / "X.hex").read_text().split()
 
     assert done.code == 0
+    assert open_pack(tmp_path / "hex").manifest.digest in done.out
     assert {len(word) for word in words} == {32}
     outcome = rnncli("convert", CORE, tmp_path / "raw", "--format", "raw", "--pack", 4)
-    assert (outcome.code, "of the layout hex, not of raw" in outcome.err) == (2, True)
+    assert (outcome.code, "--pack is of the layout hex, not of raw" in outcome.err) == (2, True)
     assert rnncli("verify", tmp_path / "hex", "--backend", "numpy").code == 2
