@@ -30,7 +30,8 @@ static const char USAGE[] =
     "  RESULTS/test_ID/steps/outputs/gate_i.bin  a signal of every step, if PACK stores signals;\n"
     "                                         all, some or none of them\n"
     "  RESULTS/test_ID/refused.txt            instead, if the device refused the case\n"
-    "ID... are the cases to judge; without them, all.\n"
+    "ID... are the cases to judge, where * stands for any characters, as in 'lstm_14_*'; without\n"
+    "them, all.\n"
     "\n"
     "A line for each case: verdict, id, worst margin (error / tolerance) and where, with tabs.\n"
     "Exit code: 0 all agree; 1 a case fails; 2 bad input; 3 not supported; 5 nothing was judged.\n";
@@ -981,10 +982,24 @@ typedef struct {
   int count[VERDICTS], cases, answered, failing, refusals;
 } Run;
 
+/* Whether an id is as a pattern has it, in which `*` stands for any characters. */
+static int is_like(const char *id, const char *pattern) {
+  const char *star = NULL, *from = id;
+  while (*id) {
+    if (*pattern == '*') star = pattern++, from = id;
+    else if (*pattern == *id) pattern++, id++;
+    else if (star) pattern = star + 1, id = ++from;
+    else return 0;
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
 static int is_selected(const Run *run, const char *id, char *seen) {
+  int found = !run->id_count;
   for (int k = 0; k < run->id_count; k++)
-    if (!strcmp(run->ids[k], id)) return seen[k] = 1;
-  return !run->id_count;
+    if (is_like(id, run->ids[k])) found = seen[k] = 1;
+  return found;
 }
 
 static void print_case(const char *id, const Judged *judged) {

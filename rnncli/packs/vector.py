@@ -313,6 +313,10 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+# The dtype of an output of which nothing but its bytes is known.
+BYTES = np.dtype("V1")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
     """One run of one implementation on one vector.

@@ -49,6 +49,7 @@ from rnncli.packs.case_folder import data_set, steps_of
 from rnncli.packs.layouts import PREFIX, folder_of
 from rnncli.packs.raw_form import RAW
 from rnncli.packs.vector import (
+    BYTES,
     CALLS,
     INPUTS,
     OUTPUTS,
@@ -244,8 +245,8 @@ def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
 def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
     """Read the outputs in a folder of raw files; return none if it does not exist.
 
-    A file has neither dtype nor shape. It has those of the expected output if it has its size, and
-    else as many elements, or bytes, as there are. An output that is not expected is not read.
+    A file has neither dtype nor shape. It has those of the expected output if it has its size; else
+    it is bytes. An output that is not expected is not read.
 
     Raises:
         UnreadableFile: a file cannot be read, or is too large.
@@ -268,10 +269,9 @@ def _read_raw(path: Path, wanted: Array | None) -> Array:
         with open_regular(path):
             return np.zeros(0, np.uint8)
     content = read_bytes(path, room_for(wanted.nbytes))
-    if len(content) % wanted.itemsize:
-        return np.frombuffer(content, np.uint8)
-    shape = wanted.shape if len(content) == wanted.nbytes else (len(content) // wanted.itemsize,)
-    return tensor_from(content, dtype_of(wanted), shape)
+    if len(content) != wanted.nbytes:
+        return np.frombuffer(content, BYTES)
+    return tensor_from(content, dtype_of(wanted), wanted.shape)
 
 
 def read_file(path: Path, vector: Vector) -> Tensors:

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from contextlib import nullcontext
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +215,29 @@ def test_options_allow_what_they_name(judge, copy):
     assert judge_c.run(judge, "--allow-missing", *run).code == 1
     assert judge_c.run(judge, "--allow-missing", "--allow-refused", *run).code == 0
     assert judge_c.run(judge, "--allow-refused", *run, ID).code == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["*"], lambda name: True),
+        (["gru_*"], lambda name: name.startswith("gru_")),
+        (["*_14_*", "nothing*14*"], None),
+        (["*r*n*_1*4*", ID], lambda name: fnmatchcase(name, "*r*n*_1*4*") or name == ID),
+        (["gru"], None),
+        (["gru_14_single?"], None),
+    ],
+)
+def test_patterns_choose_cases(judge, copy, words, wanted):
+    """`*` is any characters, and all else itself; a pattern that no case has is an error."""
+    paths = (copy / "pack", copy / "right")
+    every_id = judge_c.run(judge, *paths).cases
+    said = judge_c.run(judge, *paths, *words)
+
+    if wanted:
+        assert [*said.cases] == [name for name in every_id if wanted(name)]
+    else:
+        assert (said.code, "has no case" in said.err) == (2, True)
 
 
 def test_usage_says_where_results_go(judge):

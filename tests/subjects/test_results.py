@@ -16,7 +16,7 @@ from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
 from rnncli.packs.pack import open_pack
-from rnncli.packs.vector import Status
+from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects import results
 from rnncli.subjects.results import results_subject
 
@@ -68,7 +68,7 @@ def test_tensors_without_names_are_named_by_position(folder, asked):
 
 
 def test_raw_files_have_the_dtype_and_shape_of_what_is_expected(folder, asked):
-    """If they have its size; else they show how many elements, or bytes, they have."""
+    """If they have its size; else they are so many bytes, and both sizes are told."""
     outputs = folder.parent / "outputs"
     outputs.mkdir()
     wanted = asked.answers.outputs
@@ -79,12 +79,13 @@ def test_raw_files_have_the_dtype_and_shape_of_what_is_expected(folder, asked):
     got = attempted(folder, asked).outputs
 
     assert np.array_equal(got["Y"], wanted["Y"])
-    assert got["Y_h"].tolist() == [0, 0]
-    assert {name: str(values.dtype) for name, values in got.items()} == {
-        "Y": "float32",
-        "Y_h": "float32",
-        "Y_c": "uint8",
+    assert {name: (str(values.dtype), values.nbytes) for name, values in got.items()} == {
+        "Y": ("float32", wanted["Y"].nbytes),
+        "Y_h": ("|V1", 8),
+        "Y_c": ("|V1", 3),
     }
+    told = {each.name: each.problem for each in judge(asked, Attempt(Status.RAN, got)).outputs}
+    assert told["Y_h"] == f"has 8 bytes, wanted {wanted['Y_h'].nbytes}"
 
 
 def zeros_as_raw(folder, count):
@@ -106,7 +107,7 @@ def test_a_wrong_shape_is_shown_and_a_giant_file_is_not_read(folder, asked, writ
     assert room == results.LEAST_ROOM
     write(folder, room // 8)
 
-    assert attempted(folder, asked).outputs["Y"].shape == (room // 8,)
+    assert attempted(folder, asked).outputs["Y"].nbytes == 4 * (room // 8)
 
     shutil.rmtree(folder.parent)
     folder.mkdir(parents=True)
@@ -148,7 +149,7 @@ def test_a_giant_file_of_results_is_refused_before_it_is_read(tmp_path, core_pac
         stream.write(b"1")
     with pytest.raises(UnreadableFile, match="has at least 268435457 bytes; the limit is"):
         results.require_room(path, core_pack.manifest.cases)
-    with pytest.raises(UnreadableFile, match="No such file"):
+    with pytest.raises(UnreadableFile, match="no such file"):
         results.require_room(tmp_path / "missing", core_pack.manifest.cases)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.packs.vector import BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +136,9 @@ def measured_outputs(got: Tensors, answers: Answers, rule: Rule) -> dict[str, Me
 
 
 def problem_of(got: Array, wanted: Array) -> str:
-    """Return why an output cannot be compared, its dtype or its shape, or ""."""
+    """Return why an output cannot be compared, its size, its dtype or its shape, or ""."""
+    if got.dtype == BYTES:
+        return f"has {got.nbytes} bytes, wanted {wanted.nbytes}"
     if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
         return f"dtype is {dtype}, wanted {_dtype(wanted)}"
     if got.shape != wanted.shape:
