@@ -120,7 +120,8 @@ class InvalidOperator(InvalidRequest):
         self.where = where
         self.problems = tuple(problems)
         sentences = [problem.sentence for problem in self.problems]
-        super().__init__(f"{where}: {listed(sentences, '; ')}")
+        told = listed(sentences, "; ")
+        super().__init__(told if told.startswith(f"{where} ") else f"{where}: {told}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the error by its arguments."""

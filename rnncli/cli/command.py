@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
+# Option with one value -> how to get what several values would mean.
+SEVERAL = {
+    "--runtime": "for several, one run each with --json, then `rnncli site`",
+}
+
+
 class JoinableOption(click.Option):
     """An option whose values can be joined to one."""
 
@@ -100,6 +106,8 @@ def _refuse_several(option: click.Option, ctx: click.Context, values: Sequence[A
     else:
         listed = " and ".join(f"'{value}'" for value in values)
         sentence = f"{option.opts[0]} is given {len(values)} times: {listed}"
+    if hint := SEVERAL.get(option.opts[0]):
+        sentence += f"; {hint}"
     if isinstance(option, JoinableOption):
         sentence += f"; for all of them: {option.joined(values)}"
     raise click.UsageError(sentence, ctx)

@@ -37,6 +37,7 @@ from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS
 from rnncli.packs.vector import Vector
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,11 @@ class Captures:
     def _refuse_idle(self, wanted: Sequence[str]) -> None:
         self._refuse_unevaluated(wanted)
         if not self.paths:
-            raise NothingSelected(f"{self.model.name}: has no recurrent node")
+            nodes = counted(len(self.model.proto.graph.node), "node")
+            raise NothingSelected(
+                f"{self.model.name}: has no recurrent node among its {nodes}; recurrences written"
+                " in other operators, such as Loop and Scan, are not recognised"
+            )
         for pattern in wanted:
             if not any(_is_called(path, pattern) for path in self.paths):
                 names = dict.fromkeys(path[-1] for path in self.paths)

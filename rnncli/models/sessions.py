@@ -254,12 +254,15 @@ class Session:
         self._limits = limits
         self._is_limited = limits != UNLIMITED
 
-    def __call__(self, /, **inputs: Any) -> dict[str, Array]:
+    def __call__(self, /, *unnamed: Any, **inputs: Any) -> dict[str, Array]:
         """Evaluate: `session(X=x)["Y"]`; see `run` for names that are not Python identifiers.
 
         Raises:
-            rnncli.errors.RnncliError: as `run` does.
+            rnncli.errors.RnncliError: as `run` does, and if an input is given without its name.
         """
+        if unnamed:
+            names = ", ".join(name for name in self.inputs if name not in self.held)
+            raise InvalidRequest(f"inputs are given by name, as session(X=x); they are {names}")
         return self.run(inputs)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:

@@ -100,5 +100,5 @@ def test_a_file_of_another_kind_is_refused(tmp_path, text):
 
 def test_a_file_that_is_missing_is_refused(tmp_path):
     """By its name."""
-    with pytest.raises(UnreadableFile, match=r"no\.json: No such file"):
+    with pytest.raises(UnreadableFile, match=r"no\.json: no such file"):
         read_stored(tmp_path / "no.json", TERMS)

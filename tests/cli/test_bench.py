@@ -157,7 +157,7 @@ def test_onnx_runtime_tells_what_its_nodes_take(rnncli, model):
         (["tiny", "--op", ""], 2, "--op names no operator"),
         (["no_such_thing"], 2, "no such file"),
         (["tiny", "-o", "no/such/folder/x.json"], 2, "no/such/folder"),
-        (["tiny", "--against", "no.json"], 2, "no.json: No such file"),
+        (["tiny", "--against", "no.json"], 2, "no.json: no such file"),
         (["generation", "--threads", "2"], 2, "--threads"),
         (["startup", "tiny"], 2, "unexpected extra argument"),
     ],

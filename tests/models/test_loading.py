@@ -412,7 +412,7 @@ ASTRAY = {
     "above": (lambda path: relocate(path, location="../m"), "outside the model's folder"),
     "absolute": (lambda path: relocate(path, location="/etc/passwd"), "outside the model's folder"),
     "link": (outside, "outside the model's folder"),
-    "missing": (lambda path: (path.parent / "weights.bin").unlink(), "No such file"),
+    "missing": (lambda path: (path.parent / "weights.bin").unlink(), "no such file"),
     "folder": (lambda path: relocate(path, location="."), "outside the model's folder"),
     "none": (lambda path: relocate(path, location=""), "outside the model's folder"),
     "short": (lambda path: (path.parent / "weights.bin").write_bytes(b"1234"), "takes 8 bytes"),

@@ -397,7 +397,7 @@ def test_a_good_file_has_no_findings(tmp_path):
 
     assert findings(path) == []
     assert load_config(path).name == "good"
-    with pytest.raises(UnreadableFile, match=r"missing\.yaml: No such file"):
+    with pytest.raises(UnreadableFile, match=r"missing\.yaml: no such file"):
         findings(tmp_path / "missing.yaml")
 
 

@@ -166,7 +166,7 @@ def test_a_failure_leaves_the_old_case(tmp_path):
     """A file that cannot be copied: one sentence, the old case, no temporary."""
     case = tmp_path / "case"
     write_test_case(case, [RESULTS], {"model.onnx": b"old"})
-    with pytest.raises(InvalidRequest, match=r"none.onnx: No such file"):
+    with pytest.raises(InvalidRequest, match=r"none.onnx: no such file"):
         write_test_case(case, [RESULTS], {"model.onnx": tmp_path / "none.onnx"})
 
     assert b"old" == (case / "model.onnx").read_bytes()
