@@ -391,9 +391,10 @@ input_options = grouped(
         "-i",
         "--input",
         "input_files",
-        type=Pair("NAME=FILE"),
+        type=Pair("NAME=FILE|VALUE"),
         multiple=True,
-        help="Read input NAME from FILE (.npy, .pb, or FILE.npz::KEY).",
+        help="Input NAME from FILE (.npy, .pb, or FILE.npz::KEY), or a number or list, such as"
+        " sr=8000 or x=[[1,2.5],[3,4]], in the input's own type.",
     ),
     click.option(
         "--inputs",

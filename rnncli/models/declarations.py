@@ -62,9 +62,11 @@ def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
         and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
     )
     if not fits or number not in (0, dtype.onnx):
+        wanted = dtype_numbered(number).numpy.name if fits else ""
+        hint = f"; `values.astype('{wanted}')` in NumPy gives that type" if wanted else ""
         raise InvalidRequest(
             f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got {dtype} {list(values.shape)}"
+            f"got {dtype} {list(values.shape)}{hint}"
         )
 
 

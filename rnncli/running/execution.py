@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.files.formats import read_inputs, read_tensor
+from rnncli.files.formats import read_inputs
 from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.declarations import check_inputs, check_names
@@ -18,17 +19,20 @@ from rnncli.models.evaluator import Evaluator, prepare
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.model import Model
-from rnncli.numerics import FLOAT64
+from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered
 from rnncli.numerics.profiles import PROFILES
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
+from rnncli.running.written_values import given_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
+
+    from onnx import ValueInfoProto
 
     from rnncli.cases.case import Case
     from rnncli.models.observation import Observer, Occurrence
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
 
 
@@ -48,8 +52,28 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
         yield from run_model(loaded, request)
 
 
-def _single_inputs(request: Request) -> dict[str, Array]:
-    return {name: read_tensor(file) for name, file in request.input_files.items()}
+def _single_inputs(
+    request: Request, dtype_of_input: Callable[[str], DType | None]
+) -> dict[str, Array]:
+    """Return the inputs given one by one; numbers take the types that a function says."""
+    return {
+        name: given_tensor(name, text, dtype_of_input(name))
+        for name, text in request.input_files.items()
+    }
+
+
+def _declared_dtype(value: ValueInfoProto) -> DType | None:
+    number = value.type.tensor_type.elem_type
+    return dtype_numbered(number) if number else None
+
+
+def _dtype_of_case(case: Case, name: str) -> DType:
+    """Return the type of a case's input, present or not."""
+    if name in case.blanks:
+        return case.blanks[name].dtype
+    rows = {row.name: row.dtypes for row in case.operator.inputs}
+    allowed = rows.get(name, ())
+    return dtype_named(allowed[0]) if len(allowed) == 1 else case.dtype
 
 
 def _set_of_inputs(source: str) -> dict[str, Array]:
@@ -66,7 +90,8 @@ def _run_case(case: Case, request: Request) -> Run:
             raise InvalidRequest(f"{case.name}: {option} is for models; a config gives its sizes")
     if request.data_set is not None:
         raise InvalidRequest(f"{case.name}: a config has no test data sets")
-    inputs = {**case.inputs, **_set_of_inputs(request.inputs_from), **_single_inputs(request)}
+    single = _single_inputs(request, partial(_dtype_of_case, case))
+    inputs = {**case.inputs, **_set_of_inputs(request.inputs_from), **single}
     start = time.perf_counter()
     try:
         outputs = operators.evaluate(
@@ -123,8 +148,9 @@ def recipe_of(model: Model, request: Request) -> InputRecipe:
         InvalidRequest: the model has no input of a name.
         UnreadableFile: a file of them is wrong.
     """
-    check_names(model, request.input_files)
-    given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
+    declared = check_names(model, request.input_files)
+    single = _single_inputs(request, lambda name: _declared_dtype(declared[name]))
+    given = _inputs_of_model(model, request.inputs_from) | single
     check_names(model, given)
     return InputRecipe(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims

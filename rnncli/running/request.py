@@ -85,7 +85,9 @@ class Request:
     compute: str = "float64"
     readings: Mapping[str, str] = field(default_factory=dict)
     host: str = ONNX  # what evaluates the other nodes of models
-    input_files: Mapping[str, str] = field(default_factory=dict)  # name -> FILE or FILE.npz::KEY
+    input_files: Mapping[str, str] = field(
+        default_factory=dict
+    )  # name -> FILE, FILE.npz::KEY or numbers
     inputs_from: str = ""  # a file or folder with several inputs
     seed: int | None = None  # of generated inputs; None takes the target's own
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of generated inputs

@@ -105,6 +105,26 @@ def test_single_inputs_win_over_a_set(rnncli, tmp_path):
     assert np.array_equal(used["x"], inputs["x"])
 
 
+def test_inputs_may_be_written_out(rnncli, tmp_path):
+    """The lengths of a model and of an operator, in their own types."""
+    inputs, _ = recorded(LSTM)
+    np.save(tmp_path / "x.npy", inputs["x"])
+    lengths = f"lens={inputs['lens'].tolist()}"
+    options = ["-i", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz"]
+
+    assert rnncli("run", LSTM, *options, "-i", lengths).code == 0
+    np.save(tmp_path / "lens.npy", inputs["lens"])
+    options[-1] = tmp_path / "file.npz"
+    assert rnncli("run", LSTM, *options, "-i", f"lens={tmp_path / 'lens.npy'}").code == 0
+    one, other = (read_tensors(tmp_path / f"{name}.npz") for name in ("out", "file"))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    done = rnncli(
+        "run", "lstm_14_peepholes", "-i", "sequence_lens=[1, 1]", "-o", tmp_path / "o.npz"
+    )
+    assert done.code == 0
+    assert not read_tensors(tmp_path / "o.npz")["Y"][1:].any()
+
+
 def test_symbolic_dimensions_come_from_options(rnncli):
     """--dim gives sizes; without it they are 1, with a warning that names the option."""
     given = rnncli("run", LSTM, "--dim", "batch=3,seq=6")

@@ -31,7 +31,7 @@ MISFITS = {
     "missing": ({"x": X}, r"missing inputs: n int64 \[2\]"),
     "dtype": (
         {"x": X.astype(float), "n": N},
-        r"'x' must be float32 \[batch, 3\], got float64 \[5, 3\]",
+        r"got float64 \[5, 3\]; `values.astype\('float32'\)` in NumPy gives that type",
     ),
     "list": ({"x": [[1.0, 2.0, 3.0]], "n": N}, "must be float32 .*, got a list"),
     "rank": ({"x": X[0], "n": N}, r"'x' must be float32 \[batch, 3\], got float32 \[3\]"),
