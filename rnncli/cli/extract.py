@@ -89,7 +89,8 @@ def extract(model: str, **options: Any) -> None:
     If, Loop, Scan and functions, becomes a case with the node's weights and activations, expected
     outputs and the tolerance of each element. Weights stored in the model are stored in the case's
     model. Expected outputs follow from the values that reached the node here; they do not test the
-    nodes before it.
+    nodes before it. Of an execution in which errors grow until they may be anything, the first
+    steps become the case.
 
     \b
     rnncli extract model.onnx -o pack
@@ -109,7 +110,7 @@ def extract(model: str, **options: Any) -> None:
     require(plan, folder)
     captures = _capture(model, options)
     report = _write(plan, captures, folder)
-    for message in (*captures.warnings(), *report.left_out):
+    for message in (*captures.warnings(), *report.left_out, *report.shortened):
         say(f"warning: {message}")
     show_pack(folder, report.manifest, as_json=as_json)
 

@@ -7,10 +7,12 @@ import shutil
 import warnings
 from bisect import insort
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from rnncli.cases.suite.suite import LONGEST_ID
 from rnncli.errors import (
@@ -26,7 +28,7 @@ from rnncli.files.paths import files_in
 from rnncli.generating import goldens
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.leftovers import owned_cases, strangers
-from rnncli.generating.production import make_vectors
+from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
@@ -267,12 +269,20 @@ class ExtractionPlan(NamedTuple):
         return f"extracted-{_printable(self.model)}"
 
 
+class MadeCase(NamedTuple):
+    """What became of a capture."""
+
+    outcome: Vector | RnncliError  # the case, or why there is none
+    note: str = ""  # which of its steps are in the case, if not all
+
+
 @dataclass(slots=True)
 class Extraction:
-    """A pack that was extracted, and why some captures could not become cases."""
+    """A pack, and why some captures could not become cases, or not with all of their steps."""
 
     manifest: Manifest
     left_out: list[str] = field(default_factory=list)
+    shortened: list[str] = field(default_factory=list)
 
 
 def require(plan: ExtractionPlan, folder: Path) -> None:
@@ -311,7 +321,7 @@ def extract(
     """
     with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
-        records, errors = _write_cases(vectors_of(plan, captures), spool, done)
+        records, errors, notes = _write_cases(vectors_of(plan, captures), spool, done)
         if not records:
             raise _no_case_error(plan, errors)
         manifest = in_layout(_header(plan), records, temporary, spool)
@@ -319,34 +329,82 @@ def extract(
             shutil.rmtree(spool)
         for name, content in manifest.contents().items():
             put_file(f"{temporary}/{name}", content)
-    return Extraction(manifest, [f"left out: {error}" for error in errors])
+    return Extraction(manifest, [f"left out: {error}" for error in errors], notes)
 
 
 def _write_cases(
-    made: Iterable[Vector | RnncliError], root: Path, done: Callable[[int], None]
-) -> tuple[list[Record], list[RnncliError]]:
-    """Write the vectors; return their records, and the errors where there is none."""
-    records, errors = [], []
-    for outcome in made:
+    made: Iterable[MadeCase], root: Path, done: Callable[[int], None]
+) -> tuple[list[Record], list[RnncliError], list[str]]:
+    """Write the vectors; return their records, the errors where there is none, and the notes."""
+    records, errors, notes = [], [], []
+    for outcome, note in made:
         if isinstance(outcome, Vector):
             record, files = packed(outcome)
             write_files(root, files)
             records.append(record)
         else:
             errors.append(outcome)
+        notes += [note] if note else []
         done(1)
-    return records, errors
+    return records, errors, notes
 
 
-def vectors_of(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Vector | RnncliError]:
-    """Yield the vector of each capture, or the error why it cannot become one."""
+def vectors_of(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[MadeCase]:
+    """Yield what becomes of each capture.
+
+    A capture in which rounding errors grow until they may be anything, as where each step rounds
+    states to 8 bits, becomes a case of its first steps: the most whose tolerances say something.
+    """
     for case in _cases(plan, captures):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RnncliWarning)  # the model's run has reported them
-            (outcome,) = make_vectors([case])
-        if not isinstance(outcome, Vector | RnncliError):
-            raise outcome
-        yield outcome
+        made = _made(case)
+        yield _of_first_steps(case, made) if isinstance(made, IllConditioned) else MadeCase(made)
+
+
+def _made(case: CapturedCase) -> Vector | RnncliError:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # the model's run has reported them
+        (outcome,) = make_vectors([case])
+    if not isinstance(outcome, Vector | RnncliError):
+        raise outcome
+    return outcome
+
+
+def _of_first_steps(case: CapturedCase, problem: IllConditioned) -> MadeCase:
+    """Return the case of the most first steps that can judge, by bisection."""
+    steps, found, beyond = 0, MadeCase(problem), case.sizes["seq_length"]
+    while beyond - steps > 1:
+        middle = (steps + beyond) // 2
+        made = _made(_shortened(case, middle))
+        if isinstance(made, Vector):
+            steps, found = middle, MadeCase(made, _kept(case, middle, problem))
+        else:
+            beyond = middle
+    return found
+
+
+def _kept(case: CapturedCase, steps: int, problem: IllConditioned) -> str:
+    why = str(problem).removeprefix(f"{case.id}: ")
+    return f"{case.id}: kept {steps} of {case.sizes['seq_length']} steps: with all of them {why}"
+
+
+def _shortened(case: CapturedCase, steps: int) -> CapturedCase:
+    """Return a case with its first steps alone."""
+    inputs = dict(case.inputs)
+    for row in case.node.operator.inputs:
+        if row.name not in inputs:
+            continue
+        for axis, dim in enumerate(row.shape(case.node.variant)):
+            if dim.symbol == "seq_length":
+                inputs[row.name] = inputs[row.name].take(range(steps), axis)
+        if row.role == "lengths":
+            lengths = inputs[row.name]
+            inputs[row.name] = np.minimum(lengths, steps).astype(lengths.dtype)
+    return replace(
+        case,
+        inputs=inputs,
+        sizes={**case.sizes, "seq_length": steps},
+        summary=f"{case.summary} The first {steps} of its {case.sizes['seq_length']} steps.",
+    )
 
 
 def _no_case_error(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:

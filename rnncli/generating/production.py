@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 Produced = TypeVar("Produced")
 
 
+class IllConditioned(InvalidRequest):
+    """A tolerance of the case is so wide that it tells nothing."""
+
+
 def make_vectors(entries: Sequence[CaseSource]) -> Iterator[Vector | Exception]:
     """Make the vectors of some entries, each a pure function of the suite's text and its id.
 
@@ -87,8 +91,10 @@ def _attempt(
     try:
         return function(*arguments)
     except InvalidRequest as error:
-        named = isinstance(error, ConfigError) or name in str(error)
-        return error if named else InvalidRequest(f"{name}: {error}")
+        if isinstance(error, ConfigError) or name in str(error):
+            return error
+        kind = IllConditioned if isinstance(error, IllConditioned) else InvalidRequest
+        return kind(f"{name}: {error}")
     except Unsupported as error:
         return Unsupported(f"{name}: {error}")
     except Exception as error:  # noqa: BLE001 -- a bug of ours in one case must not stop others
@@ -244,7 +250,8 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
     """Return outputs and tolerances of a stack by name, in the operator's layout.
 
     Raises:
-        InvalidRequest: a row has a useless tolerance, or is not exact although its profile is.
+        IllConditioned: a row has a useless tolerance.
+        InvalidRequest: a row is not exact although its profile is.
     """
     node, profile = stack.case.node, stack.entries[0].profile
     if PROFILES[profile].is_exact:
@@ -256,7 +263,7 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
     for name, values in outputs.items():
         for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
             problem = conditioning_problem(values[k], tolerances[name][k])
-            raise InvalidRequest(f"{stack.named}{name} is ill-conditioned: {problem}")
+            raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
     return Answers(outputs, tolerances)
 
 

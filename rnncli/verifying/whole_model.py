@@ -122,7 +122,7 @@ class RuntimeRival:
             return {"search": f"{error}"}
         plan = ExtractionPlan(short_names([target])[0])
         right, untried = 0, 0
-        for capture, vector in zip(chosen, vectors_of(plan, chosen), strict=True):
+        for capture, (vector, _) in zip(chosen, vectors_of(plan, chosen), strict=True):
             if isinstance(vector, RnncliError):
                 untried += 1
                 continue

@@ -198,6 +198,24 @@ def test_a_terminal_sees_progress(scan, tmp_path):
     assert "cases" in said
 
 
+def test_a_long_quantised_node_keeps_the_steps_that_can_judge(rnncli, tmp_path):
+    """Each step rounds its states to 8 bits, until the last steps may be anything."""
+    path, pack = tmp_path / "int8.onnx", tmp_path / "pack"
+    quantize_dynamic(PATHS["lstm_packed_bi_ts"], path, reduce_range=True)
+    done = rnncli("extract", path, "--dim", "batch=2,seq=100", "-o", pack)
+    (vector,) = open_pack(pack).vectors()
+    steps = vector.record["sizes"]["seq_length"]
+
+    assert done.code == 0
+    assert f"warning: m_lstm_quant: kept {steps} of 100 steps: with all of them Y is" in done.err
+    assert 8 < steps < 100
+    assert vector.record["summary"].endswith(f"The first {steps} of its 100 steps.")
+    assert vector.inputs["X"].shape[0] == steps
+    assert vector.inputs["sequence_lens"].max() <= steps
+    judged = rnncli("verify", pack, "--runtime", "onnxruntime")
+    assert judged.code == 0, judged.out
+
+
 def test_extracted_cases_judge_onnxruntime(rnncli, tmp_path):
     """With the integers of the model, by derived tolerances."""
     path = tmp_path / "int8.onnx"

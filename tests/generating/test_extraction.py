@@ -185,7 +185,8 @@ def extracted(model, inputs, folder, *, max_cases=99, **options):
     captures = Captures(model, (), max_cases=max_cases, max_bytes=10**9)
     run(prepare(model, observer=captures.add), inputs)
     plan = ExtractionPlan(options.pop("name", "m"), **options)
-    SAID[:] = extract(plan, captures.chosen(), folder, lambda _: None).left_out
+    report = extract(plan, captures.chosen(), folder, lambda _: None)
+    SAID[:] = [*report.left_out, *report.shortened]
     pack = open_pack(folder)
     assert list(pack.problems()) == []
     return pack
@@ -398,15 +399,50 @@ def chaotic():
     return model, fed
 
 
-def test_an_ill_conditioned_node_is_left_out(tmp_path):
-    """With its id and the reason; the others become a pack."""
-    pack = extracted(*chaotic(), tmp_path / "pack")
-
-    assert [record["id"] for record in pack.manifest.cases] == ["tame"]
+def test_an_ill_conditioned_node_keeps_its_first_steps(tmp_path):
+    """As many as can be judged; what is said has the reason. The tame one keeps all of them."""
+    model, fed = chaotic()
+    (whole,) = run(prepare(model), fed)[:1]
+    pack = extracted(model, fed, tmp_path / "pack")
+    first, tame = pack.vectors()
+    steps = first.record["sizes"]["seq_length"]
     (said,) = SAID
-    assert said.startswith("left out: node: Y is ill-conditioned: ")
-    (vector,) = pack.vectors()
-    assert not conditioning_problem(vector.answers.outputs["Y"], vector.answers.tolerances["Y"])
+
+    assert (first.id, tame.id, tame.record["sizes"]["seq_length"]) == ("node", "tame", 99)
+    assert 5 < steps < 99
+    assert said.startswith(
+        f"node: kept {steps} of 99 steps: with all of them Y is ill-conditioned: "
+    )
+    assert first.record["summary"].endswith(f" The first {steps} of its 99 steps.")
+    np.testing.assert_array_equal(first.inputs["X"], fed["X"][:steps])
+    np.testing.assert_array_equal(first.answers.outputs["Y"], whole[:steps])
+    for vector in (first, tame):
+        assert not conditioning_problem(vector.answers.outputs["Y"], vector.answers.tolerances["Y"])
+
+
+def test_lengths_are_cut_with_the_steps(tmp_path):
+    """A sequence that ends before is as long as it was."""
+    inputs = {"X": numbers(99, 2, 3), "W": numbers(1, 32, 3), "R": numbers(1, 32, 32, scale=0.5)}
+    inputs |= {"B": None, "sequence_lens": np.array([99, 4], np.int32)}
+    model, fed = one_node("RNN", inputs, outputs=("Y", "Y_h"), hidden_size=32)
+    (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
+    steps = vector.record["sizes"]["seq_length"]
+
+    assert 5 < steps < 99
+    assert vector.inputs["sequence_lens"].tolist() == [steps, 4]
+    assert vector.inputs["sequence_lens"].dtype == np.int32
+    last = vector.answers.outputs["Y"][[steps - 1, 3], 0, [0, 1]]
+    np.testing.assert_array_equal(vector.answers.outputs["Y_h"][0], last)
+
+
+def test_a_node_whose_first_step_is_ill_conditioned_is_left_out(tmp_path):
+    """With its id and the reason, as no other became a pack."""
+    X = np.array([[[1e8, -1e8, 1e-3]]], np.float32)
+    inputs = {"X": X, "W": np.ones((1, 4, 3), np.float32), "R": numbers(1, 4, 4)}
+    model, fed = one_node("RNN", inputs, outputs=("Y",), hidden_size=4)
+
+    with pytest.raises(InvalidRequest, match="no capture can become a case: node: Y is ill-cond"):
+        extracted(model, fed, tmp_path / "pack")
 
 
 @pytest.mark.parametrize(
