@@ -177,5 +177,5 @@ def texts(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str | os.PathLike):
             yield os.fspath(value)
-        elif isinstance(value, tuple):
+        elif isinstance(value, tuple | list):
             yield from texts(value)

@@ -12,6 +12,7 @@ from rnncli.cli.options import (
     TARGET,
     ByteSize,
     Name,
+    from_option,
     input_options,
     json_option,
     layout_option,
@@ -22,13 +23,16 @@ from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
+    from rnncli.packs.manifest import Manifest
+    from rnncli.running.target_list import ListedTarget
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
 
 
 @click.command(cls=Command)
-@click.argument("model", type=TARGET)
+@click.argument("model", type=TARGET, required=False, default="")
+@from_option("models")
 @click.option(
     "-o",
     "--output",
@@ -36,7 +40,7 @@ LARGEST = 2_000_000_000
     required=True,
     metavar="DIR",
     help="The folder of the pack: new, empty, or an earlier extraction of a model of that name,"
-    " which is replaced.",
+    " which is replaced. Of models that are listed, each has a folder of its own in it.",
 )
 @input_options
 @click.option(
@@ -80,7 +84,7 @@ LARGEST = 2_000_000_000
 @steps_option
 @within_limits
 @json_option
-def extract(model: str, **options: Any) -> None:
+def extract(model: str, from_file: list[Any] | None, **options: Any) -> int:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
     MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
@@ -95,27 +99,54 @@ def extract(model: str, **options: Any) -> None:
     \b
     rnncli extract model.onnx -o pack
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
+    rnncli extract --from models.yaml -o packs/
     """
+    from rnncli.errors import RnncliError, explain, worst_code
+    from rnncli.reports.generated import show_packs
+    from rnncli.running.target import short_names
+    from rnncli.running.tasks import all_targets
+
+    if model and from_file is not None:
+        raise click.UsageError("MODEL and --from are both given")
+    listed = all_targets([model] if model else (), from_file or ())
+    root, as_json = options.pop("output"), options.pop("as_json")
+    folders = [root] if model else [root / n for n in short_names([e.target for e in listed])]
+    if not model:
+        root.mkdir(parents=True, exist_ok=True)
+    made, codes = [], set()
+    for each, folder in zip(listed, folders, strict=True):
+        try:
+            made.append((folder, _extract(each, folder, dict(options))))
+        except RnncliError as error:
+            if model:
+                raise
+            sentence, code = explain(error)  # the next one is tried all the same
+            click.echo(sentence, err=True)
+            codes.add(code)
+    if made:
+        show_packs(made, as_json=as_json)
+    return worst_code(codes)
+
+
+def _extract(listed: ListedTarget, folder: Path, options: dict[str, Any]) -> Manifest:
     from rnncli.generating.extraction import ExtractionPlan, require
-    from rnncli.reports.generated import show_pack
     from rnncli.running.target import short_names
 
-    folder, as_json = options.pop("output"), options.pop("as_json")
     plan = ExtractionPlan(
-        short_names([model])[0],
+        short_names([listed.target])[0],
         **{name: options.pop(name) for name in ("golden", "profile")},
         layout=options.pop("format"),
         steps=options.pop("steps"),
     )
     require(plan, folder)
-    captures = _capture(model, options)
+    captures = _capture(listed, options)
     report = _write(plan, captures, folder)
     for message in (*captures.warnings(), *report.left_out, *report.shortened):
         say(f"warning: {message}")
-    show_pack(folder, report.manifest, as_json=as_json)
+    return report.manifest
 
 
-def _capture(target: str, options: dict[str, Any]) -> Captures:
+def _capture(listed: ListedTarget, options: dict[str, Any]) -> Captures:
     """Run the model and record its recurrent nodes."""
     from rnncli.cases.case import Case
     from rnncli.errors import InvalidRequest
@@ -127,6 +158,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     from rnncli.running.request import Request
     from rnncli.running.target import is_ir, load_target
 
+    target = listed.target
     ir = read_ir(Path(target)) if is_ir(target) else None
     loaded = load_target(target) if ir is None else ir.recurrent
     if isinstance(loaded, Case):
@@ -136,7 +168,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     captures = Captures(loaded, options.pop("nodes"), **limits, unevaluated=unevaluated)
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
-    request = Request(tolerance=EXACT, **options)
+    request = listed.asked(Request(tolerance=EXACT, **options))
     with watched(request.limits.timeout, target):
         if ir is None:
             for _ in run_model(loaded, request, captures.add):

@@ -141,8 +141,8 @@ class PathOrName(click.Path):
         return [*named, *super().shell_complete(ctx, param, incomplete)]
 
 
-class Listed(click.ParamType[list[str]]):
-    """A file of names, one a line, or `-` for standard input."""
+class Listed(click.ParamType[list[Any]]):
+    """A file of targets, one a line, or `-` for standard input; or YAML, see `read_targets`."""
 
     name = "file"
 
@@ -151,14 +151,29 @@ class Listed(click.ParamType[list[str]]):
         value: Any,
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
-    ) -> list[str]:
+    ) -> list[Any]:
         """Read it from a file or a pipe of the shell, `<(command)`."""
         from rnncli.files.reading import read_standard_input, read_text, text_of
 
         if isinstance(value, list):
             return value
+        if value.lower().endswith((".yaml", ".yml")):
+            from rnncli.running.target_list import read_targets
+
+            return list(read_targets(value))
         listed = text_of(read_standard_input(), "<stdin>") if value == "-" else read_text(value)
         return listed.splitlines()
+
+
+def from_option(what: str) -> Callable[..., Any]:
+    """Return the option that reads more targets."""
+    return click.option(
+        "--from",
+        "from_file",
+        type=Listed(),
+        help=f"Read {what} from a file: one per line, or YAML, in which each has its own `dim`,"
+        " `shape` and `inputs` (docs/howto/evaluate.md).",
+    )
 
 
 OPERATOR = Name("operator", "rnncli.operators:OPERATORS")

@@ -9,9 +9,9 @@ import click
 from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
     TARGET,
-    Listed,
     Name,
     backend_option,
+    from_option,
     host_option,
     input_options,
     json_option,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     elsewhere={"--runtime": "--against RUNTIME, which compares a runtime's outputs of the model"},
 )
 @click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
-@click.option("--from", "from_file", type=Listed(), help="Read more targets, one per line.")
+@from_option("more targets")
 @click.option(
     "-o",
     "--output",

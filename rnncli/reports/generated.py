@@ -6,26 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.tables import print_json_line, print_records, print_table
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rnncli.generating.generation import GenerationReport
     from rnncli.packs.manifest import Manifest
 
 
-def show_pack(
-    folder: Path, manifest: Manifest, *, as_json: bool, reused: int | None = None
-) -> None:
-    """Print the written pack: one line, or one object.
+def show_packs(made: Iterable[tuple[Path, Manifest]], *, as_json: bool) -> None:
+    """Print written packs: a line each, or an object."""
+    records = [pack_record(*each) for each in made]
+    print_records(tuple(records[0]), records, as_json=as_json)
+
+
+def pack_record(folder: Path, manifest: Manifest, reused: int | None = None) -> dict[str, Any]:
+    """Return the entries of a written pack's line.
 
     `reused` is the number of cases left by an earlier run; None if the format cannot reuse any.
     """
-    record: dict[str, Any] = {
+    return {
         "pack": str(folder),
         "suite": manifest.header["suite"],
         "layout": manifest.header["layout"],
@@ -34,10 +38,6 @@ def show_pack(
         "files": manifest.file_count,
         "digest": manifest.digest,
     }
-    if as_json:
-        print_json_line(record)
-    else:
-        print_table(tuple(record), [tuple(record.values())])
 
 
 def show_generation(
@@ -47,7 +47,8 @@ def show_generation(
     for message in report.warnings:
         say(f"warning: {message}")
     if report.manifest:
-        show_pack(report.folder, report.manifest, reused=report.reused, as_json=as_json)
+        record = pack_record(report.folder, report.manifest, report.reused)
+        print_records(tuple(record), [record], as_json=as_json)
     elif is_check and not report.failed:
         _show_findings(report.folder, report.findings, report.cases, as_json=as_json)
     for made in report.failed:

@@ -22,6 +22,7 @@ from rnncli.limits.deadline import watched
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport, summarise
 from rnncli.running.target import cases_of, load_target, short_names
+from rnncli.running.target_list import ListedTarget
 from rnncli.running.written_runs import as_path, write_inputs, write_outputs, write_steps
 
 if TYPE_CHECKING:
@@ -58,26 +59,34 @@ class Task(NamedTuple):
     rival: Rival | None = None  # what runs the target as well
 
 
-def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
-    """Return the targets given and those listed one per line, without blanks and comments.
+def all_targets(targets: Sequence[str], more: Iterable[str | ListedTarget]) -> list[ListedTarget]:
+    """Return the targets given and those listed, without blank lines and comments.
 
     A suite stands for all of its valid cases.
 
     Raises:
         NothingSelected: there are none.
     """
-    lines = (line.strip() for line in more)
-    listed = [*targets, *(line for line in lines if line and not line.startswith("#"))]
+    listed = [each for each in map(_listed, (*targets, *more)) if each]
     if not listed:
         raise NothingSelected("no target: name a model or a config, or list some with --from")
-    cases = [case for target in listed for case in cases_of(target)]
+    cases = [each._replace(target=case) for each in listed for case in cases_of(each.target)]
     if not cases:
-        raise NothingSelected(f"{', '.join(listed)}: every case must be rejected; none can run")
+        names = ", ".join(each.target for each in listed)
+        raise NothingSelected(f"{names}: every case must be rejected; none can run")
     return cases
 
 
+def _listed(each: str | ListedTarget) -> ListedTarget | None:
+    """Return what a line of a list names, if it names something."""
+    if isinstance(each, ListedTarget):
+        return each
+    line = each.strip()
+    return ListedTarget(line) if line and not line.startswith("#") else None
+
+
 def plan(
-    targets: Sequence[str],
+    targets: Sequence[ListedTarget],
     request: Request,
     *,
     output: str = "",
@@ -100,21 +109,23 @@ def plan(
         raise InvalidRequest(f"{steps}: signals of steps are written to one file: .npz or .h5")
     request = replace(request, steps=bool(steps))
     if len(targets) == 1:
-        return [Task(targets[0], request, as_path(output), save_inputs, steps, rival)]
+        (only,) = targets
+        asked = only.asked(request)
+        return [Task(only.target, asked, as_path(output), save_inputs, steps, rival)]
     for path in filter(None, (output, save_inputs, steps)):
         _refuse_file(path)
-    names = short_names(targets)
+    names = short_names([each.target for each in targets])
     suffix = "/" if entry_format == "onnx" else f".{entry_format}"
     return [
         Task(
-            target,
-            request,
+            each.target,
+            each.asked(request),
             f"{Path(output) / name}{suffix}" if output else "",
             f"{Path(save_inputs) / name}.npz" if save_inputs else "",
             f"{Path(steps) / name}.npz" if steps else "",
             rival,
         )
-        for target, name in zip(targets, names, strict=True)
+        for each, name in zip(targets, names, strict=True)
     ]
 
 

@@ -42,6 +42,28 @@ def test_a_model_becomes_a_pack(rnncli, scan, tmp_path):
     assert row["digest"] == json.loads((tmp_path / "pack/manifest.json").read_text())["digest"]
 
 
+def test_listed_models_have_a_pack_each(rnncli, scan, tmp_path):
+    """With sizes of their own; one that fails does not keep the others from being made."""
+    text = """g (float[seq, batch, 3] X, float[1, 6, 3] W) => (float[d, batch, 2] out)
+    <float[1,6,2] R = {1,2,3,4,5,6,6,5,4,3,2,1}>
+    { "", out = GRU <hidden_size: int = 2> (X, W, R) }"""
+    saved(tmp_path / "sized.onnx", text)
+    entries = ["- scan.onnx", "- {model: sized.onnx, dim: {seq: 4, batch: 5}}", "- gone.onnx"]
+    (tmp_path / "models.yaml").write_text("\n".join(entries))
+    done = rnncli("extract", "--from", tmp_path / "models.yaml", "-o", tmp_path / "packs")
+    (record,) = open_pack(tmp_path / "packs/sized").cases
+
+    assert [row["cases"] for row in done.rows] == ["4", "1"]
+    assert [row["pack"] for row in done.rows] == [
+        f"{tmp_path}/packs/{n}" for n in ("scan", "sized")
+    ]
+    assert (done.code, done.err) == (2, f"{tmp_path}/gone.onnx: no such file\n")
+    assert (record["sizes"]["seq_length"], record["sizes"]["batch_size"]) == (4, 5)
+    both = rnncli("extract", scan, "--from", tmp_path / "models.yaml", "-o", tmp_path / "x")
+    assert (both.code, "MODEL and --from are both given" in both.err) == (2, True)
+    assert rnncli("extract", "-o", tmp_path / "x").code == 5
+
+
 def test_json_is_one_object(rnncli, scan, tmp_path):
     """What the table says."""
     done = rnncli("extract", scan, "-o", tmp_path / "pack", "--json")

@@ -380,6 +380,22 @@ def test_no_target_is_exit_5(rnncli, tmp_path):
     assert rnncli("run", "--from", tmp_path / "list").code == 5
 
 
+def test_a_list_may_give_each_model_its_own_inputs(rnncli, tmp_path):
+    """One size fits none of the others."""
+    shutil.copy(LSTM, tmp_path / "lstm.onnx")
+    shutil.copy(DATA / "exports" / "loop_gru_script_ts.onnx", tmp_path / "loop.onnx")
+    (tmp_path / "models.yaml").write_text(
+        "- {model: lstm.onnx, dim: {batch: 2, seq: 5}, inputs: {lens: [5, 3]}}\n"
+        "- {model: loop.onnx, shape: {h: [1, 3, 16]}}\n"
+    )
+    done = rnncli("run", "--from", tmp_path / "models.yaml")
+
+    assert (done.code, done.err) == (0, "")
+    assert [row["shape"] for row in done.rows] == [
+        *("[2, 5, 40]", "[2, 2, 20]", "[2, 2, 20]", "[4, 3, 20]")
+    ]
+
+
 def test_a_list_is_a_file_of_text(rnncli, tmp_path):
     """A named pipe would block, a device never end, and Latin-1 is found by its line."""
     os.mkfifo(tmp_path / "pipe")

@@ -9,22 +9,32 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.running.request import Request
 from rnncli.running.target import load_target, short_names
+from rnncli.running.target_list import ListedTarget
 from rnncli.running.tasks import all_targets, plan
 from rnncli.running.written_runs import as_path
 
 REQUEST = Request(tolerance=EXACT)
 
 
+def targets(*names):
+    """Targets of which nothing is asked in particular."""
+    return [ListedTarget(name) for name in names]
+
+
 def test_listed_targets_follow_the_given_ones():
     """Blank lines and comments of a list are not targets."""
-    assert all_targets(["a"], ["b\n", "\n", "# c\n", " d \n"]) == ["a", "b", "d"]
+    listed = all_targets(["a"], ["b\n", "\n", "# c\n", " d \n"])
+
+    assert [each.target for each in listed] == ["a", "b", "d"]
 
 
 def test_a_suite_stands_for_its_valid_cases():
     """By name or path; a model, and what is wrong in itself, for itself."""
     smoke = [f"smoke::{entry.id}" for entry in load_suite("smoke").entries]
 
-    assert all_targets(["smoke", "a.onnx", "no_such"], []) == [*smoke, "a.onnx", "no_such"]
+    listed = all_targets(["smoke", "a.onnx", "no_such"], [])
+
+    assert [each.target for each in listed] == [*smoke, "a.onnx", "no_such"]
     with pytest.raises(NothingSelected, match="reject: every case must be rejected"):
         all_targets(["reject"], [])
 
@@ -61,7 +71,7 @@ def test_path_without_extension_is_a_folder(output, path):
 
 def test_one_target_writes_to_the_path_itself():
     """Only several targets need names of their own."""
-    (task,) = plan(["a.onnx"], REQUEST, output="out.npz", save_inputs="in.npz")
+    (task,) = plan(targets("a.onnx"), REQUEST, output="out.npz", save_inputs="in.npz")
 
     assert (task.output, task.saved_inputs) == ("out.npz", "in.npz")
 
@@ -69,8 +79,8 @@ def test_one_target_writes_to_the_path_itself():
 def test_several_targets_get_an_entry_each(tmp_path):
     """A folder, or a file of the format asked for."""
     folder = str(tmp_path / "out")
-    cases = plan(["a.onnx", "b.yaml"], REQUEST, output=folder)
-    files = plan(["a.onnx", "b.yaml"], REQUEST, output=folder, entry_format="h5")
+    cases = plan(targets("a.onnx", "b.yaml"), REQUEST, output=folder)
+    files = plan(targets("a.onnx", "b.yaml"), REQUEST, output=folder, entry_format="h5")
 
     assert [task.output for task in cases] == [f"{folder}/a/", f"{folder}/b/"]
     assert [task.output for task in files] == [f"{folder}/a.h5", f"{folder}/b.h5"]
@@ -79,7 +89,7 @@ def test_several_targets_get_an_entry_each(tmp_path):
 def test_several_targets_cannot_share_a_file():
     """The sentence names the path."""
     with pytest.raises(InvalidRequest, match=r"out\.npz: several targets"):
-        plan(["a", "b"], REQUEST, output="out.npz")
+        plan(targets("a", "b"), REQUEST, output="out.npz")
 
 
 @pytest.mark.parametrize(

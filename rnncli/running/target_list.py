@@ -1,0 +1,121 @@
+"""Lists of targets: a line each, or YAML that gives each its own sizes and inputs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.cases.yaml_reader import Findings, read_mapping, read_yaml, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.cases.yaml_reader import YamlNode
+    from rnncli.running.request import Request
+
+KEYS = ("model", "dim", "shape", "inputs")
+
+
+class ListedTarget(NamedTuple):
+    """A target, and what is asked of it alone.
+
+    Attributes:
+        target: as in `running.target.load_target`.
+        dims, shapes, input_files, inputs_from: as in a `Request`.
+    """
+
+    target: str
+    dims: Mapping[str, int] = {}
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    input_files: Mapping[str, str] = {}
+    inputs_from: str = ""
+
+    def asked(self, request: Request) -> Request:
+        """Return a request with what is asked of this target; what it says itself comes first."""
+        return replace(
+            request,
+            dims={**self.dims, **request.dims},
+            shapes={**self.shapes, **request.shapes},
+            input_files={**self.input_files, **request.input_files},
+            inputs_from=request.inputs_from or self.inputs_from,
+        )
+
+
+def read_targets(path: str | Path) -> list[ListedTarget]:
+    """Read a YAML list of targets: paths, or mappings with `model` and perhaps the other `KEYS`.
+
+    Paths are relative to the list.
+
+    Raises:
+        UnreadableFile: it cannot be read.
+        ConfigError: it is wrong; has every finding with its place.
+    """
+    root, findings, folder = read_yaml(path), Findings(), Path(path).parent
+    if not isinstance(root.value, tuple):
+        findings.add(root.place, f"a list of models must be a list, got {shown(root)}")
+        findings.raise_any()
+    assert isinstance(root.value, tuple)
+    listed = [_target(node, folder, findings) for node in root.value]
+    findings.raise_any()
+    return listed
+
+
+def _target(node: YamlNode, folder: Path, findings: Findings) -> ListedTarget:
+    if isinstance(node.value, str):
+        return ListedTarget(str(folder / node.value))
+    entries = read_mapping(node, "an entry", "key", KEYS, findings)
+    model = node.child("model")
+    if entries and model is None:
+        findings.add(node.place, "'model' is missing")
+    target = _text(model, "model", findings) if model else ""
+    files, source = _inputs(node.child("inputs"), folder, findings)
+    return ListedTarget(
+        str(folder / target),
+        {name: _size(size, findings) for name, size in _entries(node, "dim", findings)},
+        {name: _shape(sizes, findings) for name, sizes in _entries(node, "shape", findings)},
+        files,
+        source,
+    )
+
+
+def _entries(node: YamlNode, key: str, findings: Findings) -> list[tuple[str, YamlNode]]:
+    section = node.child(key)
+    found = read_mapping(section, f"'{key}'", "name", None, findings) if section else {}
+    return [(str(name), value) for name, value in found.items()]
+
+
+def _inputs(node: YamlNode | None, folder: Path, findings: Findings) -> tuple[dict[str, str], str]:
+    """Return the inputs given one by one, and the file of all."""
+    if node is None:
+        return {}, ""
+    if not isinstance(node.value, dict):
+        return {}, str(folder / _text(node, "inputs", findings))
+    return {str(name): _input(value, folder) for name, value in node.value.items()}, ""
+
+
+def _input(node: YamlNode, folder: Path) -> str:
+    """Return an input as `-i` takes it: a path, or numbers as JSON has them."""
+    return str(folder / node.value) if isinstance(node.value, str) else json.dumps(node.plain)
+
+
+def _text(node: YamlNode, key: str, findings: Findings) -> str:
+    if isinstance(node.value, str):
+        return node.value
+    findings.add(node.place, f"'{key}' must be a path, got {shown(node)}")
+    return ""
+
+
+def _size(node: YamlNode, findings: Findings) -> int:
+    if isinstance(node.value, int) and not isinstance(node.value, bool) and node.value >= 0:
+        return node.value
+    findings.add(node.place, f"a size must be an integer >= 0, got {shown(node)}")
+    return 0
+
+
+def _shape(node: YamlNode, findings: Findings) -> tuple[int, ...]:
+    if isinstance(node.value, tuple):
+        return tuple(_size(size, findings) for size in node.value)
+    findings.add(node.place, f"a shape must be a list of sizes, got {shown(node)}")
+    return ()
