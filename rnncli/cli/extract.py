@@ -24,7 +24,7 @@ from rnncli.talk.terminal import say
 if TYPE_CHECKING:
     from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
     from rnncli.packs.manifest import Manifest
-    from rnncli.running.target_list import ListedTarget
+    from rnncli.running.request import ListedTarget
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000

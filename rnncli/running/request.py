@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -127,6 +127,31 @@ class Request:
         """Whether inputs are given or generated instead of taken from test data sets."""
         asked = (self.input_files, self.inputs_from, self.shapes, self.dims)
         return any(asked) or self.seed is not None
+
+
+class ListedTarget(NamedTuple):
+    """A target, and what is asked of it alone.
+
+    Attributes:
+        target: as in `running.target.load_target`.
+        dims, shapes, input_files, inputs_from: as in a `Request`.
+    """
+
+    target: str
+    dims: Mapping[str, int] = {}
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    input_files: Mapping[str, str] = {}
+    inputs_from: str = ""
+
+    def asked(self, request: Request) -> Request:
+        """Return a request with what is asked of this target; what it says itself comes first."""
+        return replace(
+            request,
+            dims={**self.dims, **request.dims},
+            shapes={**self.shapes, **request.shapes},
+            input_files={**self.input_files, **request.input_files},
+            inputs_from=request.inputs_from or self.inputs_from,
+        )
 
 
 class Run(NamedTuple):

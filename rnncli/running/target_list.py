@@ -1,46 +1,18 @@
-"""Lists of targets: a line each, or YAML that gives each its own sizes and inputs."""
+"""Lists of targets in YAML, which give each its own sizes and inputs."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rnncli.cases.yaml_reader import Findings, read_mapping, read_yaml, shown
+from rnncli.running.request import ListedTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rnncli.cases.yaml_reader import YamlNode
-    from rnncli.running.request import Request
 
 KEYS = ("model", "dim", "shape", "inputs")
-
-
-class ListedTarget(NamedTuple):
-    """A target, and what is asked of it alone.
-
-    Attributes:
-        target: as in `running.target.load_target`.
-        dims, shapes, input_files, inputs_from: as in a `Request`.
-    """
-
-    target: str
-    dims: Mapping[str, int] = {}
-    shapes: Mapping[str, tuple[int, ...]] = {}
-    input_files: Mapping[str, str] = {}
-    inputs_from: str = ""
-
-    def asked(self, request: Request) -> Request:
-        """Return a request with what is asked of this target; what it says itself comes first."""
-        return replace(
-            request,
-            dims={**self.dims, **request.dims},
-            shapes={**self.shapes, **request.shapes},
-            input_files={**self.input_files, **request.input_files},
-            inputs_from=request.inputs_from or self.inputs_from,
-        )
 
 
 def read_targets(path: str | Path) -> list[ListedTarget]:

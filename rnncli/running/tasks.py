@@ -20,9 +20,15 @@ from rnncli.jobs.workers import in_order
 from rnncli.limits.budget import held
 from rnncli.limits.deadline import watched
 from rnncli.running.execution import execute
-from rnncli.running.request import Request, Run, RunReport, TargetReport, summarise
+from rnncli.running.request import (
+    ListedTarget,
+    Request,
+    Run,
+    RunReport,
+    TargetReport,
+    summarise,
+)
 from rnncli.running.target import cases_of, load_target, short_names
-from rnncli.running.target_list import ListedTarget
 from rnncli.running.written_runs import as_path, write_inputs, write_outputs, write_steps
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from support.tables import every
 
 from rnncli.errors import ConfigError
 from rnncli.judging.tolerances.tolerance import EXACT
-from rnncli.running.request import Request
-from rnncli.running.target_list import ListedTarget, read_targets
+from rnncli.running.request import ListedTarget, Request
+from rnncli.running.target_list import read_targets
 
 LIST = """\
 - a.onnx

@@ -7,9 +7,8 @@ import pytest
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerances.tolerance import EXACT
-from rnncli.running.request import Request
+from rnncli.running.request import ListedTarget, Request
 from rnncli.running.target import load_target, short_names
-from rnncli.running.target_list import ListedTarget
 from rnncli.running.tasks import all_targets, plan
 from rnncli.running.written_runs import as_path
 
