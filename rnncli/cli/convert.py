@@ -90,7 +90,7 @@ def convert(
     from rnncli.files import formats
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.reports.generated import show_pack
+    from rnncli.reports.generated import show_packs
     from rnncli.running.weight_conversion import CHECKPOINTS
     from rnncli.running.written_runs import as_path
 
@@ -103,7 +103,7 @@ def convert(
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}
         manifest = convert_pack(open_pack(source), Path(destination), layout, **options)
-        show_pack(Path(destination), manifest, as_json=False)
+        show_packs([(Path(destination), manifest)], as_json=False)
         return
     if layout is not None or pack is not None:
         raise InvalidRequest(
