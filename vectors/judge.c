@@ -764,9 +764,54 @@ static void judge_readings(const Call *call, const Got *got, Judged *judged, cha
   }
 }
 
+typedef struct { char name[LONGEST_NAME]; size_t since, place[4]; int is_there; } FirstWrong;
+
+/* Whether a direction begins at the last step. */
+static int is_backward(const Json *json, size_t direction, size_t directions) {
+  Value attributes = get(json, 0, "attributes", OBJECT), value = find(json, attributes, "direction");
+  char name[LONGEST_PATH] = "";
+  if (directions > 1) return direction == 1;
+  if (value && json->tokens[value].kind == STRING) text_of(json, value, name, "a direction");
+  return !strcmp(name, "reverse") || !strcmp(name, "backward");
+}
+
+/* Notes where a signal [T, D, N, H] is wrong, if none before it is at as early a step. */
+static void note_first(const Json *json, const Output *signal, const Content *got,
+                       FirstWrong *first_wrong) {
+  const size_t *shape = signal->shape;
+  if (signal->rank != 4) return;
+  for (size_t d = 0; d < shape[1]; d++)
+    for (size_t since = 0; since < shape[0]; since++) {
+      size_t t = is_backward(json, d, shape[1]) ? shape[0] - 1 - since : since;
+      if (first_wrong->is_there && first_wrong->since <= since) break;
+      for (size_t k = 0; k < shape[2] * shape[3]; k++) {
+        double margin;
+        error_at(signal, got->data, (t * shape[1] + d) * shape[2] * shape[3] + k, &margin);
+        if (!(margin > 1)) continue;
+        *first_wrong = (FirstWrong){"", since, {t, d, k / shape[3], k % shape[3]}, 1};
+        strcpy(first_wrong->name, signal->name);
+        break;
+      }
+    }
+}
+
+/* Puts the first wrong signal before all else. */
+static void put_first(char *where, const FirstWrong *first_wrong, size_t directions) {
+  char others[2 * LONGEST_PATH];
+  const size_t *place = first_wrong->place;
+  strcpy(others, where);
+  *where = 0;
+  put(where, "the first wrong signal is %s at t=%lu", first_wrong->name, (unsigned long)place[0]);
+  if (directions > 1) put(where, ", direction %lu", (unsigned long)place[1]);
+  put(where, ", sequence %lu, unit %lu; %s", (unsigned long)place[2], (unsigned long)place[3],
+      others);
+}
+
 /* The signals of every step that the device has recorded, which need not be all. */
 static void judge_signals(const Call *call, Judged *judged) {
   Value signals = find(call->json, call->data_set, "steps");
+  FirstWrong first_wrong = {"", 0, {0, 0, 0, 0}, 0};
+  size_t directions = 1;
   if (!signals) return;
   if (call->json->tokens[signals].kind != ARRAY)
     stop(BAD_INPUT, "%s: steps must be a list", call->json->path);
@@ -776,6 +821,10 @@ static void judge_signals(const Call *call, Judged *judged) {
     Content got = result_of(call, "steps/", output.name, bytes_of(&output));
     if (got.is_there) {
       OutputVerdict found = judge_output(&output, &got);
+      if (found.differs && !found.problem) {
+        note_first(call->json, &output, &got, &first_wrong);
+        directions = output.rank == 4 ? output.shape[1] : 1;
+      }
       if (found.differs || found.margin > judged->margin) {
         if (judged->verdict == PASS) judged->where[0] = 0;
         if (found.margin > judged->margin) judged->margin = found.margin;
@@ -788,6 +837,7 @@ static void judge_signals(const Call *call, Judged *judged) {
     free(output.wanted);
     free(output.tolerance);
   }
+  if (first_wrong.is_there) put_first(judged->where, &first_wrong, directions);
 }
 
 static Judged judged_outputs(const Call *call, const Answers *answers, const Got *got, int strange,

@@ -26,10 +26,11 @@ from rnncli.judging.comparing.verdict import (
 from rnncli.models.data_sets import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import STEPS, Attempt, Status
+from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
@@ -102,18 +103,51 @@ def _with_signals(
     """Return a verdict on outputs and signals, unless the outputs are those of another reading."""
     if not attempt.signals or verdict.verdict not in (Verdict.PASS, Verdict.DIFFERS):
         return verdict
-    signals = judge_signals(attempt.signals, rule.signals(vector), rule)
+    wanted = rule.signals(vector)
+    measured = measured_outputs(attempt.signals, wanted, rule)
+    signals = judge_signals(attempt.signals, wanted, measured)
     agree = all(signal.verdict is Verdict.PASS for signal in signals)
-    whole = verdict.verdict if agree else Verdict.DIFFERS
-    return replace(verdict, verdict=whole, outputs=(*verdict.outputs, *signals))
+    return replace(
+        verdict,
+        verdict=verdict.verdict if agree else Verdict.DIFFERS,
+        message=first_wrong(measured.values(), vector.recurrence.directions),
+        outputs=(*verdict.outputs, *signals),
+    )
 
 
-def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
+def first_wrong(signals: Iterable[MeasuredOutput], directions: Sequence[Direction]) -> str:
+    """Return which signal is wrong first, by time and then by order of evaluation, or "".
+
+    A reverse direction begins at the last step. Padding counts as well.
+
+    Args:
+        signals: the values of every step [T, D, N, H], in order of evaluation.
+        directions: the D directions.
+    """
+    backwards = np.array([direction is Direction.REVERSE for direction in directions])
+    found: list[tuple[int, int, str, tuple[int, ...]]] = []
+    for order, signal in enumerate(signals):
+        if not signal.problem and signal.differs:
+            t, d, n, unit = np.nonzero(signal.errors.margin > 1)
+            since = np.where(backwards[d], len(signal.wanted) - 1 - t, t)
+            k = np.lexsort((unit, n, d, since))[0]
+            place = tuple(int(each[k]) for each in (t, d, n, unit))
+            found.append((int(since[k]), order, signal.name, place))
+    if not found:
+        return ""
+    *_, name, (step, which, sequence, hidden) = min(found)
+    direction = f", direction {which}" if len(directions) > 1 else ""
+    where = f"t={step}{direction}, sequence {sequence}, unit {hidden}"
+    return f"the first wrong signal is {name} at {where}"
+
+
+def judge_signals(
+    got: Tensors, wanted: Answers, signals: Mapping[str, MeasuredOutput]
+) -> tuple[OutputVerdict, ...]:
     """Judge the signals of every step that an implementation recorded, which need not be all.
 
     Verdicts are on `steps/gate_i` and so on, in order of evaluation.
     """
-    signals = measured_outputs(got, wanted, rule)
     return (
         *(
             _output_verdict(f"{STEPS}/{name}", signal, "")

@@ -17,11 +17,13 @@ from support.small_suite import small_suite
 
 from rnncli.errors import UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import EVERY as MUTANTS
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import open_pack
+from rnncli.subjects.results import results_subject
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 
@@ -475,6 +477,31 @@ def test_it_agrees_on_signals_of_every_step(guarded, stepped, tmp_path, chosen, 
     is_wrong = chosen != "none" and not abs(error) < 1e-6
     assert said.code == int(is_wrong)
     assert ("steps/state_H[0,0,0,0]: got" in said.out) >= is_wrong
+
+
+def test_it_names_the_first_wrong_signal(guarded, stepped, tmp_path):
+    """By the time of its direction, then by order of evaluation, as `verify` does."""
+    pack = stepped / "pack"
+    shutil.copytree(stepped / "results", tmp_path / "results")
+    vectors = [*open_pack(pack).vectors()]
+    for vector in vectors:
+        signals = {name: each.copy() for name, each in vector.steps.outputs.items()}
+        early, late = [*signals][:2]
+        last = len(signals[late]) - 1
+        signals[early][1:last] += np.float32(1)
+        signals[late][[0, last], :, -1, 1] += np.float32(1e-2)
+        judge_c.write_signals(tmp_path / "results", vector, signals)
+    said = judge_c.run(guarded, pack, tmp_path / "results")
+    subject = results_subject(tmp_path / "results")
+    messages = [judged(vector, subject.attempt(vector)).verdict.message for vector in vectors]
+
+    for vector, message in zip(vectors, messages, strict=True):
+        late = [*vector.steps.outputs][1]
+        direction = ", direction 0" * (len(vector.recurrence.directions) > 1)
+        assert message == (
+            f"the first wrong signal is {late} at t=0{direction}, sequence 2, unit 1"
+        )
+        assert f"{message}; " in said.out
 
 
 def test_a_damaged_list_of_signals_is_refused(guarded, stepped, tmp_path):

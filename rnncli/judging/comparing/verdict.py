@@ -138,7 +138,8 @@ class CaseVerdict(Described):
     ]
     message: Annotated[
         str,
-        "the implementation's message, the reason for skipping, the stale call, or ''",
+        "the implementation's message, the reason for skipping, the stale call, the first wrong"
+        " signal, or ''",
     ] = ""
     reading: Annotated[str, "READING=CHOICE that gives its answers, if acceptable"] = ""
     outputs: Annotated[
