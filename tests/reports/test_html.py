@@ -7,8 +7,10 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import replace
 from functools import cache
 
+import msgspec
 import pytest
 from support.tables import every
 from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
@@ -99,6 +101,21 @@ def test_the_grids_stand_without_a_script():
 def test_the_heading_tells_the_outcome(verification, words):
     """An empty run is not a good one."""
     assert words in html.page(verification)
+
+
+def test_one_bug_of_several_kernels_is_one_entry():
+    """With a link for each cell, and what it explains there."""
+    told = REPORTS["diagnosed"]
+    first, *others = told.diagnosis.causes
+    alike = [msgspec.structs.replace(first, cell=cell) for cell in ("GRU", "RNN")]
+    diagnosis = replace(told.diagnosis, causes=(first, *others, *alike))
+    page = html.page(replace(told, diagnosis=diagnosis))
+    _, _, entries = page.partition('<ul class="causes">')
+    entry, *rest = entries.partition("</ul>")[0].split("<li>")[1:]
+
+    assert len(rest) == len(others)
+    assert re.findall(r"<a [^>]*>(.+?)</a>: explains", entry) == [first.cell, "GRU", "RNN"]
+    assert entry.count(f"<strong>{first.hypothesis}</strong>") == 1
 
 
 def test_five_thousand_cases_make_a_page_that_loads():

@@ -138,6 +138,14 @@ class Diagnosis(Displayed):
     doubts: tuple[Cause, ...] = ()
     patterns: tuple[Pattern, ...] = ()
 
+    @property
+    def by_hypothesis(self) -> dict[str, list[Cause]]:
+        """The causes of all cells by hypothesis: one bug may be in several kernels."""
+        found: dict[str, list[Cause]] = {}
+        for cause in self.causes:
+            found.setdefault(cause.hypothesis, []).append(cause)
+        return found
+
     def cause_of(self, case_id: str) -> Cause | None:
         """Return the cause that explains a case."""
         return next((cause for cause in self.causes if case_id in cause.explains), None)
