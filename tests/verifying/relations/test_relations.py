@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from functools import cache
 
@@ -366,6 +367,23 @@ def test_again_is_asked_of_one_session():
 
     assert verdict.verdict is Verdict.DIFFERS
     assert verdict.message.endswith("they must be equal (bit)")
+
+
+@pytest.mark.parametrize(("share", "unstable"), [(0.0, False), (0.15, True), (1.0, False)])
+def test_again_tells_chance_from_what_is_always_wrong(share, unstable):
+    """A kernel that is wrong now and then breaks it; one that is always wrong alike does not."""
+    chance = random.Random(1)  # noqa: S311 -- nothing is kept secret
+
+    def session(operator, attributes, inputs, outputs):
+        found = evaluate(operator, inputs, attributes=attributes, outputs=outputs)
+        off = chance.random() < share
+        return {name: values + values.dtype.type(off) for name, values in found.items()}
+
+    kernel = KernelSubject(session)
+    found = [judged(kernel, call, "again")["again"].verdict for call in calls()]
+
+    assert (Verdict.DIFFERS in found) == unstable
+    assert {*found} <= {Verdict.PASS, Verdict.DIFFERS}
 
 
 def test_only_what_every_kernel_promises_is_bit_for_bit():
