@@ -1203,7 +1203,11 @@ WAYS = {
         "",
     ),
     "score that is not asked to judge": (nothing, ("score", "empties"), "0.0 %"),
-    "diagnose of what is right": (nothing, ("diagnose", "two", *NUMPY), "nothing to explain"),
+    "diagnose of what is right": (
+        nothing,
+        ("diagnose", "two", *NUMPY),
+        "no wrong value to explain",
+    ),
     "compare files of NaN": (tensors(Y=np.full(3, np.nan)), ("compare", "a.npz", "b.npz"), ""),
     "convert of a pack without cases": (
         nothing_in_it,

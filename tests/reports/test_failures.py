@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
+from support.verifications import (
+    CASES,
+    HOSTILE,
+    REPORTS,
+    differing,
+    every_verdict,
+    judged,
+    output,
+    report,
+)
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.mutants.catalogue import MUTANTS
@@ -158,16 +167,18 @@ def test_the_first_sentence_says_what_is_wrong(case_id, sentence):
 
 
 def test_what_differs_has_a_diagnosis_where_that_was_asked():
-    """What is behind it, or that nothing known is; nothing of what did not differ."""
+    """What is behind it, or that nothing known is; nothing of what has no wrong value."""
     report = REPORTS["diagnosed"]
+    unknown = judged("lstm_14_unknown", Verdict.DIFFERS, differing(fits={}))
     told = {
         case.id: [s for s in sentences(report, case) if s.startswith("diagnosis: ")]
-        for case in report.cases
+        for case in (*report.cases, unknown)
     }
 
     assert told["lstm_14_known"][0].startswith("diagnosis: clip-scope=gates: Reads whether")
     assert "clip is not applied." in told["lstm_14_reverse_float16_ragged"][0]
-    assert told["lstm_14_missing"] == ["diagnosis: no known bug gives these outputs"]
+    assert told["lstm_14_unknown"] == ["diagnosis: no known bug gives these outputs"]
+    assert told["lstm_14_missing"] == []
     assert sum(map(bool, told.values())) == 4
 
 
