@@ -22,6 +22,13 @@ SEVERAL = {
 }
 
 
+# Titles of a help's options, in their order; the last is that of options without one.
+SECTIONS = (
+    *("What is judged", "Which cases", "Tolerances", "What passes", "Reports", "Running"),
+    "Options",
+)
+
+
 class JoinableOption(click.Option):
     """An option whose values can be joined to one."""
 
@@ -75,6 +82,18 @@ class Command(click.Command):
             if ctx.auto_envvar_prefix and name.startswith(prefix) and name not in known:
                 hint = did_you_mean(name, known)
                 raise click.UsageError(f"the variable {name} sets no option{hint}", ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of the options, each under the title of its section."""
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record and isinstance(option, click.Option):
+                rows[getattr(option, "section", SECTIONS[-1])].append(record)
+        for title, records in rows.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""

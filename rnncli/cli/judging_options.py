@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.command import Written
-from rnncli.cli.options import grouped, json_option, options_of
+from rnncli.cli.options import grouped, json_option, options_of, section
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
@@ -38,12 +38,16 @@ file_options = grouped(
         for name, text in FILES.items()
     )
 )
-allow_refused_option = click.option(
-    "--allow-refused", is_flag=True, help="Do not fail if the subject refuses valid cases."
+allow_refused_option = section(
+    "What passes",
+    click.option(
+        "--allow-refused", is_flag=True, help="Do not fail if the subject refuses valid cases."
+    ),
 )
 
 
-allowance_options = grouped(
+allowance_options = section(
+    "What passes",
     allow_refused_option,
     click.option(
         "--allow-missing", is_flag=True, help="Do not fail if --results has nothing for a case."
@@ -52,7 +56,8 @@ allowance_options = grouped(
 
 
 # What a run must do to pass.
-gate_options = grouped(
+gate_options = section(
+    "What passes",
     click.option(
         "--xfails",
         type=click.Path(path_type=Path),
@@ -97,7 +102,7 @@ def report_options(function: Callable[..., VerificationReport]) -> Callable[...,
         write_reports(report, files)
         return report.exit_code
 
-    return grouped(json_option, file_options)(shown)
+    return section("Reports", json_option, file_options)(shown)
 
 
 def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -115,16 +120,19 @@ def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[...,
             return function(*args, subject=replace(implementation, limits=limits), **options)
 
         return grouped(
-            options_of(Implementation),
-            options_of(Limits, default=OF_SUBJECTS),
-            options_of(Rule),
-            options_of(Selected, only=cases),
-            click.option(
-                "--trust",
-                is_flag=True,
-                help="Do not compare the pack's files with their checksums.",
+            section("What is judged", options_of(Implementation)),
+            section("Running", options_of(Limits, default=OF_SUBJECTS)),
+            section("Tolerances", options_of(Rule)),
+            section(
+                "Which cases",
+                options_of(Selected, only=cases),
+                click.option(
+                    "--trust",
+                    is_flag=True,
+                    help="Do not compare the pack's files with their checksums.",
+                ),
             ),
-            options_of(Workers),
+            section("Running", options_of(Workers)),
         )(limited)
 
     return decorate

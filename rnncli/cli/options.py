@@ -260,6 +260,21 @@ def grouped(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Call
     return decorate
 
 
+def section(
+    title: str, *options: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options, as `grouped`, which the help lists under a title."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        before = len(getattr(function, "__click_params__", ()))
+        found: Any = grouped(*options)(function)
+        for option in found.__click_params__[before:]:
+            option.section = title
+        return function
+
+    return decorate
+
+
 def options_of(
     values: type[Any], *, default: Any = None, only: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -14,6 +14,7 @@ from rnncli.cli.judging_options import (
     judging_options,
     report_options,
 )
+from rnncli.cli.options import section
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -30,10 +31,13 @@ OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli r
 @judging_options()
 @gate_options
 @allowance_options
-@click.option(
-    "--diagnose",
-    is_flag=True,
-    help="Name the bug behind wrong outputs, as `rnncli diagnose` does.",
+@section(
+    "Reports",
+    click.option(
+        "--diagnose",
+        is_flag=True,
+        help="Name the bug behind wrong outputs, as `rnncli diagnose` does.",
+    ),
 )
 @report_options
 def verify(

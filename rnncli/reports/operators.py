@@ -8,6 +8,7 @@ from rnncli.numerics import INTEGERS
 from rnncli.operators.operator import SYMBOLS
 from rnncli.recurrence import quantisation
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -50,9 +51,15 @@ def as_text(operator: Operator) -> str:
 
 
 def _equations(operator: Operator) -> list[str]:
-    """Return the specification's lines, those of quantisation last."""
+    """Return the specification's lines, those of quantisation last, without options it lacks."""
+    roles = {row.role or row.name for row in operator.attributes.values()}
+    lacking = [f" with {name}" for name in CellOptions._fields if name not in roles]
+    of_cell = [
+        line.partition("   or ")[0] if line.endswith(tuple(lacking)) else line
+        for line in operator.cell.equations.splitlines()
+    ]
     of_levels = quantisation.EQUATIONS.splitlines() if operator.quantised else []
-    return [*operator.cell.equations.splitlines(), *of_levels]
+    return [*of_cell, *of_levels]
 
 
 def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:

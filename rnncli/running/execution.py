@@ -162,7 +162,13 @@ def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:
     folder = Path(source)
     if source and folder.is_dir() and not any(folder.glob("test_data_set_*")):
         return load_data_set(model, folder).inputs
-    return _set_of_inputs(source)
+    inputs, names = _set_of_inputs(source), [value.name for value in model.proto.graph.input]
+    if folder.suffix == ".npy" and not inputs.keys() <= {*names}:
+        raise InvalidRequest(
+            f"{model.name}: {source} holds one tensor, without a name; -i NAME={source} reads it as"
+            f" the input NAME: {', '.join(names)}"
+        )
+    return inputs
 
 
 def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) -> Iterator[Run]:

@@ -17,6 +17,7 @@ from support.tables import every
 
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
+from rnncli.cli.command import SECTIONS
 from rnncli.cli.group import COMMANDS, GROUPS, cli
 from rnncli.cli.options import names_in
 from rnncli.models.single_node import single_node_model
@@ -333,6 +334,24 @@ def test_environment_sets_options(rnncli, monkeypatch):
 
     assert "unknown backend 'nonsense'" in rnncli("run", "lstm_14").err
     assert rnncli("run", "lstm_14", "--backend", "numpy").code == 0
+
+
+@pytest.mark.parametrize("command", ["verify", "relate", "diagnose"])
+def test_options_that_judge_are_listed_by_what_they_are_for(rnncli, command):
+    """Every option stands under one title, and only what all commands have under none of those."""
+    text = rnncli(command, "--help").out
+    parts = re.split(r"^(\w[\w ]*):\n", text, flags=re.MULTILINE)
+    titles, bodies = parts[1::2], parts[2::2]
+    listed = {
+        title: re.findall(r"^  (?:-\w, )?(--[\w-]+)", body, flags=re.MULTILINE)
+        for title, body in zip(titles, bodies, strict=True)
+    }
+
+    assert tuple(titles) == tuple(title for title in SECTIONS if title in titles)
+    assert {"What is judged", "Which cases", "Tolerances", "What passes", "Running"} <= {*titles}
+    assert {*listed["Options"]} <= {"--relation", "--sizes", "--json", "--traceback", "--help"}
+    assert "--runtime" in listed["What is judged"]
+    assert "--jobs" in listed["Running"]
 
 
 def test_a_variable_that_sets_no_option_is_an_error(rnncli, monkeypatch):

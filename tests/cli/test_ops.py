@@ -53,3 +53,12 @@ def test_backends_and_formats_are_listed(rnncli):
     assert "numpy" in {row["backend"] for row in rnncli("backends").rows}
     assert {"npz", "h5", "pb"} <= {row["extension"] for row in rnncli("formats").rows}
     assert json.loads(rnncli("backends", "--json").out.splitlines()[0])["backend"] == "reference"
+
+
+@every("operator, is_there", [("LSTM-14", True), ("webnn.lstm", False)])
+def test_equations_have_no_option_that_the_operator_lacks(rnncli, operator, is_there):
+    """WebNN's LSTM has no input_forget, so that its forget gate has one line."""
+    text = rnncli("ops", operator).out
+
+    assert ("1 - it with input_forget" in text) is is_there
+    assert "  ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf + Rbf)" in text

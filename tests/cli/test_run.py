@@ -144,6 +144,15 @@ def test_a_warning_names_its_model_once(rnncli, tmp_path, monkeypatch):
         assert rnncli("run", target).err.startswith("warning: m.onnx: assumed to be 1: ")
 
 
+def test_a_tensor_without_a_name_is_not_taken_for_an_input(rnncli, tmp_path):
+    """The name of a .npy file is one only if the model has it; the message says how to give it."""
+    np.save(tmp_path / "x2.npy", np.zeros((1, 1), np.float32))
+    outcome = rnncli("run", LSTM, "--inputs", tmp_path / "x2.npy")
+
+    assert outcome.code == 2
+    assert f"-i NAME={tmp_path / 'x2.npy'} reads it as the input NAME: " in outcome.err
+
+
 def test_a_real_model_runs_without_options(rnncli, tmp_path):
     """Silero's window needs 192 samples, which is said; given inputs are left as they are."""
     model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
