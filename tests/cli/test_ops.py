@@ -27,7 +27,9 @@ def test_page_shows_everything_of_the_row(rnncli, name):
 
     for word in (*tensors, *row.attributes, *row.activations, *row.dtypes, *choices):
         assert word in page
-    assert all(line in page for line in row.cell.equations.splitlines())
+    assert all(
+        line.partition("   or 1 - it")[0] in page for line in row.cell.equations.splitlines()
+    )
     assert row.quantised == all(line in page for line in quantisation.EQUATIONS.splitlines())
 
 
