@@ -7,7 +7,7 @@ import math
 import pkgutil
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -270,7 +270,7 @@ def section(
         found: Any = grouped(*options)(function)
         for option in found.__click_params__[before:]:
             option.section = title
-        return function
+        return cast("Callable[..., Any]", found)
 
     return decorate
 
