@@ -38,6 +38,8 @@ COMPARED = (
 )
 AGAINST = ("target", "data set", "against", *COMPARED)
 TERMINAL_COLUMNS = 8
+# Columns that a drawn table lacks if all is 0 there, by index.
+ZERO_ALONE = (COLUMNS.index("nan"), COLUMNS.index("inf"))
 
 
 class RunPrinter:
@@ -87,17 +89,23 @@ class RunPrinter:
                     self._show_rows(*compared, f"{title} against {against.title}")
                 continue
             rows = [_row(report.target, run, output) for output in run.outputs]
-            drawn = slice(2, len(COLUMNS) - 1)
+            idle = {k for k in ZERO_ALONE if not any(row[k] for row in rows)}
+            drawn = [k for k in range(2, len(COLUMNS) - 1) if k not in idle]
             self._show_rows(COLUMNS, rows, drawn, f"{title}, {run.seconds:.3g} s")
             if is_drawn() and (sentence := _agreement(run)):
                 click.echo(sentence)
 
     def _show_rows(
-        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], drawn: slice, title: str
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        drawn: Sequence[int],
+        title: str,
     ) -> None:
-        """Print rows; of those drawn on a terminal, the columns that have room."""
+        """Print rows; of those drawn on a terminal, the columns that have room, by index."""
         if is_drawn():
-            draw_table(columns[drawn], [row[drawn] for row in rows], title)
+            cells = [[row[k] for k in drawn] for row in rows]
+            draw_table([columns[k] for k in drawn], cells, title, whole={"shape"})
             return
         for row in rows if self.has_heading or not rows else (columns, *rows):
             print_row(row)
@@ -111,11 +119,11 @@ class RunPrinter:
 
 def _compared(
     target: str, run: RunReport, against: AgainstReport
-) -> tuple[Sequence[str], list[tuple[Any, ...]], slice]:
+) -> tuple[Sequence[str], list[tuple[Any, ...]], range]:
     """Return the table of a runtime's outputs, and the columns to draw."""
     place = (target, run.name or None, against.title)
     rows = [(*place, *compared_row(output)) for output in against.comparison]
-    return AGAINST, rows, slice(len(place), len(place) + TERMINAL_COLUMNS)
+    return AGAINST, rows, range(len(place), len(place) + TERMINAL_COLUMNS)
 
 
 def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
@@ -180,7 +188,8 @@ def print_comparison(outputs: Sequence[OutputComparison]) -> None:
     if not is_drawn():
         print_table(COMPARED, rows)
         return
-    draw_table(COMPARED[:TERMINAL_COLUMNS], [row[:TERMINAL_COLUMNS] for row in rows])
+    rows = [row[:TERMINAL_COLUMNS] for row in rows]
+    draw_table(COMPARED[:TERMINAL_COLUMNS], rows, whole={"shape"})
     for output in outputs:
         if not output.agrees:
             click.echo(one_line(difference(output)))

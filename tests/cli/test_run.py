@@ -144,6 +144,19 @@ def test_a_warning_names_its_model_once(rnncli, tmp_path, monkeypatch):
         assert rnncli("run", target).err.startswith("warning: m.onnx: assumed to be 1: ")
 
 
+@pytest.mark.parametrize(("value", "columns"), [("0.5", []), (".nan", ["nan"])])
+def test_a_drawn_table_lacks_columns_of_zeros(rnncli, tmp_path, monkeypatch, value, columns):
+    """A column of NaN or infinities stands only where there is one; a pipe gets all columns."""
+    sizes = "{seq_length: 1, batch_size: 1, input_size: 1, hidden_size: 1}"
+    path = tmp_path / "rnn.yaml"
+    path.write_text(f"op: RNN-7\nsizes: {sizes}\ninputs: {{X: [[[{value}]]]}}\n")
+    assert {"nan", "inf"} <= {*rnncli("run", path).rows[0]}
+    monkeypatch.setattr("rnncli.reports.runs.is_drawn", lambda: True)
+    heading = next(line for line in rnncli("run", path).out.splitlines() if "dtype" in line)
+
+    assert heading.split() == ["output", "dtype", "shape", "min", "max", "mean", *columns]
+
+
 def test_a_tensor_without_a_name_is_not_taken_for_an_input(rnncli, tmp_path):
     """The name of a .npy file is one only if the model has it; the message says how to give it."""
     np.save(tmp_path / "x2.npy", np.zeros((1, 1), np.float32))
