@@ -120,7 +120,8 @@ class Implementation:
         check(self)
         if len(self._named) != 1:
             listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
-            raise InvalidRequest(f"say what to judge: one of {listed}")
+            python = "in Python a function, or the same without dashes: runtime="
+            raise InvalidRequest(f"say what to judge: one of {listed}; {python}")
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(
                 f"a function or an Implementation is judged, not {self.function!r}"

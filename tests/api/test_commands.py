@@ -143,7 +143,10 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "say what to judge: one of --runtime, --backend, --results, --command, --harness"),
+        (
+            {},
+            "one of --runtime, --backend, --results, --command, --harness; in Python a function",
+        ),
         ({"backend": "numpy", "function": right}, "say what to judge"),
         ({"function": right, "jobs": 2}, "--jobs is not for a function"),
         ({"function": right, "timeout": 1}, "--timeout 1 has no effect on a function, only on"),
