@@ -1,6 +1,7 @@
 """Claims about docs/reports.yaml: each row's case shows its bug, and the page says so."""
 
 import re
+from pathlib import Path
 
 import pytest
 from kernels.bug import TUNING
@@ -17,6 +18,9 @@ from support.public_reports import (
     vector_of,
 )
 
+import rnncli
+from rnncli.errors import Unsupported
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.scoring.adequacy import Fate
 from rnncli.mutants.catalogue import REPORTED
 
@@ -25,6 +29,7 @@ KINDS = {
     *("initial states", "last states", "lengths", "directions", "layout", "batch"),
     *("activations", "activation parameters", "sizes", "second calls", "numbers"),
 }
+PACK = Path(__file__).parents[2] / "vectors/core"
 ROWS = reports()
 OF_MUTANTS = [row for row in ROWS if row.mutant and row.case]
 OF_PLANTED = [row for row in ROWS if row.planted and row.case]
@@ -82,6 +87,22 @@ def test_the_case_shows_the_planted_bug(row):
     """It fails in a session of the kernel; the bug is one that suites may be tuned on."""
     assert BUGS[row.planted].half == TUNING
     assert planted_is_caught(row.planted, row.case)
+
+
+@each_of([row for row in ROWS if row.runtime])
+def test_the_runtime_fails_on_the_case(row):
+    """The program itself, and not only what models its bug."""
+    assert row.suite == CORE
+    try:
+        found = rnncli.verify(
+            PACK,
+            rnncli.Implementation(runtime=row.runtime),
+            cases=rnncli.Selected(select=f"id:{row.case_id}"),
+        )
+    except Unsupported as missing:
+        pytest.skip(str(missing))
+
+    assert [case.verdict.verdict for case in found.cases] == [Verdict.DIFFERS]
 
 
 @each_of([row for row in ROWS if not row.unmodelled and row.caught != CORE])

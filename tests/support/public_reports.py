@@ -48,6 +48,7 @@ class Report:
         unmodelled: why neither does, or "".
         case: `SUITE::ID` of a case that shows it, or "".
         fate: what becomes of the mutant there: killed, or acceptable as another reading.
+        runtime: the runtime of `rnncli runtimes` that fails on the case today, or "".
     """
 
     report: str
@@ -62,6 +63,7 @@ class Report:
     unmodelled: str = ""
     case: str = ""
     fate: str = Fate.KILLED.value
+    runtime: str = ""
 
     @property
     def suite(self):
@@ -75,7 +77,7 @@ class Report:
 
     @property
     def caught(self):
-        """By what: a suite's name, `as a reading`, or `nothing`."""
+        """By what, in the runtime or by its model: a suite's name, `as a reading`, or `nothing`."""
         if not self.case:
             return "nothing"
         return self.suite if self.fate == Fate.KILLED else "as a reading"
@@ -161,7 +163,7 @@ def counts(rows):
     """Return title -> counts, of the tables at the top of the page."""
     modelled = [row for row in rows if not row.unmodelled]
     return {
-        "caught by": Counter(row.caught for row in modelled),
+        "shown by": Counter(row.caught for row in modelled),
         "kind": Counter(row.kind for row in modelled),
         "repository": Counter(project(row) for row in modelled),
     }
@@ -173,7 +175,7 @@ def page(rows):
     left = [row for row in rows if row.unmodelled]
     threads = len({name for row in rows for name in (row.report, *row.also)})
     found = counts(rows)
-    caught = found["caught by"]
+    caught = found["shown by"]
     suites = sum(n for by, n in caught.items() if by not in {CORE, "nothing", "as a reading"})
     return "\n".join(
         [
@@ -186,9 +188,10 @@ def page(rows):
                 others=suites,
                 readings=caught["as a reading"],
                 nothing=caught["nothing"],
+                caught=sum(bool(row.runtime) for row in rows),
                 left=len(left),
             ),
-            *_tally("caught by", found["caught by"]),
+            *_tally("shown by", found["shown by"]),
             "",
             *_tally("kind", found["kind"]),
             "",
@@ -226,10 +229,14 @@ cause; states are those of the day a thread was read.
 bug of `tests/kernels`, with the kernel's name before a colon. A converter's bug is modelled by the
 kernel that would give the same numbers. Of these {modelled}:
 
-- `core` alone catches {core};
-- another suite catches {others} that `core` does not;
+- `core` shows {core};
+- another suite shows {others} that `core` does not;
 - {readings} give what another reading of the specification has: `verify` names it and lets it pass;
-- no suite catches {nothing}.
+- no suite shows {nothing}.
+
+A case *catches* a bug if the runtime itself fails on it, in the version that the tests have:
+{caught} of them. The others are mended there, or are of programs that rnncli does not start: the
+case is shown to fail by the model, and the table says "by its mutant" or "by its planted bug".
 
 The last table has {left} more, which nothing here models. All planted bugs named here are of the
 half that suites may be tuned on.
@@ -247,7 +254,7 @@ def _tally(title, counter):
 
 def _name(title, name):
     plain = title == "kind" or name in {"nothing", "as a reading"}
-    return name if plain else f"`{name}`" if title == "caught by" else name
+    return name if plain else f"`{name}`" if title == "shown by" else name
 
 
 def _start(row):
@@ -263,7 +270,9 @@ def _link(thread):
 
 def _line(row):
     bug = f"`{row.mutant or row.planted}`"
-    shown = f"`{row.suite}` {row.case_id}" if row.case else "nothing"
+    model = "by its mutant" if row.mutant else "by its planted bug"
+    by = f"in {row.runtime} itself" if row.runtime else model
+    shown = f"`{row.suite}` {row.case_id}, {by}" if row.case else "nothing"
     reading = "" if row.fate == Fate.KILLED else ", as another reading"
     return f"| {_start(row)} | {bug} | {shown}{reading} |"
 
