@@ -195,7 +195,8 @@ class AgainstReport(NamedTuple):
     # its outputs beside those expected of it; empty if it gave none
     comparison: tuple[OutputComparison, ...] = ()
     failure: str = ""  # how it failed to give outputs, or ""
-    exit_code: int = 0  # 0; 1 if an output differs or it fails; 3 if it refuses the model
+    # 0; 1 if an output differs or it fails; 3 if it refuses the model; 5 if there was no element
+    exit_code: int = 0
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
 

@@ -85,12 +85,14 @@ class RuntimeRival:
             report = AgainstReport(self.subject.name, opened.describe())
             if attempt.status is not Status.RAN:
                 return _failed(report, attempt)
-            compared = tuple(compare(attempt.outputs, expected, tolerance))
-            report = report._replace(comparison=compared)
-            if all(output.agrees for output in compared):
+            compared = compare(attempt.outputs, expected, tolerance)
+            report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
+            if report.exit_code == NothingSelected.exit_code:
+                return report._replace(failure="no output has an element to compare")
+            if not report.exit_code:
                 return report
             found = self._search(target, loaded, request, run, opened)
-            return report._replace(exit_code=1, **found)
+            return report._replace(**found)
 
     def check(self) -> None:
         """Refuse a runtime that runs no whole models.

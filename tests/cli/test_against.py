@@ -131,6 +131,18 @@ def test_a_runtime_without_an_answer_is_not_right(rnncli, summing, fault, wanted
     assert wanted[1] in done.err
 
 
+def test_outputs_without_an_element_are_no_answer(rnncli, tmp_path):
+    """Nothing was compared, which is not right."""
+    header, text = '<ir_version: 8, opset_import: ["" : 17]>', "(float[n] X) => (float[n] Y)"
+    onnx.save(onnx.parser.parse_model(f"{header} g {text} {{ Y = Neg (X) }}"), tmp_path / "m.onnx")
+    asked = ["run", tmp_path / "m.onnx", "--against", "onnxruntime", "--dim"]
+
+    assert rnncli(*asked, "n=1").code == 0
+    done = rnncli(*asked, "n=0")
+    assert done.code == 5
+    assert "no output has an element to compare" in done.err
+
+
 def test_tolerances_may_be_ones_own(rnncli, summing, faulty):
     """A fault of 4 is within 5, as is right; within 3 it is not."""
     asked = ["--against", "faulty", "--runtime-option", "fault=add"]
