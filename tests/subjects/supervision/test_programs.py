@@ -162,9 +162,9 @@ def test_a_limit_that_cannot_be_watched_is_an_error(monkeypatch):
 
 def test_a_system_without_sessions_is_an_error(monkeypatch):
     """There is no way to keep the promises of this module there."""
-    monkeypatch.setattr(supervision.os, "name", "nt")
+    monkeypatch.setattr(supervision.sys, "platform", "win32")
 
-    with pytest.raises(Unsupported, match="POSIX"):
+    with pytest.raises(Unsupported, match="process group"):
         Supervised(["true"])
 
 
