@@ -59,6 +59,7 @@ COMMAND_LINES = {
     "report": ("report ../results/verified.jsonl --html ../again.html --plot ../again.svg",),
     "site": ("site ../results/verified.jsonl -o ../pages",),
     "extract": ("extract ../model/model.onnx -o ../extracted",),
+    "release": ("release ../released ../pack",),
     "list": ("list ../suite/tiny.yaml",),
     "inspect": ("inspect ../pack", "inspect ../model/model.onnx"),
     "lint": ("lint ../suite/tiny.yaml",),

@@ -102,7 +102,7 @@ def test_the_runtime_fails_on_the_case(row):
     except Unsupported as missing:
         pytest.skip(str(missing))
 
-    assert [case.verdict.verdict for case in found.cases] == [Verdict.DIFFERS]
+    assert [case.verdict for case in found.cases] == [Verdict.DIFFERS]
 
 
 @each_of([row for row in ROWS if not row.unmodelled and row.caught != CORE])

@@ -56,8 +56,8 @@ def test_a_number_is_rounded_once():
         ("[1, 2", "float32", "not a list: "),
         ("[" * 100_000, "float32", "not a list: "),
         ("1", "string", "is not of real numbers; give a file"),
-        ("x.npy", "float32", "x.npy: No such file"),
-        ("null", "float32", "null: no format is named"),
+        ("x.npy", "float32", "x.npy: no such file"),
+        ("null", "float32", "null: no such file"),
     ],
 )
 def test_what_is_no_such_number_is_refused(text, dtype, sentence):
