@@ -65,16 +65,16 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
     sound = {
         flag
         for case in report.cases
-        if case.details.verdict in {Verdict.PASS, Verdict.ACCEPTABLE}
+        if case.verdict in {Verdict.PASS, Verdict.ACCEPTABLE}
         for flag in case.record["flags"]
     }
     explained: dict[str, list[JudgedCase]] = {}
-    differing = [case for case in report.cases if case.details.verdict is Verdict.DIFFERS]
+    differing = [case for case in report.cases if case.verdict is Verdict.DIFFERS]
     for case in differing:
         for name in _bugs(report, case):
             explained.setdefault(name, []).append(case)
     return {
-        case.details.id: _blame(
+        case.id: _blame(
             case, [*chain.from_iterable(explained[name] for name in _bugs(report, case))], sound
         )
         for case in differing
@@ -83,7 +83,7 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
 
 def _bugs(report: VerificationReport, case: JudgedCase) -> Sequence[str]:
     """Return the bug that a diagnosis names for a case, or those that fit it, if they are few."""
-    cause = report.diagnosis.cause_of(case.details.id) if report.diagnosis else None
+    cause = report.diagnosis.cause_of(case.id) if report.diagnosis else None
     if cause:
         return (cause.hypothesis,)
     return tuple(case.details.fits) if is_explained(report, case) else ()
@@ -121,7 +121,7 @@ def cell(cases: Sequence[JudgedCase], found: Mapping[str, Blame], flag: str = ""
         return TableCell("-", "")
     parts: dict[_Part, list[JudgedCase]] = {}
     for case in cases:
-        if case.details.verdict in WORDS:
+        if case.verdict in WORDS:
             parts.setdefault(_part(case, found, flag), []).append(case)
     told = sorted(parts)
     words = [
@@ -149,8 +149,8 @@ class _Part(NamedTuple):
 
 
 def _part(case: JudgedCase, found: Mapping[str, Blame], flag: str) -> _Part:
-    place = [*WORDS].index(case.details.verdict)
-    blame = found.get(case.details.id)
+    place = [*WORDS].index(case.verdict)
+    blame = found.get(case.id)
     if blame is None:
         return _Part(elsewhere=False, place=place, lossy=False)
     return _Part(bool(flag) and flag not in blame.features, place, blame.lossy)
@@ -158,7 +158,7 @@ def _part(case: JudgedCase, found: Mapping[str, Blame], flag: str) -> _Part:
 
 def _by(cases: Sequence[JudgedCase], found: Mapping[str, Blame]) -> str:
     """Return the fewest features, nearly, of which one fails in each of the cases, in words."""
-    left = [found[case.details.id].features for case in cases]
+    left = [found[case.id].features for case in cases]
     named = []
     while left:
         named.append(_most_frequent(chain.from_iterable(left))[0])
