@@ -13,7 +13,7 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.failures import is_explained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rnncli.judging.report import JudgedCase, VerificationReport
 
@@ -33,6 +33,8 @@ WORDS: Mapping[Verdict, str] = {
     Verdict.SKIPPED: "skipped",
 }
 LOSSY = "lossy"
+# Of the cases that a bug explains, those that have a feature which fails by it: a fifth at least.
+SHARE = 0.2
 ELSEWHERE = "elsewhere"
 
 
@@ -58,9 +60,10 @@ class TableCell(NamedTuple):
 def blames(report: VerificationReport) -> Mapping[str, Blame]:
     """Return what fails in each case that differs, by its id.
 
-    A feature fails if no case with it passes. If a case has no such feature, it is what the case
-    asks for beyond ordinary numbers; else the most frequent such feature of the cases that one bug
-    explains together with it, see `_bugs`, or what these have in common; else all its features.
+    A feature can fail if no case with it passes; that need not be its fault, if one bug, see
+    `_bugs`, explains many cases without it. So those of a case fail that `SHARE` of the cases of
+    its bug have; else it is what the case asks for beyond ordinary numbers, the most frequent of
+    such features in the cases of its bug, what these have in common, or all its features.
     """
     sound = {
         flag
@@ -92,11 +95,12 @@ def _bugs(report: VerificationReport, case: JudgedCase) -> Sequence[str]:
 def _blame(case: JudgedCase, alike: Sequence[JudgedCase], sound: set[str]) -> Blame:
     """Return what fails in a case, given those that a bug explains together with it."""
     own = dict.fromkeys(case.record["flags"])
-    flags = [each.record["flags"] for each in (case, *alike)]
+    flags = [each.record["flags"] for each in (alike or [case])]
+    counts = Counter(flag for flag in chain.from_iterable(flags) if flag not in sound)
     features = (
-        [flag for flag in own if flag not in sound]
+        [flag for flag in own if counts[flag] >= SHARE * len(flags)]
         or [flag for flag in own if flag in QUALITY]
-        or _most_frequent(flag for flag in chain.from_iterable(flags) if flag not in sound)
+        or _most_frequent(counts)
         or [flag for flag in own if all(flag in each for each in flags)]
         or own
     )
@@ -104,8 +108,7 @@ def _blame(case: JudgedCase, alike: Sequence[JudgedCase], sound: set[str]) -> Bl
     return Blame(tuple(features), lossy)
 
 
-def _most_frequent(flags: Iterable[str]) -> list[str]:
-    counts = Counter(flags)
+def _most_frequent(counts: Counter[str]) -> list[str]:
     return [flag for flag, count in counts.items() if count == max(counts.values())]
 
 
@@ -161,6 +164,6 @@ def _by(cases: Sequence[JudgedCase], found: Mapping[str, Blame]) -> str:
     left = [found[case.id].features for case in cases]
     named = []
     while left:
-        named.append(_most_frequent(chain.from_iterable(left))[0])
+        named.append(_most_frequent(Counter(chain.from_iterable(left)))[0])
         left = [features for features in left if named[-1] not in features]
     return f" by {' and '.join(named)}"

@@ -52,6 +52,20 @@ BLAMED = {
         ],
         ["Ragged"],
     ),
+    "a feature that never passes need not be to blame": (
+        [
+            (["Constants"], "differs", ["lengths-ignored"]),
+            *[(["Ragged"], "differs", ["lengths-ignored"])] * 5,
+        ],
+        ["Ragged"],
+    ),
+    "both may be to blame if they have much of its cases": (
+        [
+            (["BackwardActivations"], "differs", ["second-direction-reuses-activations"]),
+            *[(["AlphaOrder"], "differs", ["second-direction-reuses-activations"])] * 4,
+        ],
+        ["BackwardActivations"],
+    ),
     "many bugs say nothing": (
         [
             (["One"], "differs", ["a", "b", "c", "d"]),
