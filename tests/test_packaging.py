@@ -44,17 +44,17 @@ def test_vectors_are_found_without_the_tool():
     script = (
         "import rnncli_vectors as found, sys\n"
         "print(*found.names())\n"
-        "print(found.path('core') / 'manifest.json', found.path('judge.c'))\n"
+        "print(found.path('core') / 'manifest.json', found.path('judge.c'), sep='\\n')\n"
         "assert 'rnncli' not in sys.modules and 'numpy' not in sys.modules\n"
         "found.path('corr')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=VECTORS, capture_output=True, text=True, check=False
     )
-    names, files = done.stdout.splitlines()
+    names, *files = done.stdout.splitlines()
 
     assert names.split() == sorted(path.parent.name for path in VECTORS.glob("*/manifest.json"))
-    assert all(Path(file).is_file() for file in files.split())
+    assert all(Path(file).is_file() for file in files)
     assert done.stderr.splitlines()[-1] == "ValueError: no pack 'corr'; there are core, tiles"
 
 

@@ -14,6 +14,7 @@ from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttemp
 from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
 from rnncli.packs.vector import attempt_of
+from rnncli.reports.failures import sentences_of
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import one_line, times, visible
 
@@ -76,7 +77,7 @@ class Judgement(Conclusion):
 
         () if the case simply passes.
         """
-        return JudgedCase(self.record, self.details).sentences
+        return sentences_of(JudgedCase(self.record, self.details))
 
     @property
     def exit_code(self) -> int:
