@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from rnncli import __version__
 from rnncli.cases.library import specs_folder
 from rnncli.errors import InvalidRequest
-from rnncli.files.atomic import atomic_folder, put_file
+from rnncli.files.atomic import atomic_file, atomic_folder, put_file
 from rnncli.files.reading import read_bytes, sha256_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import SINGLE_FILES
@@ -150,7 +150,7 @@ def _archive(pack: Pack, layout: str, into: Path) -> Archive:
     archive = f"{name}-{manifest.digest[:12]}-{layout}{SUFFIX}"
     for file, content in _companions(manifest, folder.name, archive).items():
         put_file(f"{folder}/{file}", content)
-    with (into / archive).open("xb") as stream:
+    with atomic_file(into / archive) as stream:
         _write_tar(stream, folder)
     shutil.rmtree(folder)
     size = (into / archive).stat().st_size

@@ -117,7 +117,7 @@ DEVIATIONS = {
     "onnxruntime": {"NaN", "SigmoidTail", "Softplus", "Threshold"},
     "openvino": {
         *("float64", "P", "input_forget", "activations of two directions"),
-        *("NaN", "Flush"),
+        *("NaN", "Flush", "Layout"),
     },
     "onnx-reference": {"sequence_lens", "clip", "input_forget", "activations"},
     "tract": {
@@ -149,7 +149,9 @@ def test_runtimes_get_no_false_alarm(runtime):
     assert counts[Verdict.CRASHED] == counts[Verdict.TIMEOUT] == 0
     for case in differing:
         assert DEVIATIONS[runtime] & traits(case.record), case.id
-        assert case.details.localisation or "Y" not in case.record["outputs"]
+        is_of_its_shape = not any(output.problem for output in case.details.outputs)
+        if is_of_its_shape and "Y" in case.record["outputs"]:
+            assert case.details.localisation, case.id
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
