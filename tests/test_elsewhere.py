@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ELSEWHERE = Path(__file__).with_name("support") / "elsewhere.py"
 CORE = str(ROOT / "vectors" / "core")
 CLIP = (CORE, "-k", "id:gru_14_clip")
-JUDGED = "what is judged runs in a process group of its own, which Windows has not: judge the "
+JUDGED = "what is judged runs in a process group of its own, which this system has not: judge the "
 
 COMMANDS = {
     ("ops", "LSTM-14"): (0, "clip-scope=gates"),

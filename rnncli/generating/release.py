@@ -12,11 +12,12 @@ from rnncli import __version__
 from rnncli.cases.library import specs_folder
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import atomic_file, atomic_folder, put_file
+from rnncli.files.paths import Identifier
 from rnncli.files.reading import read_bytes, sha256_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import SINGLE_FILES
 from rnncli.packs.manifest import SUMS
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,8 +103,8 @@ def release(packs: Sequence[Pack], layouts: Sequence[str], folder: Path) -> tupl
         folder: a new or empty folder, or an earlier release, which is replaced whole.
 
     Raises:
-        InvalidRequest: two packs have one name, a layout is one file or cannot hold a case, or the
-            folder has other files.
+        InvalidRequest: two packs have one name, or one has none that can be part of a path; a
+            layout is one file or cannot hold a case; or the folder has other files.
         UnreadableFile: a file of a pack is missing or altered.
     """
     names = [name_of(pack) for pack in packs]
@@ -124,9 +125,13 @@ def is_release(folder: Path) -> bool:
     return SUMS in names and all(name == SUMS or name.endswith(SUFFIX) for name in names)
 
 
-def name_of(pack: Pack) -> str:
-    """Return the name of a pack's suite."""
-    return str(pack.manifest.header["suite"])
+def name_of(pack: Pack) -> Identifier:
+    """Return the name of a pack's suite, which becomes that of folders and files.
+
+    Raises:
+        InvalidRequest: it cannot be part of a path.
+    """
+    return Identifier(pack.manifest.header["suite"])
 
 
 def must_pass(manifest: Manifest) -> str:
@@ -137,7 +142,7 @@ def must_pass(manifest: Manifest) -> str:
     cases: dict[str, list[str]] = {}
     for record in manifest.cases:
         for flag in record["flags"]:
-            cases.setdefault(flag, []).append(record["id"])
+            cases.setdefault(one_line(flag), []).append(record["id"])
     lines = [f"{flag}\t{len(cases[flag])}\t{' '.join(cases[flag])}" for flag in sorted(cases)]
     return "\n".join(["feature\tcases\tids", *lines, ""])
 
@@ -163,7 +168,7 @@ def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, byte
     words = {"name": name, "layout": layout, "folder": folder, "archive": archive}
     page = README.format(
         **words,
-        summary=manifest.header["summary"],
+        summary=one_line(manifest.header["summary"]),
         counted=counted(len(manifest.cases), "case").capitalize(),
         digest=manifest.digest,
         version=__version__,

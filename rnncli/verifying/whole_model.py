@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from rnncli.running.request import Request, Run
     from rnncli.subjects.implementation import Implementation, Subject
 
+# The number of evaluations with inputs and weights moved by a rounding.
 SAMPLES = 3
-"""The number of evaluations with inputs and weights moved by a rounding."""
+# Tolerance / the largest distance: on 2026-11-26, ONNX Runtime 1.32.0 and OpenVINO 2026.4.1 were off
+# by 0.6 to 3.5 times that distance where they were right, on nine models of docs/results/models.md.
 ALLOWED = 16
-"""Tolerance / the largest distance. Measured on 2026-11-26 on the nine models of the record in
-docs/results/models.md that have files here: ONNX Runtime 1.32.0 and OpenVINO 2026.4.1 are off by
-0.6 to 3.5 times that distance where they are right."""
 # Of the search for a node, as `rnncli extract` has them.
 MOST_CASES, MOST_BYTES = 32, 256 << 20
 

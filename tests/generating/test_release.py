@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 from support.small_suite import small_suite
@@ -15,6 +16,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.release import STEPS, must_pass, release
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
+from rnncli.packs.manifest import MANIFEST, digest_of
 from rnncli.packs.pack import open_pack
 
 FOLDERS = [layout for layout in LAYOUTS if layout not in SINGLE_FILES]
@@ -152,6 +154,20 @@ def test_an_earlier_release_is_replaced_and_nothing_else(pack, tmp_path):
     with pytest.raises(InvalidRequest, match="dist"):
         release([opened], ["raw"], dist)
     assert len(list(dist.iterdir())) == 3
+
+
+def test_a_pack_names_no_file_outside(pack, tmp_path):
+    """Its manifest is a stranger's, with a digest that fits."""
+    copy = Path(shutil.copytree(pack, tmp_path / "copy"))
+    begins, _, _ = (copy / MANIFEST).read_text().partition(',\n"digest"')
+    begins = begins.replace('"suite": "small"', '"suite": "../../escaped"')
+    digest = digest_of(begins.encode())
+    (copy / MANIFEST).write_text(f'{begins},\n"digest": "{digest}"\n}}\n')
+    (tmp_path / "in" / "a").mkdir(parents=True)
+
+    with pytest.raises(InvalidRequest, match=r"\.\./\.\./escaped"):
+        release([open_pack(copy)], ["raw"], tmp_path / "in" / "a" / "dist")
+    assert [*tmp_path.rglob("*escaped*")] == []
 
 
 def test_what_cannot_be_released_is_refused(pack, tmp_path):

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -119,9 +118,9 @@ class Supervised:
         keep: Sequence[int] = (),
         streams: tuple[int, int] | None = None,
     ) -> None:
-        if sys.platform == "win32":
+        if not hasattr(os, "killpg"):
             raise Unsupported(
-                "what is judged runs in a process group of its own, which Windows has not: judge"
+                "what is judged runs in a process group of its own, which this system has not: judge"
                 " the outputs that it wrote, with --results, or use Linux, WSL included"
             )
         if max_memory and not Path("/proc/self/statm").exists():

@@ -162,7 +162,7 @@ def test_a_limit_that_cannot_be_watched_is_an_error(monkeypatch):
 
 def test_a_system_without_sessions_is_an_error(monkeypatch):
     """There is no way to keep the promises of this module there."""
-    monkeypatch.setattr(supervision.sys, "platform", "win32")
+    monkeypatch.delattr(supervision.os, "killpg")
 
     with pytest.raises(Unsupported, match="process group"):
         Supervised(["true"])
