@@ -28,6 +28,10 @@ NARROWER = ("float32", "float16", "bfloat16")
 NUMBERS = frozenset(DTYPES[name].onnx for name in NARROWER)
 # The same as schemas and rows of operators name the widest of them, and float64.
 FLOAT, DOUBLE = {"tensor(float)", "float32"}, {"tensor(double)", "float64"}
+# Activations within [-1, 1], which kernels approximate to an absolute error.
+BOUNDED = frozenset({"Sigmoid", "Tanh", "Softmax", "HardSigmoid", "Erf", "Softsign"})
+# The first operator set whose Add takes a scalar without being told.
+BROADCASTS = 7
 # Attributes whose value is the element type of an output.
 TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_datatype"})
 
@@ -47,7 +51,8 @@ def widened_model(model: Model, change: Change | None = None) -> Model:
     Args:
         model: a loaded model, which stays as it is.
         change: applied to the name and values of each tensor of two or more dimensions that the
-            model holds, such as matrices and kernels, before they are widened.
+            model holds, such as matrices and kernels, before they are widened; and to a 1 of
+            float32, whose change is added to the outputs of `BOUNDED` activations.
 
     Raises:
         RnncliError: a tensor that the model holds is damaged.
@@ -108,9 +113,21 @@ class _Widening:
         wanted = [node.output[k] for k in outputs]
         for k in outputs:
             node.output[k] = self._new(node.output[k])
-        yield node
+        is_bounded = not node.domain and node.op_type in BOUNDED
+        is_moved = self._change and is_bounded and versions.get("", 0) >= BROADCASTS
+        yield from self._moved(node) if is_moved else (node,)
         for k, name in zip(outputs, wanted, strict=True):
             yield helper.make_node("Cast", [node.output[k]], [name], to=TensorProto.DOUBLE)
+
+    def _moved(self, node: NodeProto) -> Iterator[NodeProto]:
+        """Yield an activation with a change of 1 added to its output."""
+        assert self._change
+        name, exact, moved = node.output[0], *map(self._new, [node.output[0]] * 2)
+        change = np.float64(self._change(name, np.ones((), np.float32))) - 1
+        node.output[0] = exact
+        yield node
+        yield helper.make_node("Constant", [], [moved], value=tensor_of("", np.asarray(change)))
+        yield helper.make_node("Add", [exact, moved], [name])
 
     def _new(self, name: str) -> str:
         self._casts += 1

@@ -64,6 +64,15 @@ def test_onnxruntime_computes_real_models_right(rnncli, given, name):
     assert any(row["worst at"].startswith("[") for row in done.rows)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_onnxruntime_is_right_on_made_inputs(rnncli, seed):
+    """An output of one element, a sigmoid near 0, is approximated to an error absolute in 1."""
+    done = rnncli("run", PATHS["silero_vad_16k_op15"], "--seed", seed, "--against", "onnxruntime")
+
+    assert done.code == 0, done.err
+    assert {row["verdict"] for row in done.rows} == {"agrees"}
+
+
 def test_openvino_is_fed_by_the_models_own_names(rnncli, tmp_path):
     """An input that is cast has the name of the cast there as well."""
     text = SUM.replace("] X)", "] X, int64[2] n)").replace("(X, W, R)", '(X, W, R, "", k)')

@@ -84,3 +84,21 @@ def test_a_model_without_float64_is_refused_with_the_way_out(tmp_path):
 
     with pytest.raises(Unsupported, match=r"Nothing.*with --atol and --rtol they are yours"):
         expectation(model, request, run)
+
+
+def test_a_model_that_overflows_in_its_own_types_is_not_judged(tmp_path):
+    """Whatever a runtime gave would be as near to it, or as far."""
+    model = model_from(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[2] X) => (float[2] Y) <float a = {1e30}> {
+                p = Mul (X, a)
+                q = Mul (p, a)
+                Y = Div (q, p)
+            }"""
+        )
+    )
+    request, run = run_of(model, {"X": np.array([1.5, 2.5], np.float32)}, tmp_path)
+
+    with pytest.raises(Unsupported, match="nothing can be said of 'Y'"):
+        expectation(model, request, run)

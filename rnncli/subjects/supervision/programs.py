@@ -120,8 +120,8 @@ class Supervised:
     ) -> None:
         if not hasattr(os, "killpg"):
             raise Unsupported(
-                "what is judged runs in a process group of its own, which this system has not: judge"
-                " the outputs that it wrote, with --results, or use Linux, WSL included"
+                "what is judged runs in a process group of its own, which this system has not:"
+                " judge the outputs that it wrote, with --results, or use Linux, WSL included"
             )
         if max_memory and not Path("/proc/self/statm").exists():
             raise Unsupported("--max-memory needs a system with /proc, such as Linux")
