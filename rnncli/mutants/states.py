@@ -77,6 +77,12 @@ def initial_states_of_first_direction(state: Array) -> Array:
     return of_first_direction(state)
 
 
+@initial_bug(unless.ONE_DIRECTION, each=STARTS, of=LSTM, effect=BOTH)
+def initial_X_of_first_direction(k: int, recurrence: Recurrence) -> Recurrence:
+    """Both directions start from the initial_{} of the first."""
+    return initial_states(of_first_direction, (k,))(recurrence)
+
+
 @initial_bug(unless.ONE_DIRECTION, unless.NO_INITIAL, changes=initial_states, effect=BOTH)
 def initial_states_directions_swapped(state: Array) -> Array:
     """Each direction starts as the other should."""

@@ -83,6 +83,7 @@ def test_these_suites_ship():
             "openvino",
             "webnn",
             "quantised",
+            "onnx-node",
         ]
     )
 
