@@ -1,4 +1,4 @@
-"""Pages of findings are ready to be sent; the tests of the documentation run their scripts."""
+"""Findings and the texts that report them stand alone; the tests of the pages run them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 from support.tables import every
 
-FOLDER = Path(__file__).parents[2] / "docs/findings"
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDER = DOCS / "findings"
 PAGES = sorted(FOLDER.glob("*-*.md"))
+TEXTS = sorted((DOCS / "upstream").glob("*-*.md"))
 # What a script imports besides NumPy and onnx: a reader has the runtime that it is about.
 MODULES = {
     "iree": {"iree.compiler.version", "iree.compiler.extras", "iree.runtime"},
@@ -21,24 +23,31 @@ MODULES = {
 }
 
 
+def imported(page):
+    """The modules that the script of a page imports."""
+    return {*re.findall(r"^(?:import|from) (\S+)", page.read_text("utf-8"), re.MULTILINE)}
+
+
+def result(page):
+    """What the script of a page prints: the runtime's version, got, wanted."""
+    pattern = r"^(\S+ [\w./-]+): got \[(.*?)\], wanted \[(.*?)\]$"
+    return re.findall(pattern, page.read_text("utf-8"), re.MULTILINE)[-1]
+
+
 @every("page", PAGES, ids=lambda page: page.stem)
 def test_a_finding_is_short_and_stands_alone(page):
     """At most 40 lines: the specification's sentence, a script, what it prints."""
     text = page.read_text("utf-8")
-    imported = re.findall(r"^(?:import|from) (\S+)", text, re.MULTILINE)
-    runtime = page.stem.partition("-")[0]
 
     assert len(text.splitlines()) <= 40
-    assert {*imported} - {"numpy", "onnx"} == MODULES[runtime]
+    assert imported(page) - {"numpy", "onnx"} == MODULES[page.stem.partition("-")[0]]
     assert re.search(r"^\[\w+\]\(https://onnx\.ai/\S+\), [\w ]+: \"", text, re.MULTILINE)
 
 
 @every("page", PAGES, ids=lambda page: page.stem)
 def test_got_is_not_what_is_wanted(page):
     """A page of a right answer would be no finding."""
-    got, wanted = re.findall(
-        r"^\S+ [\w./-]+: got \[(.*?)\], wanted \[(.*?)\]$", page.read_text("utf-8"), re.MULTILINE
-    )[-1]
+    _, got, wanted = result(page)
 
     assert got.split() != wanted.split()
 
@@ -63,3 +72,44 @@ def test_a_report_is_a_thread_of_the_project(page):
     for line in lines:
         name, address = re.fullmatch(r"Reported: \[(.*)\]\((.*)\)\.", line).groups()
         assert f"https://github.com/{name.replace('#', '/issues/')}" == address
+
+
+@every("text", TEXTS, ids=lambda text: text.stem)
+def test_a_report_shows_its_finding_with_a_smaller_script(text):
+    """The same wrong answer, of the same version, in fewer lines, and without rnncli."""
+    page = FOLDER / text.name
+    scripts = [
+        re.search(r"^```python.*?^```$", each.read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
+        for each in (text, page)
+    ]
+
+    assert result(text) == result(page)
+    assert imported(text) - {"numpy", "onnx.parser"} == MODULES[text.stem.partition("-")[0]]
+    assert len(scripts[0].splitlines()) < len(scripts[1].splitlines())
+
+
+def test_every_finding_has_a_report_or_a_reason():
+    """A row with its title; only what has a text can be "not sent"."""
+    table = (DOCS / "upstream/index.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| \[(.*)\]\(\.\./findings/(\S+)\) \| \S+ \| (.*) \| (.*) \|$", table, re.MULTILINE
+    )
+    texts = {name: words for _, name, words, _ in rows}
+
+    assert sorted(texts) == [page.name for page in PAGES]
+    assert [page.read_text("utf-8").splitlines()[0][2:] for page in PAGES] == [
+        title for title, *_ in sorted(rows, key=lambda row: row[1])
+    ]
+    assert {name for name, words in texts.items() if words == f"[text]({name})"} == {
+        text.name for text in TEXTS
+    }
+    assert all((words == "none") != (state == "not sent") for *_, words, state in rows)
+
+
+@every("page", PAGES, ids=lambda page: page.stem)
+def test_what_others_reported_gets_no_text_of_ours(page):
+    """A page with a thread, or whose bug is mended, has none."""
+    text = page.read_text("utf-8")
+    known = "Reported:" in text or "has a mend" in text or "A matter of quality" in text
+
+    assert known != (DOCS / "upstream" / page.name).exists()
