@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.browser import PROGRAM
+from support.pictures import FOLDER, HEIGHT, WIDTH
 from support.verifications import CASES, REPORTS, every_verdict, judged, many, report
 from support.web_pages import CONTRAST, WIDTHS
 
@@ -268,6 +269,22 @@ def test_text_can_be_read(browser, pages, scheme):
     ratio, where = browser.evaluate(CONTRAST)
 
     assert ratio >= 4.5, where
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_of_a_report_is_drawn_whole(browser, tmp_path, scheme):
+    """As pages show it, as an image: nothing is fetched, and nothing is cut at its lower end."""
+    picture = FOLDER / "report.svg"
+    (tmp_path / "page.html").write_text(f'<img src="{picture.as_uri()}" width="{WIDTH}">')
+    browser.open(tmp_path / "page.html", scheme=scheme)
+    assert browser.complaints == []
+    assert browser.evaluate("document.images[0].naturalWidth") > 0
+
+    browser.open(picture, scheme=scheme)
+    assert browser.requests == [picture.as_uri()]
+    bottom = "document.querySelector('main').getBoundingClientRect().bottom"
+    scale = f"document.documentElement.clientWidth / {WIDTH}"
+    assert browser.evaluate(f"{bottom} / Math.min({scale}, innerHeight / {HEIGHT})") < HEIGHT
 
 
 def test_every_control_has_a_name(browser, pages):
