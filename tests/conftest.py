@@ -9,6 +9,7 @@ from support import (
     between_workers,
     examples,  # noqa: F401 -- registers hypothesis's profile `many`
 )
+from support.browser import Browser
 
 pytest_plugins = ["support.sampling"]
 
@@ -30,6 +31,14 @@ def _own_handlers():
     for number, handler in BEFORE.items():
         if signal.getsignal(number) != handler:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """One browser for all pages."""
+    started = Browser(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.close()
 
 
 def pytest_configure(config):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from support.documentation import (
     ROOT,
@@ -12,7 +9,6 @@ from support.documentation import (
     blocks,
     checkout,
     counts,
-    environment,
     missing,
     pages,
     same,
@@ -29,21 +25,6 @@ def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path):
     found = list(Runner(page, checkout(tmp_path)).run(page))
 
     assert found == []
-
-
-def test_site_is_built_without_a_warning(tmp_path):
-    """Links and anchors lead somewhere, every page is in the navigation, all without a network."""
-    pytest.importorskip("mkdocs", reason="needs the extra `docs`")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path]
-    done = subprocess.run(
-        [*build, "-f", ROOT / "docs/site/mkdocs.yml"],
-        env={**environment(), "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_not_run_says_why():

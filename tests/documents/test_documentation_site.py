@@ -1,0 +1,74 @@
+"""The documentation as a site: as it is built, and as Chromium shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from support.browser import PROGRAM
+from support.documentation import ROOT, environment
+
+pytest.importorskip("mkdocs", reason="needs the extra `docs`")
+needs_browser = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")
+# A page of each kind.
+PAGES = ("", "howto/ci/", "reference/cli/", "findings/", "results/runtimes/")
+SHOWN = "filter(node => node.checkVisibility({visibilityProperty: true}))"
+
+
+def every(selector):
+    """Return the expression of the nodes that a selector finds."""
+    return f"[...document.querySelectorAll('{selector}')]"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built without a network; links and anchors lead somewhere, all pages are listed."""
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder]
+    done = subprocess.run(
+        [*build, "-f", ROOT / "docs/site/mkdocs.yml"],
+        env={**environment(), "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_site_is_built_without_a_warning(site):
+    """With every page that is written, and those that are made from the code."""
+    assert all((site / page / "index.html").is_file() for page in PAGES)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [375, 1280])
+def test_pages_fit(browser, site, width):
+    """None scrolls to the side; on a desktop no code is cut, and the side bar is short."""
+    for page in PAGES:
+        browser.open(site / page / "index.html", width=width)
+
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, page
+        if width > 375:
+            cut = f"{every('pre > code')}.filter(c => c.scrollWidth > c.clientWidth).length"
+            entries = f"{every('.md-nav--primary a')}.{SHOWN}.length"
+            assert browser.evaluate(cut) == 0, page
+            assert browser.evaluate(entries) <= 20, page
+
+
+@needs_browser
+def test_the_button_copies_commands_alone(browser, site):
+    """Without the prompt and what they print; a command of several lines whole."""
+    browser.open(site / "index.html")
+    copied = (
+        "(code => { code.setAttribute('data-md-copying', ''); return code.innerText.trimEnd(); })"
+        "(document.querySelector('{}'))"
+    )
+    first = browser.evaluate(copied.replace("{}", ".language-console pre > code"))
+    assert first == "rnncli verify vectors/core --runtime onnxruntime -k id:gru_14_threshold"
+
+    browser.open(site / "howto/ci/index.html")
+    other = browser.evaluate(copied.replace("{}", ".language-sh pre > code"))
+    assert "\nrnncli verify rnncli/vectors/core --command" in other
+    assert other.endswith("--html verify.html")
