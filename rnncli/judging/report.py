@@ -137,6 +137,16 @@ class Tally:
         return sum(self.counts.values())
 
     @property
+    def right(self) -> int:
+        """The number of cases that pass, by whichever reading."""
+        return self.counts[Verdict.PASS] + self.counts[Verdict.ACCEPTABLE]
+
+    @property
+    def percent(self) -> str:
+        """Those among all cases, as in "59 %"; rounded down, so that "100 %" is all."""
+        return f"{100 * self.right // self.cases} %" if self.cases else "-"
+
+    @property
     def summary(self) -> str:
         """The count of each verdict that occurs, in words; every case counts once."""
         return ", ".join(

@@ -51,10 +51,17 @@ class Blame(NamedTuple):
 
 
 class TableCell(NamedTuple):
-    """What became of the cases of a feature: in words, and the name of its colour."""
+    """What became of the cases of a feature.
+
+    Attributes:
+        words: the count of each verdict but pass, the worst first.
+        colour: the name of the colour of the worst; "" without cases.
+        order: how bad that is, 0 for "ok", then what share of the cases it is.
+    """
 
     words: str
     colour: str
+    order: float = 0
 
 
 def blames(report: VerificationReport) -> Mapping[str, Blame]:
@@ -132,7 +139,10 @@ def cell(cases: Sequence[JudgedCase], found: Mapping[str, Blame], flag: str = ""
         f"{_by(parts[each], found) if each.elsewhere else ''}"
         for each in told
     ]
-    return TableCell(", ".join(words) or "ok", told[0].colour if told else str(Verdict.PASS))
+    if not told:
+        return TableCell("ok", str(Verdict.PASS))
+    order = told[0].severity + len(parts[told[0]]) / len(cases)
+    return TableCell(", ".join(words), told[0].colour, round(order, 3))
 
 
 class _Part(NamedTuple):
@@ -145,6 +155,11 @@ class _Part(NamedTuple):
     @property
     def word(self) -> str:
         return LOSSY if self.lossy else [*WORDS.values()][self.place]
+
+    @property
+    def severity(self) -> int:
+        """A number that is smaller for what is later in a cell."""
+        return 2 * (len(WORDS) * (2 - self.elsewhere) - self.place) - self.lossy
 
     @property
     def colour(self) -> str:

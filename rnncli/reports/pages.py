@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("jinja2", "matplotlib")
 PLOT_NEEDS = ("matplotlib",)
+RIGHT = "the share of the cases that pass or are acceptable, rounded down"
 DATE = "SOURCE_DATE_EPOCH"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -84,25 +85,32 @@ def rendered(name: str, **context: Any) -> str:
     check_extra()
     from markupsafe import Markup
 
-    names = ("shared", name)
-    style, script = ("".join(_part(f"{each}.{kind}") for each in names) for kind in ("css", "js"))
+    style = Markup(shared_style(name))  # noqa: S704 -- ours
+    return _page(name, ("shared", "drawn", name), style=style, **context)
+
+
+def plain_page(name: str, **context: Any) -> str:
+    """Return a page from a template of the folder `page`, without data; its style is a file."""
+    check_extra("a site")
+    return _page(name, ("shared",), **context)
+
+
+def _page(name: str, scripts: Sequence[str], **context: Any) -> str:
+    """Return a page with one script, which its policy names by the hash."""
+    from markupsafe import Markup
+
+    script = "".join(_part(f"{each}.js") for each in scripts)
     return (
         _environment()
         .get_template(f"{name}.html")
         .render(
             **context,
-            style=Markup(style),  # noqa: S704 -- ours
             script=Markup(script),  # noqa: S704 -- ours
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             version=__version__,
+            right=RIGHT,
         )
     )
-
-
-def plain_page(name: str, **context: Any) -> str:
-    """Return a page from a template of the folder `page`, without a script; its style is a file."""
-    check_extra("a site")
-    return _environment().get_template(f"{name}.html").render(**context, version=__version__)
 
 
 def shared_style(name: str) -> str:

@@ -1,6 +1,6 @@
 """A static site of conformance results: runtimes by features, and a page for each of their parts.
 
-It has no scripts but those of the runs' own reports, fetches nothing, and works from a folder.
+It fetches nothing but its style, works from a folder, and can be read without its script.
 """
 
 from __future__ import annotations
@@ -222,13 +222,8 @@ def badge(runtime: RuntimeResults) -> dict[str, Any]:
     """Return what shields.io draws: the passing cases among those of the newest run."""
     run = runtime.newest
     label = visible(f"{runtime.name} on {run.pack.name}")
-    message = visible(f"{_passing(run)}/{run.total.cases}{_conceded(run)}")
+    message = visible(f"{run.total.right}/{run.total.cases}{_conceded(run)}")
     return {"schemaVersion": 1, "label": label, "message": message, "color": _colour(run)}
-
-
-def _passing(run: VerificationReport) -> int:
-    counts = run.total.counts
-    return counts[Verdict.PASS] + counts[Verdict.ACCEPTABLE]
 
 
 def _conceded(run: VerificationReport) -> str:
@@ -242,7 +237,7 @@ def _colour(run: VerificationReport) -> str:
     """
     if not run.passed:
         return "red" if run.total.counts[Verdict.DIFFERS] else "yellow"
-    if _passing(run) < run.total.cases:
+    if run.total.right < run.total.cases:
         return "yellow"
     return "blue" if run.concessions else "brightgreen"
 

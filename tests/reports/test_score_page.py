@@ -289,5 +289,7 @@ def test_colours_follow_the_theme(browser, written):
     light = browser.evaluate(pixel)
     browser.evaluate("document.getElementById('theme').click()")
     browser.settle()
+    dark = browser.evaluate(pixel)
+    browser.evaluate("document.getElementById('theme').click()")
 
-    assert browser.evaluate(pixel) != light
+    assert dark != light

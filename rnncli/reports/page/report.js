@@ -92,9 +92,6 @@ function showList({ rows, noun, fields, orders, matches, draw }) {
   readAddress();
 }
 
-// Whether a text in lower case has every word that is searched for.
-const hasWords = (text, q) => (q ?? "").toLowerCase().split(/\s+/).every((w) => text.includes(w));
-
 (() => {
   const COLUMNS = [
     "output",
