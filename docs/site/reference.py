@@ -79,7 +79,7 @@ def prose(text: str) -> str:
 def _words(text: str) -> str:
     """Return what stands between spans of code; options become code, which no line breaks."""
     escaped = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*")
-    escaped = re.sub(r"(?<![\w-])--[a-z][a-z-]+", lambda option: code(option[0]), escaped)
+    escaped = re.sub(r"(?<![\w-])--[a-z][a-z-]+", r'<code class="option">\g<0></code>', escaped)
     return re.sub(r"docs/([\w/]+)\.md", r"[\1](../\1.md)", escaped)
 
 

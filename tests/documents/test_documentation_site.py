@@ -8,11 +8,12 @@ import sys
 import pytest
 from support.browser import PROGRAM
 from support.documentation import ROOT, environment
+from support.web_pages import CONTRAST
 
 pytest.importorskip("mkdocs", reason="needs the extra `docs`")
 needs_browser = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")
 # A page of each kind.
-PAGES = ("", "howto/ci/", "reference/cli/", "findings/", "results/runtimes/")
+PAGES = ("", "howto/device/", "reference/cli/", "findings/", "results/runtimes/")
 SHOWN = "filter(node => node.checkVisibility({visibilityProperty: true}))"
 
 
@@ -55,6 +56,20 @@ def test_pages_fit(browser, site, width):
             entries = f"{every('.md-nav--primary a')}.{SHOWN}.length"
             assert browser.evaluate(cut) == 0, page
             assert browser.evaluate(entries) <= 20, page
+
+
+@needs_browser
+@pytest.mark.parametrize(("scheme", "name"), [("light", "default"), ("dark", "slate")])
+def test_text_can_be_read(browser, site, scheme, name):
+    """With the contrast of WCAG AA, in both schemes."""
+    for page in PAGES:
+        browser.open(site / page / "index.html")
+        browser.evaluate("localStorage.clear()")  # the site keeps its first scheme
+        browser.open(site / page / "index.html", scheme=scheme)
+        ratio, where = browser.evaluate(CONTRAST)
+
+        assert browser.evaluate("document.body.dataset.mdColorScheme") == name
+        assert ratio >= 4.5, (page, where)
 
 
 @needs_browser
