@@ -130,6 +130,7 @@ def verify(
     min_cases: int = 1,
     trust: bool = False,
     pack_digest: str = "",
+    claims: str | Path | None = None,
     diagnose: bool = False,
     progress: Progress | None = None,
 ) -> VerificationReport:
@@ -149,6 +150,8 @@ def verify(
         min_cases: the number of cases that must be answered for the run to pass.
         trust: whether the pack's checksums are not verified.
         pack_digest: the required beginning of the pack's digest, 12 digits or more.
+        claims: a file of what the subject claims, as in `rnncli verify --claims`, which excludes
+            other selections, tolerances and allowances.
         diagnose: whether `report.diagnosis` names the bugs behind wrong outputs.
         progress: called with the number of judged cases, the number of all cases, and the number
             with each verdict in words.
@@ -163,7 +166,7 @@ def verify(
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
     workers.expect("rnncli.verifying.case_judging")
-    from rnncli.verifying.verification import VerificationPlan
+    from rnncli.verifying.verification import VerificationPlan, claiming
 
     plan = _plan(
         VerificationPlan,
@@ -181,7 +184,7 @@ def verify(
         digest=pack_digest,
         diagnoses=diagnose,
     )
-    return _judged(plan, progress)
+    return _judged(claiming(plan, Path(claims)) if claims else plan, progress)
 
 
 def relate(

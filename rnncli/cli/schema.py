@@ -13,6 +13,7 @@ SCHEMAS = {
     "manifest": "rnncli.packs.manifest:manifest_schema",
     "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
+    "claim": "rnncli.judging.claim:claim_schema",
     "harness": "rnncli.subjects.harness_messages:harness_schema",
 }
 
@@ -31,11 +32,12 @@ def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
     It describes configs, suites, manifests, case.json of packs in the layout raw, the lines of
-    `rnncli verify --json` and `rnncli relate --json`, or the messages of `rnncli verify --harness`.
+    `rnncli verify --json` and `rnncli relate --json`, claims for `rnncli verify --claims`, or the
+    messages of `rnncli verify --harness`.
 
-    Editors use the first two to complete and check YAML; programs that read packs and
-    verifications, or answer as a harness, use the others. They ship as
-    specs/schema/{config,suite,manifest,case,verification,harness}.schema.json.
+    Editors use those of configs, suites and claims to complete and check YAML; programs that read
+    packs and verifications, or answer as a harness, use the others. They ship in specs/schema as
+    {config,suite,manifest,case,verification,claim,harness}.schema.json.
 
     \b
     rnncli schema suite -o suite.schema.json

@@ -32,6 +32,16 @@ OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli r
 @gate_options
 @allowance_options
 @section(
+    "What passes",
+    click.option(
+        "--claims",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Judge exactly what FILE claims, as `rnncli claims` writes it; a refusal inside fails."
+        " No other selection, tolerance or allowance goes with it.",
+    ),
+)
+@section(
     "Reports",
     click.option(
         "--diagnose",
@@ -49,14 +59,16 @@ def verify(
     their own process: a crash, a hang or garbage is a verdict on that case, and the run continues.
     The exit code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is
     neither a known failure nor allowed; it is 5 if no case fails but fewer than --min-cases were
-    answered. If a pack has invalid cases that must be refused, valid cases of the same operators
-    run as well: if those fail, a refusal shows nothing, and the exit code is 5.
+    answered. With --claims it is 0 only if all that is claimed is right. If a pack has invalid
+    cases that must be refused, valid cases of the same operators run as well: if those fail, a
+    refusal shows nothing, and the exit code is 5.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'
     rnncli verify vectors/core --results from_device/ --junit verify.xml --html verify.html
     rnncli verify vectors/core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
     rnncli verify vectors/core --harness 'python3 harness.py' -j 2
+    rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
     rnncli verify vectors/core --backend numpy --compute native --profile strict
     """
     from rnncli.api import commands

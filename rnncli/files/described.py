@@ -129,10 +129,24 @@ class _StandIn(type):
         return isinstance(value, cls.made)
 
 
-def own_type(name: str, base: Any, made: type) -> Any:
-    """Return a type for annotations whose values in Python are of one type, in JSON of another."""
+def own_type(
+    name: str,
+    base: Any,
+    made: type,
+    rule: Callable[[Any], Any] | None = None,
+    keywords: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return a type for annotations whose values in Python are of one type, in JSON of another.
+
+    Args:
+        name: its name.
+        base: the type in JSON.
+        made: the type in Python.
+        rule: makes a value of one of the base, as of `OwnType`; by default the type does.
+        keywords: the rule in JSON Schema.
+    """
     kind = _StandIn(name, (), {"made": made})
-    OWN_TYPES[kind] = OwnType(base, made, {})
+    OWN_TYPES[kind] = OwnType(base, rule or made, keywords or {})
     return kind
 
 

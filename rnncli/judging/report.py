@@ -12,7 +12,7 @@ import msgspec
 
 from rnncli.errors import NothingSelected
 from rnncli.files.described import Described
-from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
+from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
 from rnncli.talk.display import Conclusion, plotted, sentences
 from rnncli.talk.words import counted, visible
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from rnncli.judging.claim import Claim
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.explaining.diagnosis import Diagnosis
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 PLURAL = {Verdict.DIFFERS: "differ"}
 # The most case ids that a `repeat:` command line lists.
 MOST_NAMED = 20
+# The option that judges a claim: a concession if less than the whole pack is claimed.
+CLAIMS = "--claims"
 
 
 class JudgedPack(Described):
@@ -161,6 +164,11 @@ class Tally:
         return " and ".join(ALLOWANCES[verdict].plural for verdict in self.excused)
 
     @property
+    def right(self) -> int:
+        """The number of cases that pass or are acceptable."""
+        return sum(self.counts[verdict] for verdict in RIGHT)
+
+    @property
     def allowed(self) -> int:
         """The number of cases with a verdict that an option allows."""
         return sum(self.excused.values())
@@ -184,6 +192,7 @@ class VerificationReport(Conclusion):
         concessions: the options by which it judged less than the whole pack, or not by the pack's
             own rule.
         shard: the part of the selected cases that was judged.
+        claim: what the implementation claims, if exactly that was judged.
     """
 
     pack: JudgedPack
@@ -198,6 +207,7 @@ class VerificationReport(Conclusion):
     date: str = ""
     concessions: tuple[str, ...] = ()
     shard: Shard = ALL
+    claim: Claim | None = None
 
     @property
     def title(self) -> str:
@@ -208,9 +218,24 @@ class VerificationReport(Conclusion):
 
     @property
     def terms(self) -> str:
-        """The rule and the concessions, in words: "the pack's tolerances, with --shard"."""
+        """The rule, the concessions and the claim: "the pack's tolerances, with --shard"."""
         conceded = f", with {' and '.join(self.concessions)}" if self.concessions else ""
-        return f"{self.rule}{conceded}"
+        return "; ".join(filter(None, (f"{self.rule}{conceded}", self.conformance)))
+
+    @property
+    def adherence(self) -> str:
+        """Whether the implementation conforms to its claim, in words; "" if none was judged."""
+        if self.claim is None:
+            return ""
+        return f"{'conforms' if self.passed else 'does not conform'} to its claim"
+
+    @property
+    def conformance(self) -> str:
+        """The same with pack, counts and digest: "conforms to its claim: core, 109 of 109, ..."."""
+        if self.claim is None:
+            return ""
+        counts = f"{self.total.right} of {self.claim.cases}"
+        return f"{self.adherence}: {self.claim.place(counts)}"
 
     @property
     def name(self) -> str:
@@ -235,7 +260,7 @@ class VerificationReport(Conclusion):
     @property
     def shortfall(self) -> str:
         """Why a run without failures would prove nothing, or ""."""
-        return "; ".join(filter(None, (self._unproved, self._too_few)))
+        return "; ".join(filter(None, (self._unproved, self._too_few, self._unclaimed)))
 
     @property
     def _unproved(self) -> str:
@@ -252,6 +277,15 @@ class VerificationReport(Conclusion):
         few = f"only {counted(answered, 'case')}" if answered else "no case was"
         required = f"; --min-cases requires {self.min_cases}" if self.min_cases > 1 else ""
         return f"{few} answered{required}"
+
+    @property
+    def _unclaimed(self) -> str:
+        """Why a run without failures does not show what is claimed; others may edit its lines."""
+        if self.claim is None or self.fails:
+            return ""
+        if others := [option for option in self.concessions if option != CLAIMS]:
+            return f"a claim is judged without {' and '.join(others)}"
+        return self.claim.mismatch(self.pack.name, self.pack.digest, self.total.right)
 
     @property
     def exit_code(self) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.verdict import RIGHT, Verdict
 from rnncli.reports.failures import is_explained
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
     such features in the cases of its bug, what these have in common, or all its features.
     """
     sound = {
-        flag
-        for case in report.cases
-        if case.verdict in {Verdict.PASS, Verdict.ACCEPTABLE}
-        for flag in case.record["flags"]
+        flag for case in report.cases if case.verdict in RIGHT for flag in case.record["flags"]
     }
     explained: dict[str, list[JudgedCase]] = {}
     differing = [case for case in report.cases if case.verdict is Verdict.DIFFERS]

@@ -47,9 +47,10 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
     suite = ET.Element("testsuite", name=visible(f"{operator}{report.shard.suffix}"))
     pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
+    claim = {"claim": report.conformance} if report.claim else {}
     about = {f"subject.{name}": value for name, value in report.subject.about.items()}
     properties = ET.SubElement(suite, "properties")
-    for name, value in {"subject": report.subject.name, **about, **pack}.items():
+    for name, value in {"subject": report.subject.name, **about, **pack, **claim}.items():
         ET.SubElement(properties, "property", name=visible(name), value=visible(value))
     suite.extend(_case(report, case) for case in cases)
     if told := "\n".join(refusals(replace(report, cases=cases))):

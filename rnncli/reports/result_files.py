@@ -102,6 +102,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
         concessions=UNRECORDED if first.concessions is msgspec.UNSET else first.concessions,
         seconds=last.wall_seconds,
         shard=Shard() if first.shard is msgspec.UNSET else Shard.parse(first.shard),
+        claim=first.claim or None,
     )
     name = ascii(report.subject.name)[:80]
     if jsonable(summary_record(report)) != run[-1].record:

@@ -227,7 +227,8 @@ def badge(runtime: RuntimeResults) -> dict[str, Any]:
 
 
 def _conceded(run: VerificationReport) -> str:
-    return f" with {' '.join(run.concessions)}" if run.concessions else ""
+    conceded = f" with {' '.join(run.concessions)}" if run.concessions else ""
+    return f", {run.adherence}" if run.claim else conceded
 
 
 def _colour(run: VerificationReport) -> str:
@@ -236,8 +237,8 @@ def _colour(run: VerificationReport) -> str:
     docs/howto/site.md says what each means.
     """
     if not run.passed:
-        return "red" if run.total.counts[Verdict.DIFFERS] else "yellow"
-    if run.total.right < run.total.cases:
+        return "red" if run.claim or run.total.counts[Verdict.DIFFERS] else "yellow"
+    if run.total.right < run.total.cases and not run.claim:
         return "yellow"
     return "blue" if run.concessions else "brightgreen"
 

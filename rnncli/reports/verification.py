@@ -135,16 +135,16 @@ def _print_tables(report: VerificationReport) -> None:
 def closing(report: VerificationReport) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
-    A line before the counts gives requirements that would skip refused cases; a last line reports
-    too few answered cases.
+    A line before the counts gives requirements that would skip refused cases; lines after them
+    report too few answered cases, and last whether the implementation conforms to its claim.
     """
-    lines = [*_acceptable(report), *_skipped(report), *filter(None, [untried(report)])]
+    lines = [*_acceptable(report), *skips(report), *filter(None, [untried(report)])]
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
-    return [*lines, whole, *filter(None, [report.shortfall])]
+    return [*lines, whole, *filter(None, [report.shortfall, report.conformance])]
 
 
 def _acceptable(report: VerificationReport) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _acceptable(report: VerificationReport) -> Iterator[str]:
         yield f"acceptable {count}: as {reading} has it"
 
 
-def _skipped(report: VerificationReport) -> Iterator[str]:
+def skips(report: VerificationReport) -> Iterator[str]:
     """Yield the reasons for skipped cases, most frequent first; a case may have several."""
     messages = (case.details.message for case in report.cases if case.verdict is Verdict.SKIPPED)
     cases: Counter[str] = Counter()

@@ -15,6 +15,7 @@ from rnncli.files.described import (
     counts_schema,
     lines_document,
 )
+from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.verdict import MEANINGS, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import JudgedPack, JudgedSubject
@@ -74,6 +75,10 @@ class RunLine(Described):
         ShardName | UnsetType,
         "i/n: every n-th of the selected cases was judged, starting with the i-th; older runs do"
         " not say",
+    ] = UNSET
+    claim: Annotated[
+        Claim | UnsetType | None,
+        "what the implementation claims, if exactly that was judged; older runs do not say",
     ] = UNSET
 
 

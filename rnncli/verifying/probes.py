@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from rnncli.cases.config.config import parse_config
 from rnncli.judging.comparing.rule import Rule
-from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.comparing.verdict import RIGHT, CaseVerdict, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
@@ -33,7 +33,6 @@ Record = Any  # a case of the manifest
 
 LARGEST_SIZE = 16
 PROFILE = Rule(profile="standard")
-WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 
 
 class ProbeKind(NamedTuple):
@@ -141,7 +140,7 @@ def unprobed(records: Iterable[Record]) -> list[Record]:
 def _failure(kind: ProbeKind, subject: Subject, rule: Rule) -> str:
     vector = probe_of(kind)
     found = judge(vector, subject.attempt(vector), rule)
-    return "" if found.verdict in WORKS else _sentence(f"a valid case of {kind}", found)
+    return "" if found.verdict in RIGHT else _sentence(f"a valid case of {kind}", found)
 
 
 def _sentence(what: str, found: CaseVerdict) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.verdict import RIGHT, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_model
@@ -18,7 +18,7 @@ from rnncli.packs.vector import Status
 from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
 from rnncli.subjects.harness_messages import VERSION
 from rnncli.talk.words import counted
-from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
+from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -139,7 +139,7 @@ def _changed(vector: Vector, **entries: Any) -> Vector:
 
 def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
     found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
-    wrong = next((k for k, each in enumerate(found) if each.verdict not in WORKS), None)
+    wrong = next((k for k, each in enumerate(found) if each.verdict not in RIGHT), None)
     if wrong is None:
         sentence = f"{', '.join(vector.record['outputs'])} are right, in both calls"
         return SmokeCheck(vector.id, SmokeResult.OK, sentence, has_computed=True)

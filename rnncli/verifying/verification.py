@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
+from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of, patterns_of
-from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
+from rnncli.judging.report import (
+    CLAIMS,
+    JudgedCase,
+    JudgedPack,
+    JudgedSubject,
+    VerificationReport,
+)
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.models.loading import FORMATS
 from rnncli.packs.conversion import record_with_weights
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rnncli.judging.claim import Claim
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.pack import Pack, PackReference
@@ -75,6 +83,7 @@ class VerificationPlan:
         min_cases: the number of answered cases below which the run is an error.
         trust: whether checksums are not verified.
         digest: the required beginning of the pack's digest; "" for any.
+        claim: what is judged of the pack, and all of it; None for what the other options say.
         workers: who does the work.
         command: the command line, without its selection.
     """
@@ -85,6 +94,7 @@ class VerificationPlan:
     min_cases: int = 1
     trust: bool = False
     digest: str = ""
+    claim: Claim | None = None
     workers: Workers = HERE
     command: str = ""
 
@@ -104,12 +114,29 @@ CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
     "--weights": lambda plan: plan.terms.subject.weights,
     "--select": lambda plan: plan.cases.select,
     "--shard": lambda plan: plan.cases.part != ALL,
-    "--require": lambda plan: plan.cases.requirements.terms,
+    "--require": lambda plan: not plan.claim and plan.cases.requirements.terms,
+    CLAIMS: lambda plan: plan.claim and plan.claim.require,
     "--xfails": lambda plan: plan.terms.xfails.entries,
     "--allow-refused": lambda plan: Verdict.REFUSED in plan.terms.allowed,
     "--allow-missing": lambda plan: Verdict.MISSING in plan.terms.allowed,
     "--trust": lambda plan: plan.trust,
 }
+
+
+def claiming(plan: VerificationPlan, path: Path) -> VerificationPlan:
+    """Return a plan to judge exactly what a file claims.
+
+    Raises:
+        InvalidRequest: the file is not a claim, or the plan asks for more or less than it says.
+    """
+    others = {"--min-cases": plan.min_cases > 1, "--pack-digest": plan.digest}
+    if asked := [*plan.concessions, *(option for option, is_asked in others.items() if is_asked)]:
+        raise InvalidRequest(
+            f"{CLAIMS} {path}: judges exactly what the file claims, by the pack's own rule:"
+            f" without {' and '.join(asked)}"
+        )
+    claim = read_claim(path)
+    return replace(plan, claim=claim, cases=replace(plan.cases, require=claim.require))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +164,8 @@ def select(plan: VerificationPlan) -> SelectedCases:
             part of the pack, or not compared with their checksums.
 
     Raises:
-        InvalidRequest: not a pack, another pack, one that lacks files, or a tolerance for an
-            unknown output.
+        InvalidRequest: not a pack, another pack, one that lacks files, a tolerance for an unknown
+            output, or a claim on another pack or number of cases.
         NothingSelected: no cases are left to judge, or fewer than `min_cases`.
     """
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
@@ -161,7 +188,11 @@ def select(plan: VerificationPlan) -> SelectedCases:
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}
     )
-    if len(found.asked) < max(1, plan.min_cases):
+    header, digest = pack.manifest.header, pack.sealed_digest
+    count = len(found.asked)
+    if plan.claim and (other := plan.claim.mismatch(header["suite"], digest, count)):
+        raise InvalidRequest(f"{plan.pack}: {other}")
+    if count < max(1, plan.min_cases):
         raise NothingSelected(_too_few(plan, found))
     return found
 
@@ -249,6 +280,7 @@ def report_of(
         date=start.date,
         concessions=plan.concessions,
         shard=plan.cases.part,
+        claim=plan.claim,
     )
 
 

@@ -32,6 +32,7 @@ from rnncli.files.formats import pb, write_tensors
 from rnncli.files.reading import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import Workers
+from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.selected import Selected
 from rnncli.packs.manifest import JOURNAL, SUMS, Manifest
@@ -182,6 +183,18 @@ def refusals(pack):
             (place / f"results/test_{record['id']}/refused.txt").touch()
 
     return make
+
+
+def claimed(cases, *require, pack="two", make=None):
+    """What makes `claim.yaml` on a pack, and more."""
+
+    def make_all(place):
+        manifest = open_pack(place / pack).manifest
+        claim = Claim("mine", manifest.header["suite"], manifest.digest, cases, [*require])
+        (place / "claim.yaml").write_text(claim.text)
+        return make(place) if make else None
+
+    return make_all
 
 
 def altered(pattern, number):
@@ -501,6 +514,7 @@ PROGRAM = ("--command", f"'{sys.executable}' {{here}}/writes.py {{inputs.npz}} {
 BOTH = ("rnn_14_plain", "gru_14_plain")
 RESULTS = ("--results", "results")
 HARNESS = ("--harness", "./kernel")
+CLAIMS = ("--claims", "claim.yaml")
 CRASH, REFUSE = kernel("exit 1"), kernel("exit 3")
 
 BENCH = (
@@ -763,6 +777,76 @@ WAYS = {
         nothing,
         ("verify", "two", *NUMPY, "--pack-digest", "0123456789abcdef"),
         "is another pack",
+    ),
+    "a claim that is refused inside": (
+        claimed(2, make=REFUSE),
+        ("verify", "two", *COMMAND, *CLAIMS),
+        "does not conform to its claim: two, 0 of 2",
+    ),
+    "a claim with allowances": (
+        claimed(2, make=REFUSE),
+        ("verify", "two", *COMMAND, *CLAIMS, "--allow-refused"),
+        "without --allow-refused",
+    ),
+    "a claim with known failures": (
+        claimed(2),
+        ("verify", "two", *WRONG, *CLAIMS, *XFAILS),
+        "without --xfails",
+    ),
+    "a claim that leaves out more than it says": (
+        claimed(2, "operator!=GRU-14"),
+        ("verify", "two", *NUMPY, *CLAIMS),
+        "the claim has 2 cases, found 1",
+    ),
+    "a claim that leaves out everything": (
+        claimed(2, "opset>99"),
+        ("verify", "two", *NUMPY, *CLAIMS),
+        "the claim has 2 cases, found 0",
+    ),
+    "a claim of no case": (
+        claimed(0, "opset>99"),
+        ("verify", "two", *NUMPY, *CLAIMS),
+        "'cases' must be from 1",
+    ),
+    "a claim on another pack": (
+        claimed(2, pack="twice"),
+        ("verify", "two", *NUMPY, *CLAIMS),
+        "the claim is on two, digest",
+    ),
+    "a claim without an entry": (
+        empty("claim.yaml"),
+        ("verify", "two", *NUMPY, *CLAIMS),
+        "claim.yaml:1:1: a claim must be a mapping",
+    ),
+    "a claim of outputs without an element": (
+        claimed(2, pack="empties"),
+        ("verify", "empties", *NUMPY, *CLAIMS),
+        "does not conform to its claim: two, 2 of 2",
+    ),
+    "a claim of invalid cases by what refuses everything": (
+        claimed(2, pack="rejections", make=REFUSE),
+        ("verify", "rejections", *COMMAND, *CLAIMS),
+        "does not conform to its claim: two, 0 of 2",
+    ),
+    "claims from a run that answered nothing": (
+        recorded(kernel=refuse, allow_refused=True),
+        ("claims", "two", "--from", "run.jsonl"),
+        "no case to claim: 2 refused",
+    ),
+    "claims from a run of a part": (
+        recorded(kernel=plain, cases=Selected(select="gru")),
+        ("claims", "two", "--from", "run.jsonl"),
+        "was judged with --select",
+    ),
+    "claims from a run by other tolerances": (
+        recorded(rule=Rule(atol=0.5)),
+        ("claims", "two", "--from", "run.jsonl"),
+        "was judged with --atol",
+    ),
+    "claims from a run without its failures": (
+        recorded(lambda lines: [lines[0], lines[-1]]),
+        ("claims", "two", "--from", "run.jsonl"),
+        "does not count its cases",
     ),
     "a pack that expects nothing but NaN": (
         agreed(np.nan),

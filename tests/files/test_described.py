@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 from support.odd_json import FORMAT_CHECKER, spoilt
+from support.verifications import claimed
 
 from rnncli.errors import InvalidRequest
 from rnncli.files import described
@@ -23,6 +24,7 @@ from rnncli.files.described import (
     read,
     schema_of,
 )
+from rnncli.judging.claim import Claim
 from rnncli.packs.record import CaseRecord
 from rnncli.reports.verification_schema import VerdictLine
 from rnncli.subjects.harness_messages import MESSAGES
@@ -51,6 +53,7 @@ MESSAGE = {
 }
 KINDS = {
     "a case": (CaseRecord, a_case()),
+    "a claim": (Claim, jsonable(claimed().claim)),
     **{kind: (row, MESSAGE) for kind, row in MESSAGES.items() if kind != "started"},
 }
 

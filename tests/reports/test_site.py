@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec import structs
 from support.tables import every
-from support.verifications import HOSTILE, REPORTS, judged, output, report
+from support.verifications import HOSTILE, REPORTS, claimed, judged, output, report
 from support.web_pages import FETCHING, Elements
 
 from rnncli.errors import InvalidRequest
@@ -194,6 +194,29 @@ def test_a_badge_is_bright_green_only_by_the_whole_pack_and_its_rule(cases, more
 
     drawn = badge(pack.runtimes[0])
     assert (drawn["message"], drawn["color"]) == (message, colour)
+
+
+P, S = Verdict.PASS, Verdict.SKIPPED
+CLAIMED = {
+    "2/3, conforms to its claim": (claimed(P, S, P), "blue"),
+    "2/2, conforms to its claim": (claimed(P, P, concessions=()), "brightgreen"),
+    "1/2, does not conform to its claim": (claimed(P, Verdict.REFUSED), "red"),
+    "1/3, does not conform to its claim": (claimed(P, S, S), "red"),
+    "0/1, does not conform to its claim": (claimed(S), "red"),
+}
+
+
+@every("message, run, colour", [(words, *row) for words, row in CLAIMED.items()], ids=str)
+def test_a_badge_says_whether_a_runtime_conforms_to_its_claim(message, run, colour, tmp_path):
+    """With how much of the pack is claimed; the pages say the same, with the digest."""
+    ((pack,),) = [results_of([run])]
+    drawn = badge(pack.runtimes[0])
+    write_site(tmp_path / "site", [pack])
+    (page,) = tmp_path.glob("site/core/runtimes/*.html")
+
+    assert (drawn["message"], drawn["color"]) == (message, colour)
+    assert f"; {run.conformance}</td>" in page.read_text("utf-8")
+    assert message.partition(", ")[2] in as_markdown([pack])
 
 
 FOLDERS = {

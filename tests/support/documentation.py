@@ -55,7 +55,7 @@ WIDEST_ERROR = 1e-3  # of a number that is printed, relative to the one that is 
 VARIABLE = (
     (re.compile(r"\b[\d.]+(?:e[-+]?\d+)? (?:s|ms|us)\b"), "SECONDS"),
     (re.compile(r"\b\d+\.\d+\.\d+(?:\.\w+)*\b"), "VERSION"),
-    (re.compile(r"\b[0-9a-f]{32,}\b"), "DIGEST"),
+    (re.compile(r"\b[0-9a-f]{32,}\b|(?<=digest )[0-9a-f]{12}\b"), "DIGEST"),
     (re.compile(r"(?<= )0(?:\.\d+)?$"), "MARGIN"),  # of rounding errors, in a table's last column
     (re.compile(r"[─━]+"), "─"),
     (re.compile(r"\s+"), " "),

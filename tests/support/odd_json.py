@@ -7,6 +7,7 @@ import jsonschema
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.paths import Identifier, RelativePath
+from rnncli.judging.comparing.requirements import Requirements
 
 # What stands where something else should.
 ODD = (None, True, -1, 10**30, 0.5, "", "x", [], [1], ["x", "x"], {}, {"more": 1}, [[]])
@@ -47,3 +48,9 @@ FORMAT_CHECKER = jsonschema.FormatChecker(formats=())
 """Judges texts that name files, which only we check."""
 FORMAT_CHECKER.checks("rnncli-path", InvalidRequest)(partial(_is_named, RelativePath))
 FORMAT_CHECKER.checks("rnncli-identifier", InvalidRequest)(partial(_is_named, Identifier))
+
+
+@FORMAT_CHECKER.checks("rnncli-requirement", InvalidRequest)
+def _is_required(value):
+    """Whether a value, if it is a text, is a requirement; otherwise the refusal is raised."""
+    return not isinstance(value, str) or Requirements.parse([value]) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.verdict import (
     MARGIN_EDGES,
     CaseVerdict,
@@ -67,6 +68,7 @@ def differing(**more):
     }
 
 
+PASSING = {"outputs": (output(),)}
 CASES = {
     "lstm_14_forward": (Verdict.PASS, {"outputs": (output(), output("Y_h", margin=0.02))}),
     "lstm_14_alpha_order": (
@@ -230,7 +232,16 @@ def hostile():
     ]
     found = report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE, "name": HOSTILE}))
     own = {"rule": HOSTILE, "command": HOSTILE, "date": HOSTILE, "concessions": (HOSTILE,)}
-    return replace(found, **own)
+    claim = Claim(HOSTILE, HOSTILE, PACK.digest, 5, ["layout=0"])
+    return replace(found, **own, claim=claim)
+
+
+def claimed(*verdicts, cases=2, **more):
+    """A run judged by a claim of so many cases, of which one is layout 0; skipped ones are not."""
+    words = {Verdict.SKIPPED: {"message": "requires layout 0, has 1"}, Verdict.PASS: PASSING}
+    found = [judged(f"gru_14_{k}", each, words.get(each, {})) for k, each in enumerate(verdicts)]
+    claim = Claim("mine 1.0", PACK.name, PACK.digest, cases, ["layout=0"])
+    return replace(report(found), **{"claim": claim, "concessions": ("--claims",), **more})
 
 
 FIRST = (
@@ -292,6 +303,8 @@ REPORTS = {
     "hostile": hostile(),
     "many": many(),
     "a shard": replace(many(), shard=Shard(2, 3)),
+    "a claim": claimed(Verdict.PASS, Verdict.SKIPPED, Verdict.PASS),
+    "a broken claim": claimed(Verdict.PASS, Verdict.REFUSED),
     "relations": related(),
     "relations that show nothing": related([*RELATED][-2:]),
 }

@@ -17,6 +17,7 @@ from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.files.formats import pb
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import EXECUTORS, Workers
+from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails, parse_xfails
@@ -439,6 +440,10 @@ CONCEDING = {
     "--allow-refused": {"allowed": frozenset({Verdict.REFUSED})},
     "--allow-missing": {"allowed": frozenset({Verdict.MISSING})},
     "--trust": {"trust": True},
+    "--claims": {
+        "claim": Claim("mine", "small", "0" * 64, 1, ["layout=0"]),
+        "cases": Selected(require="layout=0"),
+    },
 }
 
 

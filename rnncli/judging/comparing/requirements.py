@@ -15,6 +15,7 @@ import operator
 import re
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, did_you_mean
@@ -188,30 +189,47 @@ class Requirements:
 
 
 def leaving_out(
-    refused: Sequence[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]]
+    refused: Sequence[Mapping[str, Any]],
+    kept: Sequence[Mapping[str, Any]],
+    *,
+    entirely: bool = False,
 ) -> Requirements:
     """Return requirements that leave out many refused cases, and none that is to be kept.
+
+    Args:
+        refused: the cases to leave out.
+        kept: the cases to keep.
+        entirely: whether all are left out: single ones and by flags, too, and if nothing else
+            tells them apart, with as few of those to be kept as possible.
 
     Returns:
         One term a field; each value leaves out the most of what those before it have left, and
         not just one case.
     """
-    needed = {need for record in kept for need in _needs(record)}
-    left = [set(_needs(record)) - needed for record in refused]
+    fields = (*CAPABILITIES, "flags") if entirely else CAPABILITIES
+    left, held = ([{*_needs(each, fields)} for each in cases] for cases in (refused, kept))
     found: dict[str, list[str]] = {}
-    order = {field: k for k, field in enumerate(CAPABILITIES)}
-    while counts := Counter(need for needs in left for need in needs):
-        commonest = min(counts, key=lambda need: (-counts[need], order[need[0]], need[1]))
-        if counts[commonest] == 1:
+    order = {field: k for k, field in enumerate(fields)}
+
+    def preference(need: tuple[str, str]) -> Any:
+        field, value = need
+        price = Fraction(costs[need], counts[need])
+        return price, field == "flags", -counts[need], order[field], value
+
+    while left:
+        counts, costs = (Counter(need for needs in some for need in needs) for some in (left, held))
+        usable = [need for need in counts if entirely or (counts[need] > 1 and not costs[need])]
+        if not usable:
             break
-        found.setdefault(commonest[0], []).append(commonest[1])
-        left = [needs for needs in left if commonest not in needs]
+        best = min(usable, key=preference)
+        found.setdefault(best[0], []).append(best[1])
+        left, held = ([needs for needs in some if best not in needs] for some in (left, held))
     return Requirements(tuple(Term(field, "!=", tuple(values)) for field, values in found.items()))
 
 
-def _needs(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield field and value of all that a case asks an implementation to support."""
-    for field in CAPABILITIES:
+def _needs(record: Mapping[str, Any], fields: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield field and value of all that a case has in some fields."""
+    for field in fields:
         has = _entry(record, field)
         if has is not None:
             yield from ((field, str(value)) for value in (has if isinstance(has, list) else [has]))

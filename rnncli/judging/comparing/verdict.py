@@ -44,12 +44,12 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.MISSING: "no results for it",
     Verdict.SKIPPED: "not tried: a requirement is not met",
 }
+# Verdicts on cases that are right, by the specification or another reading of it.
+RIGHT = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 # Verdicts that make a run fail unless they are expected or allowed.
-FAILURES = frozenset(Verdict) - {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.SKIPPED}
+FAILURES = frozenset(Verdict) - RIGHT - {Verdict.SKIPPED}
 # Verdicts on something computed, or on the response to an invalid case.
-ANSWERS = frozenset(
-    {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
-)
+ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
 
 
 class Allowance(NamedTuple):

@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, Place, did_you_mean
 from rnncli.files.reading import read_text
-from rnncli.judging.comparing.verdict import FAILURES, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, RIGHT, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-# Verdicts that show a known failure to be fixed; a skipped case shows nothing.
-GONE = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 # Failures that an entry without brackets expects: a case without results does not show a bug.
 BY_DEFAULT = FAILURES - {Verdict.MISSING}
 
@@ -94,7 +92,7 @@ class Xfails:
         the entry is noticed and removed. A skipped case has none.
         """
         for _, entry in self._matching(case_id):
-            if verdict in entry.verdicts | GONE:
+            if verdict in entry.verdicts | RIGHT:
                 return entry.reason
         return ""
 

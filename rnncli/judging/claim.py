@@ -1,0 +1,143 @@
+"""Claims: what an implementation says that it computes right, as a file of one record.
+
+A claim is YAML, which `rnncli claims` writes and `rnncli verify --claims` judges:
+
+    implementation: "onnxruntime 1.32.0"
+    pack: "core"
+    digest: "36681c63244a..."
+    cases: 109
+    require:
+      - "dtype!=bfloat16|float64"
+      - "layout!=1"
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rnncli.cases.yaml_reader import Findings, parse_yaml, read_mapping, read_source
+from rnncli.errors import InvalidRequest
+from rnncli.files.described import (
+    UNIQUE,
+    Digits,
+    Distinct,
+    check,
+    document,
+    own_type,
+    read,
+)
+from rnncli.judging.comparing.requirements import Requirements
+from rnncli.talk.words import counted, visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST_NAME = 300
+DIGITS_SHOWN = 12
+
+
+def _requirement(text: str) -> str:
+    try:
+        Requirements.parse([text])
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+if TYPE_CHECKING:
+    RequirementText = str
+else:
+    RequirementText = own_type(
+        "RequirementText", str, str, _requirement, {"format": "rnncli-requirement"}
+    )
+"""Requirements as `--require` takes them."""
+
+
+class Claim(Distinct):
+    """What an implementation claims to compute right: cases of one pack, all of them answered."""
+
+    implementation: Annotated[
+        str, Meta(max_length=LONGEST_NAME), "the name and version of what claims it, in any words"
+    ]
+    pack: Annotated[str, Meta(max_length=LONGEST_NAME), "the name of the pack's suite"]
+    digest: Annotated[Digits, "the digest of the pack, which covers every file"]
+    cases: Annotated[
+        int, Meta(ge=1), "the number of cases inside the claim, so that it cannot shrink unseen"
+    ]
+    require: Annotated[
+        list[RequirementText],
+        UNIQUE,
+        "what a case inside the claim meets, each as `--require` takes it; empty for all cases",
+    ]
+
+    @property
+    def requirements(self) -> Requirements:
+        """What a case inside the claim meets."""
+        return Requirements.parse(self.require)
+
+    def place(self, counts: str = "") -> str:
+        """Return the pack in words, with counts: "core, 109 of 109, digest 36681c63244a"."""
+        parts = (self.pack, counts, f"digest {self.digest[:DIGITS_SHOWN]}")
+        return visible(", ".join(filter(None, parts)))
+
+    def mismatch(self, pack: str, digest: str, cases: int) -> str:
+        """Return why a number of cases of a pack is not what is claimed, or ""."""
+        if (pack, digest) != (self.pack, self.digest):
+            found = f"{pack}, digest {digest[:DIGITS_SHOWN] or 'not verified'}"
+            return f"the claim is on {self.place()}, and this is {visible(found)}"
+        if cases != self.cases:
+            return f"the claim has {counted(self.cases, 'case')}, found {cases}"
+        return ""
+
+    @property
+    def text(self) -> str:
+        """The claim as YAML, which `parse_claim` reads."""
+        entries = msgspec.to_builtins(self)
+        return "".join(f"{name}:{_yaml(value)}\n" for name, value in entries.items())
+
+
+def _yaml(value: Any) -> str:
+    """Return an entry; JSON is YAML, which a digest like 1e5 must not be read as."""
+    if not isinstance(value, list) or not value:
+        return f" {json.dumps(value, ensure_ascii=False)}"
+    return "".join(f"\n  - {json.dumps(each, ensure_ascii=False)}" for each in value)
+
+
+def read_claim(path: Path) -> Claim:
+    """Read a claim.
+
+    Raises:
+        rnncli.errors.UnreadableFile: it cannot be read.
+        rnncli.errors.ConfigError: it is not a claim; every finding has its place.
+    """
+    return parse_claim(read_source(path), str(path))
+
+
+def parse_claim(source: bytes | str, name: str) -> Claim:
+    """Read the text of a claim; `name` is its file in messages.
+
+    Raises:
+        rnncli.errors.ConfigError: it is not a claim; every finding has its place.
+    """
+    root, findings = parse_yaml(source, name), Findings()
+    rows = {row.name: row.type for row in msgspec.structs.fields(Claim)}
+    entries = read_mapping(root, "a claim", "key", rows, findings)
+    for missing in [key for key in rows if entries and key not in entries]:
+        findings.add(root.place, f"'{missing}' is missing")
+    for key, node in entries.items():
+        try:
+            check(node.plain, rows.get(key, Any), f"'{key}'")
+        except InvalidRequest as error:
+            findings.add(node.place, str(error))
+    findings.raise_any()
+    found: Claim = read(root.plain, Claim, name)
+    return found
+
+
+def claim_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a claim, draft 2020-12."""
+    return document(Claim, "rnncli claim", "What `rnncli verify --claims` judges.")

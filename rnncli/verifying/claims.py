@@ -1,0 +1,173 @@
+"""Claims from runs: the cases of a pack that an implementation gets right, told by what they need.
+
+What was refused, wrong or not judged is outside, and so are right cases that no requirement tells
+from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from rnncli.errors import InvalidRequest, NothingSelected, listed
+from rnncli.judging.claim import LONGEST_NAME, Claim, parse_claim
+from rnncli.judging.comparing.requirements import Requirements, leaving_out
+from rnncli.judging.comparing.verdict import RIGHT, CaseVerdict, Verdict
+from rnncli.judging.report import CLAIMS, PLURAL, VerificationReport
+from rnncli.talk.words import counted, one_line, visible
+from rnncli.verifying.probes import unprobed, without_idle_refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.judging.report import JudgedCase
+    from rnncli.packs.pack import Pack
+
+Record = Any  # a case of the manifest
+
+# Concessions of a run whose verdicts are still those of the pack's own rule on its own files.
+HARMLESS = frozenset(
+    {"--require", "--xfails", "--allow-refused", "--allow-missing", "--shard", CLAIMS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReport:
+    """A claim, and the run that it is written from.
+
+    Attributes:
+        claim: what the run shows.
+        claimed: the run as `rnncli verify --claims` reports it.
+        outside: the cases of the run that are outside.
+    """
+
+    claim: Claim
+    claimed: VerificationReport
+    outside: Sequence[JudgedCase]
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """What is outside by its verdict, and the right cases among it by their ids."""
+        counts = Counter(case.verdict for case in self.outside)
+        words = [
+            f"{count} {PLURAL.get(name, name) if count > 1 else name}"
+            for name in Verdict
+            if (count := counts[name])
+        ]
+        if words:
+            yield f"outside the claim: {', '.join(words)}"
+        if right := [case.id for case in self.outside if case.verdict in RIGHT]:
+            are = counted(len(right), "right case is", "right cases are")
+            yield visible(f"{are} outside, as no requirement tells them apart: {listed(right)}")
+
+
+def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
+    """Return what a run of a whole pack shows that its implementation can claim.
+
+    Raises:
+        InvalidRequest: the run is of another pack, a part of one, or not by its own rule.
+        NothingSelected: nothing is right, or nothing that requirements tell from what is not.
+    """
+    _require_whole(run, pack)
+    needs = _requirements(run, pack)
+    inside = [each for each in pack.manifest.cases if not needs.reason(each)]
+    if not inside:
+        raise NothingSelected(f"{_described(run)}: no case to claim: {run.total.summary}")
+    claim = Claim(
+        _name(run)[:LONGEST_NAME],
+        run.pack.name,
+        run.pack.digest,
+        len(inside),
+        [term.expression for term in needs.terms],
+    )
+    assert parse_claim(claim.text, "claim") == claim
+    claimed = _as_claimed(run, claim, needs, pack)
+    if not claimed.passed:
+        raise NothingSelected(f"{_described(run)}: no case to claim: {claimed.shortfall}")
+    outside = [case for case in run.cases if needs.reason(pack.case(case.id))]
+    return ClaimReport(claim, claimed, outside)
+
+
+def _require_whole(run: VerificationReport, pack: Pack) -> None:
+    if (run.pack.name, run.pack.digest) != (pack.manifest.header["suite"], pack.sealed_digest):
+        found = f"{run.pack.name}, digest {run.pack.digest or 'not verified'}"
+        raise InvalidRequest(
+            f"{_described(run)} is on {visible(found)}; {pack.folder} has digest"
+            f" {pack.sealed_digest}"
+        )
+    if others := [option for option in run.concessions if option not in HARMLESS]:
+        raise InvalidRequest(
+            f"{_described(run)} was judged with {visible(' and '.join(others))}; a claim takes a"
+            " run by the pack's own rule on its own files"
+        )
+    judged = {case.id for case in run.cases}
+    known = {record["id"]: None for record in pack.manifest.cases}
+    if lacking := [case_id for case_id in known if case_id not in judged]:
+        raise InvalidRequest(
+            f"{_described(run)} lacks {len(lacking)} of the {counted(len(known), 'case')} of"
+            f" {pack.folder}: {listed(lacking)}; a claim takes a run of the whole pack"
+        )
+    if others := sorted(judged - known.keys()):
+        raise InvalidRequest(
+            f"{_described(run)} has cases that {pack.folder} has not: {visible(listed(others))}"
+        )
+
+
+def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
+    """Return requirements that only right cases meet, and no refusal that shows nothing."""
+    out = {case.id for case in run.cases if case.verdict not in RIGHT}
+    records = pack.manifest.cases
+    while True:
+        needs = leaving_out(
+            [record for record in records if record["id"] in out],
+            [record for record in records if record["id"] not in out],
+            entirely=True,
+        )
+        inside = [record for record in records if not needs.reason(record)]
+        idle = _idle(run, inside)
+        if not idle:
+            return needs
+        out |= idle
+
+
+def _idle(run: VerificationReport, inside: Sequence[Record]) -> set[str]:
+    """Return the invalid cases among some that are refused beside no valid case that is right."""
+    ids = {record["id"] for record in inside}
+    cases = [case for case in run.cases if case.id in ids]
+    proved = without_idle_refusals(cases, {})
+    changed = {new.id for old, new in zip(cases, proved, strict=True) if new is not old}
+    return changed | {record["id"] for record in unprobed(inside)}
+
+
+def _as_claimed(
+    run: VerificationReport, claim: Claim, needs: Requirements, pack: Pack
+) -> VerificationReport:
+    """Return the run as it is judged by a claim."""
+    reasons: Mapping[str, str] = {each["id"]: needs.reason(each) for each in pack.manifest.cases}
+
+    def judged(case: JudgedCase) -> JudgedCase:
+        inside = structs.replace(case.details, expected="", allowed="")
+        skipped = CaseVerdict(case.id, Verdict.SKIPPED, message=reasons[case.id])
+        return case._replace(details=skipped if reasons[case.id] else inside)
+
+    return replace(
+        run,
+        cases=tuple(map(judged, run.cases)),
+        claim=claim,
+        concessions=(CLAIMS,) if claim.require else (),
+        min_cases=1,
+        unproved=0,
+        diagnosis=None,
+    )
+
+
+def _name(run: VerificationReport) -> str:
+    about = run.subject.about
+    return one_line(f"{about.get('name') or run.subject.name} {about.get('version', '')}".rstrip())
+
+
+def _described(run: VerificationReport) -> str:
+    return visible(f"the run of {_name(run)[:80]}")
