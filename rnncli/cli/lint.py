@@ -16,7 +16,8 @@ from rnncli.talk.words import one_line
 def lint(files: tuple[str, ...], as_json: bool) -> int:
     """Check YAML files; list every finding with its place.
 
-    FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input.
+    FILE is a config, a suite or a claim, the name of one that ships with rnncli, or - for standard
+    input.
     Every case of a suite is read, and cases that must be rejected are checked to be invalid.
     Findings are printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 if there are any.
 

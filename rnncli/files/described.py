@@ -351,7 +351,8 @@ def _sentence(value: Any, kind: Any) -> str:
 def _limit(value: Any, option: Any) -> str:
     """Return the limit that a value of the right type exceeds."""
     notes = get_args(option)[1:] if get_origin(option) is Annotated else ()
-    for meta in (note for note in notes if isinstance(note, Meta)):
+    limits = [note for note in notes if isinstance(note, Meta)]
+    for meta in (each for each in limits if not _is(value, Annotated[_bare(option), each])):
         if meta.pattern is not None:
             return f"must match {meta.pattern}"
         if meta.ge is not None:

@@ -36,11 +36,16 @@ from rnncli.talk.words import counted, visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rnncli.cases.yaml_reader import YamlNode
+
 LONGEST_NAME = 300
+LONGEST_REQUIREMENT, MOST_REQUIREMENTS = 4000, 64
 DIGITS_SHOWN = 12
 
 
 def _requirement(text: str) -> str:
+    if len(text) > LONGEST_REQUIREMENT:
+        raise ValueError(f"must have at most {LONGEST_REQUIREMENT} characters")
     try:
         Requirements.parse([text])
     except InvalidRequest as error:
@@ -52,7 +57,11 @@ if TYPE_CHECKING:
     RequirementText = str
 else:
     RequirementText = own_type(
-        "RequirementText", str, str, _requirement, {"format": "rnncli-requirement"}
+        "RequirementText",
+        str,
+        str,
+        _requirement,
+        {"format": "rnncli-requirement", "maxLength": LONGEST_REQUIREMENT},
     )
 """Requirements as `--require` takes them."""
 
@@ -71,15 +80,11 @@ class Claim(Distinct):
     require: Annotated[
         list[RequirementText],
         UNIQUE,
+        Meta(max_length=MOST_REQUIREMENTS),
         "what a case inside the claim meets, each as `--require` takes it; empty for all cases",
     ]
 
-    @property
-    def requirements(self) -> Requirements:
-        """What a case inside the claim meets."""
-        return Requirements.parse(self.require)
-
-    def place(self, counts: str = "") -> str:
+    def described(self, counts: str = "") -> str:
         """Return the pack in words, with counts: "core, 109 of 109, digest 36681c63244a"."""
         parts = (self.pack, counts, f"digest {self.digest[:DIGITS_SHOWN]}")
         return visible(", ".join(filter(None, parts)))
@@ -88,7 +93,7 @@ class Claim(Distinct):
         """Return why a number of cases of a pack is not what is claimed, or ""."""
         if (pack, digest) != (self.pack, self.digest):
             found = f"{pack}, digest {digest[:DIGITS_SHOWN] or 'not verified'}"
-            return f"the claim is on {self.place()}, and this is {visible(found)}"
+            return f"the claim is on {self.described()}, and this is {visible(found)}"
         if cases != self.cases:
             return f"the claim has {counted(self.cases, 'case')}, found {cases}"
         return ""
@@ -105,6 +110,11 @@ def _yaml(value: Any) -> str:
     if not isinstance(value, list) or not value:
         return f" {json.dumps(value, ensure_ascii=False)}"
     return "".join(f"\n  - {json.dumps(each, ensure_ascii=False)}" for each in value)
+
+
+def is_claim(root: YamlNode) -> bool:
+    """Whether YAML is a claim, as opposed to a suite or a config."""
+    return root.child("implementation") is not None
 
 
 def read_claim(path: Path) -> Claim:

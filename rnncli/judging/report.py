@@ -235,7 +235,7 @@ class VerificationReport(Conclusion):
         if self.claim is None:
             return ""
         counts = f"{self.total.right} of {self.claim.cases}"
-        return f"{self.adherence}: {self.claim.place(counts)}"
+        return f"{self.adherence}: {self.claim.described(counts)}"
 
     @property
     def name(self) -> str:

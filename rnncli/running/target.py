@@ -163,7 +163,7 @@ def _cases_of_folder(target: str) -> list[str]:
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:
-    """Return every error in a config or suite, given by path, name or standard input.
+    """Return every error in a config, suite or claim, given by path, name or standard input.
 
     Raises:
         UnreadableFile: it cannot be read.
@@ -172,12 +172,16 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
     from rnncli.cases.library import find_spec
     from rnncli.cases.suite.suite import is_suite, suite_findings
     from rnncli.cases.yaml_reader import parse_yaml, read_source
+    from rnncli.judging.claim import is_claim, parse_claim
 
     path = Path(file) if file == STDIN or Path(file).exists() else find_spec(file) or Path(file)
     source = read_standard_input() if file == STDIN else read_source(path)
     name = "<stdin>" if file == STDIN else str(path)
     try:
         root = parse_yaml(source, name)
+        if is_claim(root):
+            parse_claim(source, name)
+            return []
         if is_suite(root):
             return suite_findings(source, name, path.parent)
         read_case(root, path.stem, path.parent)

@@ -365,6 +365,9 @@ def _introduced(
 
     Warns:
         RnncliWarning: recorded results cannot run probes.
+
+    Raises:
+        InvalidRequest: they cannot, and a claim rests on them.
     """
     spec = plan.terms.subject
     subject = spec.open()
@@ -375,6 +378,8 @@ def _introduced(
     finally:
         subject.close()
     if unprobed(selected.asked.values()):
+        if plan.claim:
+            raise InvalidRequest(f"{CLAIMS}: {UNASKED}")
         warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
     return about, {}
 

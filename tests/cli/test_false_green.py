@@ -828,6 +828,11 @@ WAYS = {
         ("verify", "rejections", *COMMAND, *CLAIMS),
         "does not conform to its claim: two, 0 of 2",
     ),
+    "a claim of invalid cases by results": (
+        claimed(2, pack="rejections", make=refusals("rejections")),
+        ("verify", "rejections", *RESULTS, *CLAIMS),
+        "--claims: recorded results cannot run a valid case",
+    ),
     "claims from a run that answered nothing": (
         recorded(kernel=refuse, allow_refused=True),
         ("claims", "two", "--from", "run.jsonl"),

@@ -118,6 +118,11 @@ SENTENCES = {
         [1, 2],
         "it must have at most 1 entries, got an array of 2",
     ),
+    "the second of two limits": (
+        Annotated[list[str], described.UNIQUE, Meta(max_length=1)],
+        ["a", "b"],
+        "it must have at most 1 entries, got an array of 2",
+    ),
     "duplicates": (Texts, ["a", "a"], "it must not have duplicates, got an array of 2"),
     "names of files": (Identifiers, ["a", "b/c"], "it[1] does not name a file: "),
     "an entry too few": (Outer, {}, "it has no 'inner'"),

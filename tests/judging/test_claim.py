@@ -54,6 +54,14 @@ FINDINGS = {
         TEXT.replace("[layout=0]", "[layout=0, layout=0]"),
         "5:10: 'require' must not have duplicates",
     ),
+    "a long requirement": (
+        TEXT.replace("layout=0", f"'{'layout=0,' * 500}'"),
+        "5:10: 'require'[0] must have at most 4000 characters",
+    ),
+    "many requirements": (
+        TEXT.replace("layout=0", ", ".join(f"opset<={k}" for k in range(65))),
+        "5:10: 'require' must have at most 64 entries",
+    ),
     "an unknown field": (
         TEXT.replace("layout=0", "layuot=0"),
         "5:10: 'require'[0] cannot require 'layuot=0': unknown field 'layuot'; did you mean",

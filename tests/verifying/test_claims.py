@@ -90,7 +90,7 @@ def test_a_claim_holds_every_right_case_if_a_need_tells_them(has, require, verdi
     """And nothing that is refused, wrong or not judged."""
     found = claim_of(run(failing(verdict, has)), pack())
     inside = [each["id"] for each in pack().manifest.cases if not has(each)]
-    meets = found.claim.requirements
+    meets = Requirements.parse(found.claim.require)
 
     assert require is None or found.claim.require == require
     assert [r["id"] for r in pack().manifest.cases if not meets.reason(r)] == inside
@@ -117,7 +117,7 @@ def test_a_claim_does_not_rest_on_refusals_beside_nothing_that_runs(guarded):
     """An invalid case stays inside only beside a valid one of its operator that is right."""
     fails = failing(Verdict.DIFFERS, lambda each: each["id"] == "gru_14_plain")
     found = claim_of(run(fails, guarded), guarded)
-    meets = found.claim.requirements
+    meets = Requirements.parse(found.claim.require)
     inside = [each["id"] for each in guarded.manifest.cases if not meets.reason(each)]
 
     assert inside == ["rnn_14_plain", "rnn_14_shape"]
@@ -210,10 +210,3 @@ def test_a_claim_needs_a_case_that_computes():
     )
     with pytest.raises(NothingSelected, match="no case to claim: "):
         claim_of(replace(whole, cases=cases), pack())
-
-
-def test_requirements_are_terms_of_the_command_line():
-    """So that a claim can be tried with --require first."""
-    found = claim_of(run(failing(Verdict.REFUSED, lambda each: needs(each)["layout"] == 1)), pack())
-
-    assert Requirements.parse(found.claim.require) == found.claim.requirements

@@ -34,7 +34,8 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 }
 # Kind of a field -> its type in a record.
 KINDS: Mapping[str, type[Any]] = {"number": int, "word": str, "words": list}
-_TERM = re.compile(r"\s*(?P<field>[^\s<>=!]*)\s*(?P<sign>[<>]=?|!=|==?)\s*(?P<values>.*?)\s*")
+# Possessive, so that a long text of blanks takes no longer than others.
+_TERM = re.compile(r"(?P<field>[^\s<>=!]*+)\s*+(?P<sign>[<>]=?|!=|==?)\s*+(?P<values>.*+)")
 
 
 class RequirementField(NamedTuple):
@@ -236,7 +237,7 @@ def _needs(record: Mapping[str, Any], fields: Iterable[str]) -> Iterator[tuple[s
 
 
 def _term(text: str, expression: str) -> Term:
-    match = _TERM.fullmatch(text)
+    match = _TERM.fullmatch(text.strip())
     if match is None:
         raise _invalid(expression, f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
     field, sign = match["field"], match["sign"].replace("==", "=")

@@ -148,6 +148,29 @@ def test_what_is_refused_can_be_left_out(is_refused):
     assert [record["id"] for record in kept if found.reason(record)] == []
 
 
+@every("has", [lambda r: r["requirements"]["layout"] == 1, lambda r: "Clip" in r["flags"]])
+def test_all_cases_are_left_out_if_asked_for(has):
+    """By flags, too; a single one as well, and then others with it."""
+    records = open_pack(CORE).manifest.cases
+    refused = [record for record in records if has(record)]
+    kept = [record for record in records if not has(record)]
+    found = leaving_out(refused, kept, entirely=True)
+    single = leaving_out(refused[:1], [*refused[1:], *kept], entirely=True)
+
+    assert [record["id"] for record in records if found.reason(record)] == [
+        record["id"] for record in refused
+    ]
+    assert single.reason(refused[0])
+    assert sum(bool(single.reason(record)) for record in records) < 60
+
+
+def test_blanks_take_no_time():
+    """Anyone may write a requirement; in a tenth of this text an older one took minutes."""
+    for text in ("flags=" + " " * 80_000 + "x\ny", " " * 80_000, "layout" + " " * 80_000):
+        with pytest.raises(InvalidRequest, match="is not FIELD=VALUE"):
+            Requirements.parse([text])
+
+
 def test_what_others_need_as_well_is_not_left_out():
     """Of cases that differ in nothing, or in one case only, there is no requirement."""
     records = open_pack(CORE).manifest.cases[:1]
