@@ -4,7 +4,7 @@ A claim is YAML, which `rnncli claims` writes and `rnncli verify --claims` judge
 
     implementation: "onnxruntime 1.32.0"
     pack: "core"
-    digest: "36681c63244a..."
+    digest: "8ba6cfbb5af7..."
     cases: 109
     require:
       - "dtype!=bfloat16|float64"
@@ -85,7 +85,7 @@ class Claim(Distinct):
     ]
 
     def described(self, counts: str = "") -> str:
-        """Return the pack in words, with counts: "core, 109 of 109, digest 36681c63244a"."""
+        """Return the pack in words, with counts: "core, 109 of 109, digest 8ba6cfbb5af7"."""
         parts = (self.pack, counts, f"digest {self.digest[:DIGITS_SHOWN]}")
         return visible(", ".join(filter(None, parts)))
 

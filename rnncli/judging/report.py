@@ -142,7 +142,7 @@ class Tally:
     @property
     def right(self) -> int:
         """The number of cases that pass, by whichever reading."""
-        return self.counts[Verdict.PASS] + self.counts[Verdict.ACCEPTABLE]
+        return sum(self.counts[verdict] for verdict in RIGHT)
 
     @property
     def percent(self) -> str:
@@ -162,11 +162,6 @@ class Tally:
     def allowances(self) -> str:
         """The failures that options allow, in words: "refusals"."""
         return " and ".join(ALLOWANCES[verdict].plural for verdict in self.excused)
-
-    @property
-    def right(self) -> int:
-        """The number of cases that pass or are acceptable."""
-        return sum(self.counts[verdict] for verdict in RIGHT)
 
     @property
     def allowed(self) -> int:
