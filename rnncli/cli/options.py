@@ -172,7 +172,7 @@ def from_option(what: str) -> Callable[..., Any]:
         "from_file",
         type=Listed(),
         help=f"Read {what} from a file: one per line, or YAML, in which each has its own `dim`,"
-        " `shape` and `inputs` (docs/howto/evaluate.md).",
+        " `shape`, `inputs` and `expected` outputs (docs/howto/evaluate.md).",
     )
 
 

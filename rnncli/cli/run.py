@@ -54,6 +54,14 @@ if TYPE_CHECKING:
 )
 @input_options
 @click.option(
+    "--expected",
+    "expected_from",
+    default="",
+    metavar="FILE",
+    help="Compare with the outputs in an .npz, an .h5 or a test_data_set folder, by name; others"
+    " are not compared.",
+)
+@click.option(
     "--save-inputs",
     type=Written(),
     default="",
@@ -93,7 +101,8 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
     config or suite that ships with rnncli, or - for a config on standard input.
 
     Inputs are the given ones, otherwise those of the test data sets, whose outputs are then
-    compared, or otherwise generated from the declared shapes. Unless tolerances are given, outputs
+    compared, or otherwise generated from the declared shapes. --expected names outputs to compare
+    with. Unless tolerances are given, outputs
     are compared by the tolerance_K.pb beside them, as in packs, or with --atol 1e-5 --rtol 1e-3
     --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is 1, or the
     smallest size found at which all nodes run; a warning names it.

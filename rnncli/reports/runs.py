@@ -139,7 +139,8 @@ def _agreement(run: RunReport) -> str:
         return ""
     error = max(output.max_abs or 0.0 for output in run.comparison)
     outputs = counted(len(run.comparison), "output")
-    return f"right: {outputs} as expected by {run.name}, with errors up to {shown(error)}"
+    by = f" by {run.name}" if run.name else ""
+    return f"right: {outputs} as expected{by}, with errors up to {shown(error)}"
 
 
 def _failures(report: TargetReport) -> Iterator[str]:
@@ -150,6 +151,7 @@ def _failures(report: TargetReport) -> Iterator[str]:
         if wrong:
             yield one_line(f"FAIL {report.target} {run.name}".rstrip())
             yield from (f"  {one_line(difference(output))}" for output in wrong)
+        if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
         if run.against and run.against.exit_code:

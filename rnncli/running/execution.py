@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.files.formats import read_inputs
+from rnncli.files.formats import read_inputs, read_outputs
 from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.declarations import check_inputs, check_names
@@ -42,6 +42,32 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     Raises:
         RnncliError: the target or the request is wrong or not supported.
     """
+    expected = _expected(loaded, request)
+    for run in _runs(loaded, request):
+        yield run._replace(expected=expected) if expected else run
+
+
+def _expected(loaded: Model | Case, request: Request) -> dict[str, Array]:
+    """Read the outputs that a request expects of its inputs; none if it names no file.
+
+    Raises:
+        InvalidRequest: there are none in it, or they would replace those of test data sets.
+        UnreadableFile: it cannot be read.
+    """
+    source = request.expected_from
+    if not source:
+        return {}
+    if isinstance(loaded, Model) and loaded.data_sets and not request.shapes_inputs:
+        raise InvalidRequest(
+            f"{loaded.name}: {source} cannot be expected of its test data sets, which have outputs"
+            " of their own; give inputs as well"
+        )
+    if expected := dict(read_outputs(source)):
+        return expected
+    raise InvalidRequest(f"{source}: holds no tensors to expect as outputs")
+
+
+def _runs(loaded: Model | Case, request: Request) -> Iterator[Run]:
     if not isinstance(loaded, Model):
         yield _run_case(loaded, request)
     elif request.steps:

@@ -89,6 +89,7 @@ class Request:
         default_factory=dict
     )  # name -> FILE, FILE.npz::KEY or numbers
     inputs_from: str = ""  # a file or folder with several inputs
+    expected_from: str = ""  # a file or folder with the outputs that these inputs should give
     seed: int | None = None  # of generated inputs; None takes the target's own
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of generated inputs
     dims: Mapping[str, int] = field(default_factory=dict)  # symbolic dimension -> size
@@ -99,8 +100,9 @@ class Request:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files and folders with inputs."""
-        return tuple(filter(None, (*self.input_files.values(), self.inputs_from)))
+        """The files and folders with inputs, and with the outputs they should give."""
+        named = (*self.input_files.values(), self.inputs_from, self.expected_from)
+        return tuple(filter(None, named))
 
     @property
     def arithmetic(self) -> EvaluationSettings:
@@ -134,7 +136,7 @@ class ListedTarget(NamedTuple):
 
     Attributes:
         target: as in `running.target.load_target`.
-        dims, shapes, input_files, inputs_from: as in a `Request`.
+        dims, shapes, input_files, inputs_from, expected_from: as in a `Request`.
     """
 
     target: str
@@ -142,6 +144,7 @@ class ListedTarget(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]] = {}
     input_files: Mapping[str, str] = {}
     inputs_from: str = ""
+    expected_from: str = ""
 
     def asked(self, request: Request) -> Request:
         """Return a request with what is asked of this target; what it says itself comes first."""
@@ -151,6 +154,7 @@ class ListedTarget(NamedTuple):
             shapes={**self.shapes, **request.shapes},
             input_files={**self.input_files, **request.input_files},
             inputs_from=request.inputs_from or self.inputs_from,
+            expected_from=request.expected_from or self.expected_from,
         )
 
 

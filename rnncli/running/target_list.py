@@ -12,7 +12,7 @@ from rnncli.running.request import ListedTarget
 if TYPE_CHECKING:
     from rnncli.cases.yaml_reader import YamlNode
 
-KEYS = ("model", "dim", "shape", "inputs")
+KEYS = ("model", "dim", "shape", "inputs", "expected")
 
 
 def read_targets(path: str | Path) -> list[ListedTarget]:
@@ -43,12 +43,14 @@ def _target(node: YamlNode, folder: Path, findings: Findings) -> ListedTarget:
         findings.add(node.place, "'model' is missing")
     target = _text(model, "model", findings) if model else ""
     files, source = _inputs(node.child("inputs"), folder, findings)
+    expected = node.child("expected")
     return ListedTarget(
         str(folder / target),
         {name: _size(size, findings) for name, size in _entries(node, "dim", findings)},
         {name: _shape(sizes, findings) for name, sizes in _entries(node, "shape", findings)},
         files,
         source,
+        str(folder / _text(expected, "expected", findings)) if expected else "",
     )
 
 

@@ -274,6 +274,57 @@ def test_wrong_expected_output_is_exit_1(rnncli, config, tmp_path):
     assert f"repeat: rnncli run {case} --data-set 0" in outcome.err
 
 
+@pytest.fixture
+def outputs(rnncli, config, tmp_path):
+    """The outputs of the config, and a writer of some of them, changed."""
+    rnncli("run", config, "-o", tmp_path / "out.npz")
+    found = read_tensors(tmp_path / "out.npz")
+
+    def write(**changes):
+        path = tmp_path / "expected.npz"
+        write_tensors(path, {k: v for k, v in {**found, **changes}.items() if v is not None})
+        return path
+
+    return write
+
+
+def test_outputs_in_a_file_are_expected(rnncli, config, outputs):
+    """Those in it and no others; one element that differs is exit code 1."""
+    wrong = np.full((1, 2, 5), 9, np.float32)
+
+    assert rnncli("run", config, "--expected", outputs(), "--max-ulp", 0).code == 0
+    assert rnncli("run", config, "--expected", outputs(Y=None)).code == 0
+    outcome = rnncli("run", config, "--expected", outputs(Y=None, Y_h=wrong))
+    assert outcome.code == 1
+    assert f"FAIL {config}\n  Y_h: 10 of 10 differ" in outcome.err
+    assert "repeat" not in outcome.err
+
+
+@every(
+    ("changes", "answer"),
+    [
+        ({"Z": np.zeros(3, np.float32)}, (1, "Z: is missing")),
+        (dict.fromkeys(("Y", "Y_h", "Y_c")), (2, "holds no tensors to expect as outputs")),
+    ],
+)
+def test_a_file_of_other_outputs_is_no_answer(rnncli, config, outputs, changes, answer):
+    """Nothing compared is nothing right."""
+    code, sentence = answer
+    outcome = rnncli("run", config, "--expected", outputs(**changes))
+
+    assert outcome.code == code
+    assert sentence in outcome.err
+
+
+def test_data_sets_keep_their_own_outputs(rnncli, config, outputs, tmp_path):
+    """Which of two expected outputs counts is never guessed."""
+    rnncli("run", config, "-o", tmp_path / "case")
+
+    outcome = rnncli("run", tmp_path / "case", "--expected", outputs())
+    assert outcome.code == 2
+    assert "which have outputs of their own; give inputs as well" in outcome.err
+
+
 def test_cases_of_our_own_pack_agree_where_nan_is_wanted(rnncli):
     """NaN equals NaN when a test data set is compared, as in onnx.backend.test."""
     cases = [PACK / f"test_{cell}_22_nan" for cell in ("rnn", "gru", "lstm")]

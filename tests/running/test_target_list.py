@@ -14,7 +14,7 @@ LIST = """\
   dim: {batch: 2, seq: 0x10}
   shape: {x: [1, 3], s: []}
   inputs: {sr: 8000, lens: [3, 1], x: x.npz::X, on: true}
-- {model: c.onnx, inputs: real.npz}
+- {model: c.onnx, inputs: real.npz, expected: out.npz}
 """
 
 
@@ -35,6 +35,7 @@ def test_each_target_has_its_own(tmp_path):
         "sr": "8000", "lens": "[3, 1]", "x": str(tmp_path / "x.npz::X"), "on": "true"
     }  # fmt: skip
     assert (c.inputs_from, c.input_files) == (str(tmp_path / "real.npz"), {})
+    assert c.expected_from == str(tmp_path / "out.npz")
 
 
 def test_the_command_line_comes_first(tmp_path):
@@ -47,6 +48,7 @@ def test_the_command_line_comes_first(tmp_path):
     assert b.asked(request).seed == 3
     assert c.asked(request).inputs_from == "mine.npz"
     assert c.asked(Request(tolerance=EXACT)).inputs_from.endswith("real.npz")
+    assert c.asked(Request(tolerance=EXACT, expected_from="o.npz")).expected_from == "o.npz"
 
 
 @every(
@@ -56,6 +58,7 @@ def test_the_command_line_comes_first(tmp_path):
         ("- 3", "1:3: an entry must be a mapping"),
         ("- {modl: a.onnx}", "1:4: unknown key 'modl'; did you mean 'model'?"),
         ("- {dim: {n: 1}}", "1:3: 'model' is missing"),
+        ("- {model: a, expected: 3}", "'expected' must be a path, got 3"),
         ("- {model: [a]}", "1:11: 'model' must be a path, got a list of 1"),
         ("- {model: a, dim: {n: -1}}", "a size must be an integer >= 0, got -1"),
         ("- {model: a, dim: {n: true}}", "a size must be an integer >= 0, got true"),
