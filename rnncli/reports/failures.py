@@ -103,7 +103,7 @@ def _likeness(case: JudgedCase) -> object:
 
 
 def untried(report: VerificationReport) -> str:
-    """Return the requirements that would skip the refused cases, or ""."""
+    """Return the requirements that would skip the refused cases, or leave them out of a claim."""
     refused = [
         case.record
         for case in report.cases
@@ -116,6 +116,8 @@ def untried(report: VerificationReport) -> str:
         return ""
     of = "the" if count == len(refused) else f"{count} of the"
     cases = counted(len(refused), "refused case")
+    if report.claim:
+        return visible(f"to leave {of} {cases} out of the claim: require {needs.expression}")
     return visible(f"to skip {of} {cases}: --require {shlex.quote(needs.expression)}")
 
 

@@ -59,7 +59,7 @@ def _about(report: VerificationReport) -> Iterator[str]:
     digest = report.pack.digest[:16] or "not verified"
     yield f"Pack: {inline(report.pack.name)}, digest {inline(digest)}."
     if report.claim:
-        yield f"It {inline(report.conformance)}."
+        yield f"The implementation {inline(report.conformance)}."
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:

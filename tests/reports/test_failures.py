@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from support.verifications import (
     CASES,
     HOSTILE,
     REPORTS,
+    claimed,
     differing,
     every_verdict,
     judged,
@@ -126,6 +128,10 @@ def test_a_report_says_which_requirement_skips_what_is_refused():
     """What no answered case needs, so that it loses none of them."""
     assert untried(untried_report(["no"] * 3)) == (
         "to skip the 3 refused cases: --require 'layout!=1'"
+    )
+    claimed_too = replace(untried_report(["no"] * 3), claim=claimed().claim)
+    assert untried(claimed_too) == (
+        "to leave the 3 refused cases out of the claim: require layout!=1"
     )
     assert untried(untried_report([])) == ""
     assert untried(report([judged("rnn_0", Verdict.REFUSED, {})])) == ""
