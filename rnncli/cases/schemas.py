@@ -24,6 +24,7 @@ from rnncli.cases.suite.expansion import STRATEGIES
 from rnncli.cases.suite.template import LABEL, SECTIONS, known_paths
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
+from rnncli.operators.spelling import Spelling
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def _case_properties() -> dict[str, Schema]:
             "type": ["object", "null"],
             "additionalProperties": {"$ref": "#/$defs/flags"},
         },
-        "empty_names": {"type": ["boolean", "null"]},
+        **{key: {"type": ["boolean", "null"]} for key in Spelling._fields},
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
         "calls": _choice(range(1, MOST_CALLS + 1), 1),

@@ -125,7 +125,7 @@ def _whole(
         alternatives=[],
         profile=entry.profile,
         tolerance={},
-        **({"empty_names": True} if entry.empty_names else {}),
+        **{name: True for name, given in entry.spelling._asdict().items() if given},
         **more,
     )
     return {name: found[name] for name in CaseRecord.__struct_fields__ if name in found}

@@ -204,13 +204,13 @@ def _at(answers: Answers, k: int) -> Answers:
 def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
     """Return each entry's model; a model without initializers is the same for all."""
     node, n = stack.case.node, len(stack.entries)
-    empty_names = stack.entries[0].empty_names
+    spelling = stack.entries[0].spelling
     models = []
     for k in range(n if held else 1):
         shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
         inputs = stack.inputs_at(k)
         model = single_node_model(
-            node.operator, node.attributes, inputs, shapes, held, empty_names=empty_names
+            node.operator, node.attributes, inputs, shapes, held, spelling=spelling
         )
         models.append(model.SerializeToString(deterministic=True))
         onnx.checker.check_model(models[-1], full_check=True)
@@ -230,7 +230,7 @@ def _rejections(stack: Stack) -> list[Vector]:
         held = held_inputs(node.operator, entry.weights, inputs)
         outputs = dict.fromkeys(node.outputs, case.dtype)
         model = single_node_model(
-            node.operator, attributes, inputs, outputs, held, empty_names=entry.empty_names
+            node.operator, attributes, inputs, outputs, held, spelling=entry.spelling
         )
         made.append(
             Vector(

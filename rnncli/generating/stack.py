@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rnncli.errors import InvalidRequest
+from rnncli.operators.spelling import PLAIN
 from rnncli.packs.conversion import held_inputs
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.suite import Entry
     from rnncli.numerics import Array, DType
     from rnncli.operators import Node
+    from rnncli.operators.spelling import Spelling
 
 
 class OperatorUse(Protocol):
@@ -52,7 +54,7 @@ class CapturedCase:
     breakage: None = None
     calls: int = 1
     horizon: None = None
-    empty_names: bool = False
+    spelling: Spelling = PLAIN
     seed: int = 0
 
     @property

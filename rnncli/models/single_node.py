@@ -11,12 +11,15 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
+from rnncli.operators.spelling import OPEN, PLAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.operators.operator import Tensor
+    from rnncli.operators.spelling import Spelling
 
 # Before this IR version, initializers had to be graph inputs as well.
 FREE_INITIALIZERS = 4
@@ -39,11 +42,12 @@ def single_node_model(
     outputs: Mapping[str, Array | DType],
     initializers: Collection[str] = (),
     *,
-    empty_names: bool = False,
+    spelling: Spelling = PLAIN,
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
-    It has the operator's own opset, the oldest IR version with that opset, and the given shapes.
+    It has the operator's own opset, the oldest IR version with that opset, and the given shapes
+    unless it is spelled otherwise.
 
     Args:
         operator: the row.
@@ -51,11 +55,11 @@ def single_node_model(
         inputs: arrays by name; absent ones become "" or, at the end, are left out.
         outputs: likewise; an element type if the shape is unknown.
         initializers: the inputs whose values become initializers.
-        empty_names: whether absent inputs at the end also become "".
+        spelling: how the model spells the node.
     """
     node = helper.make_node(
         operator.type,
-        _positions([row.name for row in operator.inputs], inputs, to_the_end=empty_names),
+        _positions([row.name for row in operator.inputs], inputs, to_the_end=spelling.empty_names),
         _positions([row.name for row in operator.outputs], outputs),
         name=operator.type,
         domain=operator.domain,
@@ -67,7 +71,14 @@ def single_node_model(
     )
     fed = {name: values for name, values in inputs.items() if name not in initializers}
     held = [tensor_of(name, values) for name, values in inputs.items() if name in initializers]
-    graph = helper.make_graph([node], operator.name, _infos(fed), _infos(outputs), held)
+    variant = operator.variant(attributes) if spelling.open_sizes else None
+    graph = helper.make_graph(
+        [node],
+        operator.name,
+        _infos(fed, operator.inputs, variant),
+        _infos(outputs, operator.outputs, variant),
+        held,
+    )
     opsets = [helper.make_opsetid(operator.domain, operator.version)]
     oldest = helper.find_min_ir_version_for(opsets, ignore_unknown=True)
     return helper.make_model(
@@ -104,15 +115,30 @@ def _positions(
     return listed
 
 
-def _infos(tensors: Mapping[str, Array | DType]) -> list[ValueInfoProto]:
+def _infos(
+    tensors: Mapping[str, Array | DType], rows: Sequence[Tensor], variant: int | None
+) -> list[ValueInfoProto]:
+    """Return declarations; a variant of the rows' shapes leaves their open dimensions open."""
+    by_name = {row.name: row for row in rows}
     return [
         _info(name, values.onnx, None)
         if isinstance(values, DType)
-        else _info(name, dtype_of(values).onnx, values.shape)
+        else _info(name, dtype_of(values).onnx, _shape(values.shape, by_name.get(name), variant))
         for name, values in tensors.items()
     ]
 
 
+def _shape(
+    sizes: tuple[int, ...], row: Tensor | None, variant: int | None
+) -> tuple[int | str, ...]:
+    if row is None or variant is None:
+        return sizes
+    dims = row.of_rank(len(sizes), variant)
+    return tuple(
+        dim.symbol if dim.symbol in OPEN else size for dim, size in zip(dims, sizes, strict=True)
+    )
+
+
 @lru_cache(maxsize=4096)  # a suite has few names and shapes; graphs copy the result
-def _info(name: str, element_type: int, shape: tuple[int, ...] | None) -> ValueInfoProto:
+def _info(name: str, element_type: int, shape: tuple[int | str, ...] | None) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element_type, shape)

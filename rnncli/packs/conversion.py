@@ -12,6 +12,7 @@ from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.node import WEIGHTS
+from rnncli.operators.spelling import Spelling
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest
@@ -90,9 +91,9 @@ def with_model(vector: Vector) -> Vector:
     outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
     if record["expect"] == "rejection":
         outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
-    ends = record.get("empty_names", False)
+    spelling = Spelling(*(record.get(name, False) for name in Spelling._fields))
     model = single_node_model(
-        operator, vector.attributes, vector.inputs, outputs, held, empty_names=ends
+        operator, vector.attributes, vector.inputs, outputs, held, spelling=spelling
     )
     serialized = model.SerializeToString(deterministic=True)
     return replace(

@@ -151,6 +151,10 @@ class CaseRecord(Distinct, kw_only=True):
         Literal[True] | UnsetType,
         'present if the node writes "" for absent inputs at the end as well',
     ] = UNSET
+    open_sizes: Annotated[
+        Literal[True] | UnsetType,
+        "present if the model names steps and batch instead of giving their sizes",
+    ] = UNSET
     flags: Flags
     tags: Tags
     readings: Annotated[dict[str, str], "how contested points of the specification were read"]

@@ -114,3 +114,52 @@ def test_inputs_left_out_at_the_end_have_empty_names_where_a_case_says_so(writte
     assert list(onnx.ModelProto.FromString(vector.model).graph.node[0].input) == names
     assert vector.record.get("empty_names", False) == (written == "true")
     assert again.model == vector.model
+
+
+OPEN = """\
+suite: open
+summary: A model as it is exported.
+golden: float64
+cases:
+  sizes:
+    op: LSTM-14
+    sizes: {seq_length: 4, batch_size: 3, input_size: 2, hidden_size: 5}
+    attributes: {layout: %d}
+    inputs: {sequence_lens: lengths, initial_h: ones}
+    outputs: [Y, Y_h]
+    open_sizes: true
+"""
+
+
+def declared(model):
+    """The shapes that a model declares, by name."""
+    return {
+        value.name: [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+        for value in (*model.graph.input, *model.graph.output)
+    }
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_steps_and_batch_have_names_where_a_case_says_so(layout):
+    """In both layouts; a session of ONNX Runtime then takes other sizes, too."""
+    (vector,) = make_vectors(parse_suite(OPEN % layout, "open.yaml", Path()).entries)
+    again = with_model(replace(vector, model=b""))
+    T, N = "seq_length", "batch_size"
+
+    assert again.model == vector.model
+    assert vector.record["open_sizes"] is True
+    assert declared(onnx.ModelProto.FromString(vector.model)) == {
+        "X": [N, T, 2] if layout else [T, N, 2],
+        "W": [1, 20, 2],
+        "R": [1, 20, 5],
+        "sequence_lens": [N],
+        "initial_h": [N, 1, 5] if layout else [1, N, 5],
+        "Y": [N, T, 1, 5] if layout else [T, 1, N, 5],
+        "Y_h": [N, 1, 5] if layout else [1, N, 5],
+    }
+
+
+def test_only_models_of_onnx_have_open_sizes():
+    """OpenVINO's and WebNN's are written with their sizes."""
+    with pytest.raises(ConfigError, match="models of WebNN have sizes: 'open_sizes' is for ONNX"):
+        parse_suite(EMPTY.replace("GRU-14", "webnn.gru") % "true\n    open_sizes: true", "", Path())

@@ -24,6 +24,7 @@ from rnncli.cases.suite.template import (
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
+from rnncli.operators.spelling import PLAIN, Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -72,6 +73,8 @@ CASE_KEYS: Mapping[str, str] = {
     " second has other inputs and other lengths",
     "empty_names": 'whether the node writes "" for inputs that are left out at the end, too;'
     " false when not given",
+    "open_sizes": "whether the model, of ONNX, names steps and batch instead of giving their sizes;"
+    " false when not given",
     "golden": "as of the suite, for this case",
     "profile": "as of the suite, for this case",
     "horizon": "for how many steps an input must stay visible in the outputs, or all: a case that"
@@ -85,7 +88,7 @@ CASE_KEYS: Mapping[str, str] = {
 }
 # Keys of a case that control its expansion; the others are settings.
 EXPANSION_KEYS = (
-    *("flags", "axis_flags", "golden", "profile", "calls", "horizon", "empty_names"),
+    *("flags", "axis_flags", "golden", "profile", "calls", "horizon", *Spelling._fields),
     *("matrix", "zip", "strategy", "exclude", "include"),
 )
 
@@ -153,7 +156,7 @@ class CasePlan:
     profile: str
     calls: int = 1
     horizon: int | str | None = None
-    empty_names: bool = False
+    spelling: Spelling = PLAIN
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
@@ -193,7 +196,7 @@ def read_plan(
         profile=keys.choice("profile", PROFILES, profile),
         calls=keys.count("calls", MOST_CALLS),
         horizon=keys.steps("horizon"),
-        empty_names=keys.truth("empty_names"),
+        spelling=Spelling(*map(keys.truth, Spelling._fields)),
     )
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.template import Template
     from rnncli.errors import Place
     from rnncli.operators import Operator
+    from rnncli.operators.spelling import Spelling
 
 LONGEST_ID = 120
 
@@ -65,7 +66,7 @@ class Entry:
         breakage: the change that makes a must-reject case invalid, or None.
         calls: the number of data sets; 1 for a must-reject case.
         horizon: the number of steps for which an input must be visible, `ALL`, or None.
-        empty_names: whether the node writes "" for omitted inputs at the end.
+        spelling: how its model spells the node.
         steps: whether the signals of every step are stored.
     """
 
@@ -79,7 +80,7 @@ class Entry:
     breakage: Breakage | None
     calls: int
     horizon: int | str | None
-    empty_names: bool
+    spelling: Spelling
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
@@ -161,6 +162,9 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     for name in [name for name, is_made in claims.items() if breakage and is_made]:
         sentence = f"a case that must be refused has no results that '{name}' could be about"
         findings.add(template.place, sentence)
+    if plan.spelling.open_sizes and not operator.dialect.startswith("ONNX"):
+        sentence = f"models of {operator.dialect} have sizes: 'open_sizes' is for ONNX"
+        findings.add(template.place, sentence)
     return Entry(
         id=_id(operator, template, row),
         operator=operator,
@@ -172,7 +176,7 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         breakage=breakage,
         calls=plan.calls,
         horizon=plan.horizon,
-        empty_names=plan.empty_names,
+        spelling=plan.spelling,
         _template=template,
         _row=row,
         _origin=origin,
