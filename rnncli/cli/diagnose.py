@@ -32,10 +32,10 @@ def diagnose(
     remaining failures, the report says that no known bug explains them, what they have in common (a
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
     cases. If only a later call of a session is wrong, it names the state kept from the call before,
-    if that explains the outputs. Cases that fail without a wrong value, because an output is
-    missing, was not requested or has another shape or dtype, are listed apart. The exit code is
-    that of `rnncli verify`: 1 if a case fails, 5 if none does, but none was answered. `rnncli
-    verify --diagnose` adds the same causes to its verdicts.
+    if that explains the outputs. No bug is sought for cases with an output that is missing or has
+    another shape or dtype, or with no fault but an output that was not requested; they are listed
+    apart. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if none does, but none was
+    answered. `rnncli verify --diagnose` adds the same causes to its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

@@ -172,8 +172,16 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
     elif case.details.fits:
         yield from fitting(case.details)
-    elif report.diagnosis is not None and not case.details.lacks_wrong_values:
+    elif report.diagnosis is not None and case.id in report.diagnosis.unexplained:
         yield "diagnosis: no known bug gives these outputs"
+    elif report.diagnosis is not None and _has_both(case.details):
+        yield "diagnosis: none, since not every output can be compared with those of known bugs"
+
+
+def _has_both(verdict: CaseVerdict) -> bool:
+    """Whether one output of a first call is wrong, and another cannot be compared."""
+    problems = any(output.problem for output in verdict.outputs)
+    return problems and not (verdict.lacks_wrong_values or verdict.data_set)
 
 
 def fitting(verdict: CaseVerdict) -> Iterator[str]:

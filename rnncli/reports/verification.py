@@ -254,7 +254,7 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
         _print_causes(diagnosis.causes)
         for sentence in _unexplained(diagnosis):
             say(sentence)
-    if total.answered < total.cases:
+    if total.answered < total.cases or not total.fails:
         say(answered_sentence(report.verification))
     for failures in report.undiagnosed:
         for sentence in undiagnosed_sentences(failures):
@@ -266,17 +266,15 @@ def _print_causes(causes: Sequence[Cause]) -> None:
         for cause in causes:
             click.echo(cause.sentence)
             click.echo(f"  {sentence_of(cause.hypothesis)}")
-        return
-    print_table(
-        CAUSES,
-        [
-            (
-                *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
-                *(cause.predicts, len(cause.refuted), cause.margin),
-                ", ".join(cause.indistinguishable) or None,
-            )
-            for cause in causes
-        ],
+    elif causes:
+        print_table(CAUSES, [_cause_row(cause) for cause in causes])
+
+
+def _cause_row(cause: Cause) -> tuple[Any, ...]:
+    return (
+        *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
+        *(cause.predicts, len(cause.refuted), cause.margin),
+        ", ".join(cause.indistinguishable) or None,
     )
 
 
@@ -332,4 +330,4 @@ def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:
         yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
         yield from (f"doubtful: {each.doubt}" for each in diagnosis.doubts)
     elif not diagnosis.causes:
-        yield "no wrong value to explain"
+        yield "no case to compare with known bugs"

@@ -123,12 +123,12 @@ def judge_case(
     verdict, evidence = found.verdict, None
     if verdict.verdict in FAILURES:
         verdict = explained(found)
+    measured = found.measured
     is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
-    if terms.diagnoses and is_wrong and verdict.data_set == 0:
-        assert found.measured
+    if terms.diagnoses and is_wrong and verdict.data_set == 0 and measured and measured.is_complete:
         mutants = mutants_of(cell_of(vector.record))
-        evidence = evidence_of_failure(found.measured, mutants, verdict.fits or None)
-    over_time = error_over_time(found.measured) if found.measured and verdict.outputs else ()
+        evidence = evidence_of_failure(measured, mutants, verdict.fits or None)
+    over_time = error_over_time(measured) if measured and verdict.outputs else ()
     return JudgedVector(excused(verdict, terms), over_time, evidence)
 
 

@@ -61,6 +61,12 @@ SPEC = (
     "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
     " `rnncli relate` needs none"
 )
+# Title of cases whose first call differs and that are compared with no bug -> whether they lack a
+# wrong value.
+UNCOMPARED = {
+    "fails without a wrong value": True,
+    "compared with no known bug, since not every output can be": False,
+}
 # Title of cases that are right alone -> whether other cases came before them.
 LATER = {
     "wrong at a later call only": False,
@@ -292,10 +298,12 @@ def _diagnosed(
 ) -> Diagnosis:
     """Diagnose the failures; use passing cases only of cells that fail."""
     cells = {evidence.cell for evidence in failures}
+    failing = {evidence.id for evidence in failures}
     asked = [
         case.record["id"]
         for case in judged
         if case.verdict in {Verdict.PASS, Verdict.DIFFERS}
+        and (case.verdict is Verdict.PASS or case.id in failing or _is_unseen(case.details))
         and not case.details.lacks_wrong_values
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
@@ -406,7 +414,7 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class UndiagnosedFailures:
-    """Cases that match no known bug: right at the first call, or without a wrong value."""
+    """Cases that no bug is sought for: right at the first call, or not comparable as a whole."""
 
     title: str
     verdicts: Sequence[CaseVerdict]
@@ -420,7 +428,7 @@ class DiagnosisReport(Conclusion):
     Attributes:
         verification: the verdicts on all cases.
         undiagnosed: the cases that no bug is sought for: those that fail only because of earlier
-            calls, and those without a wrong value.
+            calls, and those whose outputs cannot all be compared.
     """
 
     verification: VerificationReport
@@ -451,10 +459,18 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
             wrong = [features_of(vector) for vector in several if vector.id in failing]
             right = [features_of(vector) for vector in several if vector.id not in failing]
             found.append(UndiagnosedFailures(title, some, patterns_of(wrong, right, ())))
-    valueless = [case.details for case in report.cases if case.details.lacks_wrong_values]
-    if some := [verdict for verdict in valueless if not _is_unseen(verdict)]:
-        found.append(UndiagnosedFailures("fails without a wrong value", some))
+    compared = _compared(report.diagnosis or Diagnosis())
+    differing = [case.details for case in report.cases if case.verdict is Verdict.DIFFERS]
+    left = [each for each in differing if each.id not in compared and not _is_unseen(each)]
+    for title, lacking in UNCOMPARED.items():
+        if some := [verdict for verdict in left if verdict.lacks_wrong_values == lacking]:
+            found.append(UndiagnosedFailures(title, some))
     return DiagnosisReport(report, tuple(found))
+
+
+def _compared(diagnosis: Diagnosis) -> set[str]:
+    """Return the ids of the failures that were compared with known bugs."""
+    return {*diagnosis.unexplained, *(name for each in diagnosis.causes for name in each.explains)}
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:

@@ -1295,7 +1295,7 @@ WAYS = {
     "diagnose of what is right": (
         nothing,
         ("diagnose", "two", *NUMPY),
-        "no wrong value to explain",
+        "no case to compare with known bugs",
     ),
     "compare files of NaN": (tensors(Y=np.full(3, np.nan)), ("compare", "a.npz", "b.npz"), ""),
     "convert of a pack without cases": (

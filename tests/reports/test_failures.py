@@ -18,7 +18,7 @@ from support.verifications import (
     report,
 )
 
-from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.verdict import OutputVerdict, Verdict
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.reports.failures import (
     LONGEST_MESSAGE,
@@ -175,17 +175,23 @@ def test_the_first_sentence_says_what_is_wrong(case_id, sentence):
 def test_what_differs_has_a_diagnosis_where_that_was_asked():
     """What is behind it, or that nothing known is; nothing of what has no wrong value."""
     report = REPORTS["diagnosed"]
+    diagnosis = replace(report.diagnosis, unexplained=("lstm_14_unknown",))
+    report = replace(report, diagnosis=diagnosis)
+    both = (*differing()["outputs"], OutputVerdict("Y_c", Verdict.DIFFERS, "is missing"))
+    partial = judged("lstm_14_partial", Verdict.DIFFERS, differing(fits={}, outputs=both))
     unknown = judged("lstm_14_unknown", Verdict.DIFFERS, differing(fits={}))
     told = {
         case.id: [s for s in sentences(report, case) if s.startswith("diagnosis: ")]
-        for case in (*report.cases, unknown)
+        for case in (*report.cases, unknown, partial)
     }
 
     assert told["lstm_14_known"][0].startswith("diagnosis: clip-scope=gates: Reads whether")
     assert "clip is not applied." in told["lstm_14_reverse_float16_ragged"][0]
     assert told["lstm_14_unknown"] == ["diagnosis: no known bug gives these outputs"]
+    (said,) = told["lstm_14_partial"]
+    assert said.endswith("not every output can be compared with those of known bugs")
     assert told["lstm_14_missing"] == []
-    assert sum(map(bool, told.values())) == 4
+    assert sum(map(bool, told.values())) == 5
 
 
 def test_a_pass_needs_no_words():

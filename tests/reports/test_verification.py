@@ -81,7 +81,7 @@ def test_a_diagnosis_is_told(capsys):
     first = "LSTM: recurrent-bias-dropped + clip-ignored explains 1 of 3 failures"
     assert sum(line.startswith(first) for line in told) == 1
     assert "no known bug explains the rest: lstm_14_missing" in told
-    assert "no wrong value to explain" in printed(capsys, "nothing to explain").err
+    assert "no case to compare with known bugs" in printed(capsys, "nothing to explain").err
 
 
 def test_the_summary_adds_up(capsys):

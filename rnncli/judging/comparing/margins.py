@@ -118,6 +118,11 @@ class MeasuredAttempt:
         return [name for name in self.got if name not in self.outputs]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every requested output can be compared: none is missing or of another shape."""
+        return not any(output.problem for output in self.outputs.values())
+
+    @property
     def agrees(self) -> bool:
         """Whether all outputs agree, and there are no others."""
         return not (self.extra or any(output.differs for output in self.outputs.values()))

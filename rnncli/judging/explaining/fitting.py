@@ -253,8 +253,7 @@ class WrongOutputs:
     def __init__(self, found: MeasuredAttempt) -> None:
         self.recurrence = found.vector.recurrence
         self.requested = list(_requested(found))
-        complete = len(self.requested) == len(found.outputs)
-        self.is_comparable = complete and any(each.differs for each in self.requested)
+        self.is_comparable = found.is_complete and any(each.differs for each in self.requested)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
         self._derived: dict[str, Result] = {}
