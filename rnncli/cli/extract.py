@@ -19,6 +19,7 @@ from rnncli.cli.options import (
     steps_option,
     within_limits,
 )
+from rnncli.generating import MOST_BYTES, MOST_CASES
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ LARGEST = 2_000_000_000
 @click.option(
     "--max-cases",
     type=click.IntRange(1),
-    default=32,
+    default=MOST_CASES,
     show_default=True,
     help="Largest number of cases; every node's first execution comes before any second one.",
 )
 @click.option(
     "--max-bytes",
     type=ByteSize(LARGEST),
-    default="256M",
+    default=f"{MOST_BYTES >> 20}M",
     show_default=True,
     metavar="SIZE",
     help="Largest size of a case: inputs, weights and outputs together; larger cases are omitted.",

@@ -25,7 +25,7 @@ from rnncli.errors import (
 )
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.files.paths import files_in
-from rnncli.generating import goldens
+from rnncli.generating import MOST_BYTES, MOST_CASES, goldens
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.leftovers import owned_cases, strangers
 from rnncli.generating.production import IllConditioned, make_vectors
@@ -97,8 +97,8 @@ class Captures:
         model: Model,
         wanted: Sequence[str],
         *,
-        max_cases: int,
-        max_bytes: int,
+        max_cases: int = MOST_CASES,
+        max_bytes: int = MOST_BYTES,
         unevaluated: Sequence[UnevaluatedNode] | None = None,
     ) -> None:
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
