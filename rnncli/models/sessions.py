@@ -64,7 +64,8 @@ class ModelSession:
     def __init__(self, model: Model, settings: EvaluationSettings) -> None:
         self._model, self._settings = replace(model), settings  # not to keep the caller's alive
         self._fitting: set[tuple[Any, ...]] = set()
-        self._last: tuple[Any, ...] = ()  # kinds that are compared in half the time of a look-up
+        # Kinds that are compared in half the time of a look-up.
+        self._last: tuple[Any, ...] | None = None
         self._idle = [self._prepared()]
         self.inputs = tuple(value.name for value in model.inputs)
         self.outputs = tuple(self._idle[0].output_names)

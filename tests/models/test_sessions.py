@@ -56,6 +56,13 @@ def test_a_second_call_prepares_nothing(parse, prepared):
     assert [options["compute"] for options in prepared] == ["float64", "native", "float64"]
 
 
+def test_no_inputs_are_missing_inputs(parse):
+    """In a first call as in any other."""
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match=r"missing inputs: x float32 \[n\]"):
+            evaluate_model(parse(TEXT), {})
+
+
 def test_a_model_is_given_in_any_form(parse, tmp_path):
     """Loaded, as a protobuf, which is not changed, serialized, or by its path; nothing else."""
     proto = parse(TEXT).proto
