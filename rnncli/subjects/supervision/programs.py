@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shlex
 import shutil
@@ -39,6 +40,9 @@ CRASHES = {
     if hasattr(signal, name)  # Windows has some
 }
 MIB = 1 << 20
+# Node.js writes an uncaught error, its stack and properties, then its own version.
+NODE_VERSION = re.compile(r"Node\.js v[\d.]+\S*")
+NODE_ERROR = re.compile(r"\w*Error( \[\w+\])?: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,11 @@ def first_line(text: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank, fit for a report."""
-    return next(filter(None, map(printable, reversed(text.splitlines()))), "")
+    """Return the last line that is not blank, fit for a report; of Node.js, the error's."""
+    lines = [*filter(None, map(printable, text.splitlines()))]
+    if lines and NODE_VERSION.fullmatch(lines[-1]):
+        lines = [line for line in lines if NODE_ERROR.match(line)] or lines
+    return lines[-1] if lines else ""
 
 
 class Supervised:

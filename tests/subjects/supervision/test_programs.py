@@ -143,6 +143,15 @@ def test_only_the_beginning_and_the_end_of_much_talk_are_kept():
     assert len(output) == 2 * supervisor.KEPT
 
 
+def test_of_node_the_last_line_is_the_error():
+    """Its version, which it writes below, tells nothing; a line of another program stays."""
+    text = "node:fs:1\n  f()\n  ^\n\nError: no 'a'\n    at f {\n  errno: -2\n}\n\nNode.js v20.1.0\n"
+
+    assert last_line(text) == "Error: no 'a'"
+    assert last_line(text.replace("Error:", "TypeError [ERR_X]:")) == "TypeError [ERR_X]: no 'a'"
+    assert last_line("Error: a\nb\n") == "b"
+
+
 @pytest.mark.parametrize("argument", ["", "ö\n'\"{}$", "\udcff", "x" * 60_000])
 def test_arguments_arrive_as_they_are(argument):
     """Whatever their characters."""
