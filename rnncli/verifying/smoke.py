@@ -141,7 +141,9 @@ def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
     found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
     wrong = next((k for k, each in enumerate(found) if each.verdict not in RIGHT), None)
     if wrong is None:
-        sentence = f"{', '.join(vector.record['outputs'])} are right, in both calls"
+        outputs = vector.record["outputs"]
+        verb = "is" if len(outputs) == 1 else "are"
+        sentence = f"{', '.join(outputs)} {verb} right, in both calls"
         return SmokeCheck(vector.id, SmokeResult.OK, sentence, has_computed=True)
     if wrong == 0 and found[0].verdict is Verdict.REFUSED:
         return SmokeCheck(vector.id, SmokeResult.REFUSED, found[0].message)
