@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping
+
+P = ParamSpec("P")
+ReturnT = TypeVar("ReturnT")
 
 # The longest time, seconds: clocks of systems overflow beyond some hundred years.
 LONGEST = 1e9
@@ -76,6 +80,37 @@ def flag_of(name: str) -> str:
 def traits_of(values: Any) -> dict[str, OptionTraits]:
     """Return the fields of a class, or of a value of it, that are options."""
     return {each.name: each.metadata["option"] for each in fields(values) if each.metadata}
+
+
+def taking_values(
+    values: Mapping[str, type[Any]],
+) -> Callable[[Callable[P, ReturnT]], Callable[P, ReturnT]]:
+    """Decorate a function whose options are fields of values, not arguments of its own.
+
+    An argument that it does not take is a TypeError, which says where a field of that name goes.
+
+    Args:
+        values: class of a value by how a field of it is written, ``cases=Selected({}=...)``.
+    """
+
+    def decorate(function: Callable[P, ReturnT]) -> Callable[P, ReturnT]:
+        taken = signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: P.args, **given: P.kwargs) -> ReturnT:
+            for name in given:
+                if name not in taken:
+                    for written, value in values.items():
+                        if name in traits_of(value):
+                            raise TypeError(
+                                f"{function.__name__}() takes no '{name}'; "
+                                f"write {written.format(name)}"
+                            )
+            return function(*args, **given)
+
+        return checked
+
+    return decorate
 
 
 def default_of(values: type[Any], name: str) -> Any:

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rnncli.errors import InvalidRequest
-from rnncli.jobs.workers import HERE
-from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.selected import EVERY_CASE
+from rnncli.jobs.workers import HERE, Workers
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.selected import EVERY_CASE, Selected
+from rnncli.limits import Limits
+from rnncli.options import taking_values
 from rnncli.subjects.implementation import Implementation
 from rnncli.talk.words import counted, plural
 
@@ -27,11 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.generating.generation import GenerationReport
-    from rnncli.jobs.workers import Workers
-    from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import VerificationReport
-    from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
     from rnncli.verifying.scoring import ScoreReport
     from rnncli.verifying.verification import DiagnosisReport, VerificationPlan
@@ -41,6 +40,15 @@ if TYPE_CHECKING:
     # words.
     Progress: TypeAlias = Callable[[int, int, str], None]
     PlanT = TypeVar("PlanT", bound=VerificationPlan)
+
+# What carries the options that several functions share.
+_VALUES: Mapping[str, type[Any]] = {
+    "cases=Selected({}=...)": Selected,
+    "rule=Rule({}=...)": Rule,
+    "workers=Workers({}=...)": Workers,
+    "Implementation({}=...)": Implementation,
+    "Implementation(limits=Limits({}=...))": Limits,
+}
 
 # Held by the run of this process that judges: what it has open is the process's.
 _TURN = threading.RLock()
@@ -116,6 +124,7 @@ def generate(
         raise KeyboardInterrupt(kept if done.count and not check else "") from None
 
 
+@taking_values(_VALUES)
 def verify(
     pack: str | Path,
     subject: Implementation | Function,
@@ -187,6 +196,7 @@ def verify(
     return _judged(claiming(plan, Path(claims)) if claims else plan, progress)
 
 
+@taking_values(_VALUES)
 def relate(
     target: str | Path,
     subject: Implementation | Function,
@@ -257,6 +267,7 @@ def relate(
         return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
 
 
+@taking_values(_VALUES)
 def diagnose(
     pack: str | Path,
     subject: Implementation | Function,

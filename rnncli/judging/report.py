@@ -331,7 +331,7 @@ class VerificationReport(Conclusion):
         if len(ids) > MOST_NAMED:
             return self.command or f"rnncli.{self.verb}(...)"
         if not self.command:
-            return f"rnncli.{self.verb}(..., select={selection!r})"
+            return f"rnncli.{self.verb}(..., cases=rnncli.Selected(select={selection!r}))"
         return f"{self.command} -k {shlex.quote(selection)}"
 
 

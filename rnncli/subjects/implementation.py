@@ -120,7 +120,7 @@ class Implementation:
         check(self)
         if len(self._named) != 1:
             listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
-            python = "in Python a function, or the same without dashes: runtime="
+            python = "in Python a function, or Implementation(runtime=...) and so on"
             raise InvalidRequest(f"say what to judge: one of {listed}; {python}")
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -138,6 +139,23 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
     assert not report.passed
     assert report.exit_code == code
     assert {case.verdict for case in report.cases} == verdicts
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("select", "write cases=Selected(select=...)"),
+        ("profile", "write rule=Rule(profile=...)"),
+        ("jobs", "write workers=Workers(jobs=...)"),
+        ("runtime", "write Implementation(runtime=...)"),
+        ("timeout", "write Implementation(limits=Limits(timeout=...))"),
+        ("selct", "unexpected keyword argument 'selct'"),
+    ],
+)
+def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
+    """Whoever writes it as an argument of the function learns how it is written."""
+    with pytest.raises(TypeError, match=re.escape(written)):
+        rnncli.verify("pack", right, **{name: "x"})
 
 
 @pytest.mark.parametrize(

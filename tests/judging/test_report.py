@@ -117,4 +117,4 @@ def test_the_command_that_repeats_a_case_is_one_for_a_shell():
     assert repeat(every_verdict(), "a_1") == f"{every_verdict().command} -k id:a_1"
     assert repeat(every_verdict(), HOSTILE).endswith("]]>'")
     bare = type(report())(report().pack, report().subject, "")
-    assert repeat(bare, "x") == "rnncli.verify(..., select='id:x')"
+    assert repeat(bare, "x") == "rnncli.verify(..., cases=rnncli.Selected(select='id:x'))"
