@@ -22,7 +22,10 @@ def inspect(target: str, as_json: bool) -> int:
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
     flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
-    with its place, attributes (including defaults) and input shapes. `not_evaluated` lists the
+    with its place, attributes (including defaults) and input shapes. `states` are the inputs that
+    continue an output of the call before, `time` and `batch` the axes of inputs whose sizes are
+    free, each with the reason; `warnings` name a time axis frozen to the traced length, initial
+    states that fix the batch, and states that nothing reads or renews. `not_evaluated` lists the
     nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM, and in a model.xml of
     OpenVINO, which openvino reads (extra `runtimes`), those that break their specification. A pack
     of conformance vectors is printed with its purpose, the needs of its cases, its digest, which

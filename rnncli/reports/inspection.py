@@ -10,6 +10,7 @@ import yaml
 from rnncli.cases.config.config import describe
 from rnncli.models.declarations import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
+from rnncli.models.streams import streams_of
 from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
+    from rnncli.models.streams import FreeAxis, Streams
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.pack import Pack
 
@@ -45,7 +47,7 @@ def as_text(record: Mapping[str, Any]) -> str:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """Return a model's inputs, outputs and recurrent nodes, including unsupported ones."""
+    """Return a model's inputs, outputs, states and recurrent nodes, including unsupported ones."""
     graph = model.proto.graph
     return {
         "model": model.name,
@@ -54,8 +56,23 @@ def model_record(model: Model) -> dict[str, Any]:
         "inputs": {value.name: describe_value(value) for value in model.inputs},
         "outputs": {value.name: describe_value(value) for value in graph.output},
         "data_sets": [folder.name for folder in model.data_sets],
+        **_streams_record(streams_of(model)),
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
         "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
+    }
+
+
+def _streams_record(streams: Streams) -> dict[str, Any]:
+    """Return the states of a model, its axes of time and batch, and what is wrong with them."""
+
+    def axes(found: Mapping[str, FreeAxis]) -> dict[str, Any]:
+        return {name: {"axis": each.axis, "reason": each.reason} for name, each in found.items()}
+
+    return {
+        "states": [pair._asdict() for pair in streams.pairs],
+        "time": axes(streams.time),
+        "batch": axes(streams.batch),
+        "warnings": list(streams.warnings),
     }
 
 

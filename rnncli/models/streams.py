@@ -1,0 +1,341 @@
+"""States, steps and batches of whole models: which inputs continue outputs of the call before.
+
+A state is an input and an output of one type and shape. Names that are equal without words such as
+`in`, `out`, `next`, `past` make a pair, or else the graph: the input's values, moved but not
+computed with, are joined with others or are the initial state of a recurrent node, and end up in
+the output. Axes of time and batch are those that recurrent nodes read as seq_length and batch_size,
+or that are named so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.models.declarations import describe
+from rnncli.models.model import bodies, captured_names, declared_shape, subgraphs
+from rnncli.models.node_listing import recurrent_sites
+from rnncli.models.shape_inference import inferred, shapes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from onnx import GraphProto, NodeProto
+
+    from rnncli.models.model import Model, Site
+
+    Shape = tuple[int | str, ...]
+
+# Words of names that say which end of a step a state is at.
+ENDS = frozenset(
+    (
+        *("in", "out", "input", "output", "new", "next", "old", "prev", "previous"),
+        *("past", "present", "init", "initial", "final", "last", "n"),
+    )
+)
+TIMES = frozenset(
+    (
+        *("t", "time", "seq", "sequence", "seqlen", "len", "length"),
+        *("frame", "frames", "steps", "samples"),
+    )
+)
+BATCHES = frozenset(["n", "b", "batch", "batchsize", "bs"])
+# Operators whose outputs hold values of their first input, unchanged; those that join inputs.
+MOVING = frozenset(
+    (
+        *("Cast", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice"),
+        *("Split", "Squeeze", "Transpose", "Unsqueeze"),
+    )
+)
+JOINING = frozenset({"Concat"})
+# Role of a recurrent node's input -> the roles of the outputs that continue it.
+CONTINUED = {"initial_h": ("Y", "Y_h"), "initial_c": ("Y_c",)}
+BOOL = 9  # TensorProto.BOOL: a mask passed through is not a state
+
+
+class StatePair(NamedTuple):
+    """An input that continues an output of the call before, and how that is known."""
+
+    input: str
+    output: str
+    reason: str
+
+
+class FreeAxis(NamedTuple):
+    """An axis of time or of the batch, whose size is free.
+
+    Attributes:
+        axis: counted from 0.
+        size: the symbol that the model declares.
+        reason: how it is known.
+    """
+
+    axis: int
+    size: str
+    reason: str
+
+
+class Streams(NamedTuple):
+    """The states of a model, and the axes of its inputs; warnings are sentences."""
+
+    pairs: tuple[StatePair, ...]
+    time: Mapping[str, FreeAxis]
+    batch: Mapping[str, FreeAxis]
+    warnings: tuple[str, ...]
+
+
+def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
+    """Find the states of a model, and the axes of time and batch of its inputs.
+
+    Args:
+        model: the model; it is not run.
+        given: pairs that the user names, input -> output, which replace those found.
+
+    Raises:
+        InvalidRequest: a given pair is not an input and an output of one type and shape.
+    """
+    graph = DataFlow(model)
+    pairs = graph.given_pairs(given) if given else graph.pairs()
+    states = {pair.input for pair in pairs}
+    time = graph.axes("seq_length", TIMES, states)
+    batch = graph.axes("batch_size", BATCHES, set())
+    return Streams(pairs, time, batch, tuple(graph.warnings(pairs)))
+
+
+class DataFlow:
+    """The values of a model's graph: which reach which, and which depend on which."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = inferred(model, {})
+        self._graph = self._model.proto.graph
+        self._shapes = shapes_in(self._model.proto)
+        self.name = model.name
+        self.inputs = {value.name: value for value in self._model.inputs}
+        self.outputs = {value.name: value for value in self._graph.output}
+        self._recurrent = [
+            (site, row, _by_role(site.node.input, row.inputs))
+            for site, row in recurrent_sites(self._model)
+        ]
+
+    def given_pairs(self, given: Mapping[str, str]) -> tuple[StatePair, ...]:
+        """Return pairs named by the user.
+
+        Raises:
+            InvalidRequest: see `streams_of`.
+        """
+        for kind, names, known in (
+            ("input", given.keys(), self.inputs),
+            ("output", given.values(), self.outputs),
+        ):
+            for name in names:
+                if name not in known:
+                    hint = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+                    raise InvalidRequest(f"{self.name}: --state: no {kind} '{name}'{hint}")
+        for begin, end in given.items():
+            if not self._is_alike(begin, end):
+                own = describe(self.inputs[begin]), describe(self.outputs[end])
+                raise InvalidRequest(
+                    f"{self.name}: --state {begin}={end}: the input is {own[0]}, the output"
+                    f" {own[1]}"
+                )
+        return tuple(StatePair(begin, end, "by --state") for begin, end in given.items())
+
+    def pairs(self) -> tuple[StatePair, ...]:
+        """Return the pairs that names and the graph show, in the order of the inputs."""
+        found = {pair.input: pair for pair in self._paired_by_names()}
+        taken = {pair.output for pair in found.values()}
+        for name in self.inputs:
+            ends = [each for each in self._carried(name) if each not in taken]
+            if name not in found and len(ends) == 1:
+                found[name] = StatePair(name, ends[0], "the graph carries the one into the other")
+                taken.add(ends[0])
+        return tuple(found[name] for name in self.inputs if name in found)
+
+    def _paired_by_names(self) -> Iterator[StatePair]:
+        stems = {name: _stem(name) for name in (*self.inputs, *self.outputs)}
+        for begin in self.inputs:
+            ends = [
+                end
+                for end in self.outputs
+                if stems[begin] and stems[end] == stems[begin] and self._is_alike(begin, end)
+            ]
+            rivals = [name for name in self.inputs if stems[name] == stems[begin]]
+            if len(ends) == len(rivals) == 1:
+                yield StatePair(begin, ends[0], f"names and shapes agree: {' '.join(stems[begin])}")
+
+    def _is_alike(self, begin: str, end: str) -> bool:
+        """Whether an input and an output may have one type and shape."""
+        one, other = self.inputs[begin], self.outputs[end]
+        types = {one.type.tensor_type.elem_type, other.type.tensor_type.elem_type}
+        first, last = self._shapes.get(begin), self._shapes.get(end)
+        fits = last is None or (
+            first is not None
+            and len(first) == len(last)
+            and all(isinstance(b, str) or a == b for a, b in zip(first, last, strict=True))
+        )
+        return fits and BOOL not in types and len(types - {0}) == 1
+
+    def _carried(self, begin: str) -> list[str]:
+        """Return the outputs like an input that its values reach beside others."""
+        reached = self._reached(begin)
+        return [end for end in self.outputs if reached.get(end) and self._is_alike(begin, end)]
+
+    def _reached(self, begin: str) -> dict[str, bool]:
+        """Return the values that an input's values reach, and whether others may be among them."""
+        found: dict[str, bool] = {}
+        left = [(begin, False)]
+        while left:
+            name, is_joined = left.pop()
+            if found.get(name, False) or (name in found and not is_joined):
+                continue
+            found[name] = is_joined
+            left += [(to, is_joined or joins) for to, joins in self._edges[name]]
+        return found
+
+    @cached_property
+    def _edges(self) -> Mapping[str, list[tuple[str, bool]]]:
+        """Value -> the values that hold it or continue it, and whether others join it there."""
+        edges: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        for body in bodies(self._graph):
+            for node in body.node:
+                for begin, end, joins in _moves(node):
+                    edges[begin].append((end, joins))
+        for site, row, roles in self._recurrent:
+            made = _by_role(site.node.output, row.outputs)
+            for role, ends in CONTINUED.items():
+                edges[roles.get(role, "")] += [(made[end], True) for end in ends if end in made]
+        edges.pop("", None)
+        return edges
+
+    def axes(self, size: str, words: frozenset[str], but: set[str]) -> dict[str, FreeAxis]:
+        """Return the axes of the inputs that are a size of recurrent nodes, or are named so."""
+        found: dict[str, FreeAxis] = {}
+        for name, value in self.inputs.items():
+            shape = declared_shape(value) or ()
+            if name not in but and (axis := self._axis(shape, size, words)):
+                found[name] = axis
+        return found
+
+    def _axis(self, shape: Shape, size: str, words: frozenset[str]) -> FreeAxis | None:
+        sizes = [(site.name, where) for site, where in self._sizes(size) if shape.count(where) == 1]
+        for name, where in sizes:
+            if isinstance(where, str) and where:
+                return FreeAxis(shape.index(where), where, f"{size} of {name}")
+        for axis, symbol in enumerate(shape):
+            if isinstance(symbol, str) and words.intersection(_words(symbol)):
+                return FreeAxis(axis, symbol, "its name")
+        return None
+
+    def _frozen(self, pairs: Sequence[StatePair]) -> Iterator[str]:
+        """Yield axes of a model without states that have the fixed length of recurrent nodes."""
+        steps = {size: site.name for site, size in self._sizes("seq_length")}
+        for name, value in {} if pairs else self.inputs.items():
+            shape = declared_shape(value) or ()
+            for axis, size in enumerate(shape):
+                if size in steps and isinstance(size, int) and size > 1 and shape.count(size) == 1:
+                    yield (
+                        f"{name}: its axis of time, {axis}, is frozen to {size} steps, the length"
+                        f" of {steps[size]} when it was traced"
+                    )
+
+    def _sizes(self, size: str) -> Iterator[tuple[Site, int | str]]:
+        """Yield recurrent nodes with a size of theirs, as far as it is known."""
+        for site, _, roles in self._recurrent:
+            shape = self._shapes.get(roles.get("X", ""), ())
+            is_batch_first = any(a.i for a in site.node.attribute if a.name == "layout")
+            order = ("batch_size", "seq_length") if is_batch_first else ("seq_length", "batch_size")
+            if len(shape) == 3:
+                yield site, shape[order.index(size)]
+
+    def warnings(self, pairs: Sequence[StatePair]) -> Iterator[str]:
+        """Yield in sentences whatever of states and axes makes streaming wrong or impossible."""
+        yield from self._frozen(pairs)
+        yield from self._fixed_states()
+        fed = self.inputs.keys() - {pair.input for pair in pairs}
+        for begin, end, _ in pairs:
+            needs = self._needs(end)
+            if begin not in self._read:
+                yield f"{begin}: a state that no node reads"
+            elif begin not in needs:
+                yield f"{end}: does not depend on the state {begin}, which it continues"
+            elif needs.isdisjoint(fed):
+                yield f"{end}: depends on no input but states, so nothing new enters it"
+            others = self._carried(begin)
+            if others and end not in others:
+                yield (
+                    f"{begin}: is paired with {end}, but the graph carries it into"
+                    f" {', '.join(others)}"
+                )
+
+    def _fixed_states(self) -> Iterator[str]:
+        constants = self._model.initializers | {
+            name
+            for body in bodies(self._graph)
+            for node in body.node
+            if node.op_type == "Constant"
+            for name in node.output
+        }
+        batches = {site.name: size for site, size in self._sizes("batch_size")}
+        for site, _, roles in self._recurrent:
+            for role in CONTINUED:
+                shape = self._shapes.get(roles.get(role, ""), ())
+                is_fixed = roles.get(role) in constants and len(shape) == 3
+                if is_fixed and isinstance(batches.get(site.name), str):
+                    yield (
+                        f"{site.name}: {role} is a constant of batch_size {shape[1]}, although X"
+                        " has any"
+                    )
+
+    @cached_property
+    def _read(self) -> set[str]:
+        nodes = (node for body in bodies(self._graph) for node in body.node)
+        return {name for node in nodes for name in node.input} | {
+            value.name for body in bodies(self._graph) for value in body.output
+        }
+
+    def _needs(self, output: str) -> set[str]:
+        """Return the values that an output depends on."""
+        needs = {output}
+        for node in reversed(self._graph.node):
+            if not needs.isdisjoint(node.output):
+                needs |= {*node.input, *captured_names(node)}
+        return needs
+
+
+def _by_role(names: Iterable[str], rows: Iterable[object]) -> dict[str, str]:
+    """Return the present tensors of a recurrent node by their roles."""
+    return {row.role: name for row, name in zip(rows, names, strict=False) if name}  # type: ignore[attr-defined]
+
+
+def _moves(node: NodeProto) -> Iterator[tuple[str, str, bool]]:
+    """Yield the values that a node passes on, each with where, and whether it joins others."""
+    if not node.domain and node.op_type in MOVING | JOINING:
+        joins = node.op_type in JOINING
+        for begin in node.input if joins else node.input[:1]:
+            yield from ((begin, end, joins) for end in node.output)
+    for _, body in subgraphs(node):
+        yield from _moves_of_body(node, body)
+
+
+def _moves_of_body(node: NodeProto, body: GraphProto) -> Iterator[tuple[str, str, bool]]:
+    """Yield the values that enter and leave a body of If, Loop or Scan."""
+    entering, leaving = {"Loop": (2, 1)}.get(node.op_type, (0, 0))
+    for begin, inside in zip(node.input[entering:], body.input[entering:], strict=False):
+        yield begin, inside.name, False
+    for inside, end in zip(body.output[leaving:], node.output, strict=False):
+        yield inside.name, end, False
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, in small letters: stateN -> state, n."""
+    return [each.lower() for each in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)]
+
+
+def _stem(name: str) -> tuple[str, ...]:
+    """Return the words of a name without those that say the end of a step: h0, hn and h_in: h."""
+    words = [re.sub(r"^([hc])[nx]$", r"\1", word) for word in _words(name)]
+    kept = [word for word in words if word not in ENDS]
+    return tuple(kept[:-1] if len(kept) > 1 and kept[-1] == "0" else kept)

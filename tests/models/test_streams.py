@@ -1,0 +1,154 @@
+"""Claims about the states of models, and their axes of time and batch."""
+
+import pytest
+from onnx import TensorProto, helper
+from support.real_models import PATHS
+from support.tables import every
+
+from rnncli.errors import InvalidRequest
+from rnncli.models.loading import load_model, model_from
+from rnncli.models.streams import streams_of
+
+# Model -> its states, the axes of time, and those of the batch.
+REAL = {
+    "gtcrn_simple": (
+        {
+            "conv_cache": "conv_cache_out",
+            "tra_cache": "tra_cache_out",
+            "inter_cache": "inter_cache_out",
+        },
+        {},
+        {},
+    ),
+    "silero_vad_16k_op15": ({"state": "stateN"}, {"input": 1}, {"input": 0, "state": 1}),
+    "lstm_packed_bi_ts": ({}, {"x": 1}, {"x": 0, "lens": 0}),
+    "loop_gru_script_ts": ({}, {}, {"h": 1}),
+    # only where RNNCLI_TEST_MODELS has them
+    "model_1": ({"input_3": "tf_op_layer_stack_2"}, {}, {}),
+    "encoder": ({}, {"src": 1, "src_mask": 1}, {"src": 0, "src_mask": 0}),
+    "rnn_relu_ts": ({}, {"x": 0}, {"x": 1}),
+    "gru_bi2_bf_ts": ({}, {"x": 1}, {"x": 0}),
+    "tf_lstm_hardsig_op13": ({}, {"x": 1}, {"x": 0}),
+}
+WEIGHTS = "float[1,6,3] W, float[1,6,2] R"
+
+
+@every("name", sorted(REAL.keys() & PATHS.keys()), ids=str)
+def test_states_and_axes_of_real_models_are_found_without_options(name):
+    """Pairs of silero-vad and GTCRN; none in models that keep their states to themselves."""
+    found = streams_of(load_model(PATHS[name]))
+
+    pairs = {pair.input: pair.output for pair in found.pairs}
+    axes = ({n: a.axis for n, a in each.items()} for each in (found.time, found.batch))
+    assert (pairs, *axes) == REAL[name]
+    assert found.warnings == ()
+
+
+@every(
+    "begin, end",
+    [
+        ("h_in", "h_out"),
+        ("h0", "hn"),
+        ("h", "new_h"),
+        ("prev.h", "next.h"),
+        ("past_state", "present_state"),
+        ("state", "stateN"),
+        ("encoder_h_0", "encoder_h_n"),
+    ],
+    ids=str,
+)
+def test_names_pair_up_to_words_for_the_ends_of_a_step(begin, end):
+    """The other input, of the same shape, is not paired."""
+    nodes = [
+        helper.make_node("Add", ["input", begin], ["output"]),
+        helper.make_node("Mul", ["input", begin], [end]),
+    ]
+    inputs, outputs = (
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in names]
+        for names in (("input", begin), ("output", end))
+    )
+    proto = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs))
+
+    pairs = streams_of(model_from(proto, "m.onnx")).pairs
+
+    assert [(pair.input, pair.output) for pair in pairs] == [(begin, end)]
+
+
+def test_the_graph_pairs_states_that_no_name_tells(parse):
+    """A hidden state by way of the node; a window of past inputs by way of a concatenation."""
+    text = f"""g (float[1,1,3] a, float[1,1,2] b, float[2,1,3] c, {WEIGHTS})
+        => (float[1,1,2] d, float[2,1,3] e) {{
+        y, d = GRU <hidden_size = 2> (a, W, R, , , b)
+        all = Concat <axis = 0> (c, a)
+        one = Constant <value = int64[1] {{1}}> ()
+        three = Constant <value = int64[1] {{3}}> ()
+        zero = Constant <value = int64[1] {{0}}> ()
+        e = Slice (all, one, three, zero)
+    }}"""
+
+    pairs = streams_of(parse(text)).pairs
+
+    assert [(pair.input, pair.output) for pair in pairs] == [("b", "d"), ("c", "e")]
+
+
+def test_a_mask_or_tensor_passed_through_is_not_a_state(parse):
+    """What leaves as it entered carries nothing from step to step, unless a name says so."""
+    text = """g (float[1,4] a, bool[1,4] mask) => (float[1,4] b, bool[1,4] mask_out) {
+        b = Identity (a)
+        mask_out = Identity (mask)
+    }"""
+
+    assert streams_of(parse(text)).pairs == ()
+
+
+def test_pairs_by_the_user_replace_those_found(parse):
+    """They must be an input and an output of one shape, each refused in a sentence."""
+    text = """g (float[1,4] a, float[1,4] h_in) => (float[1,4] b, float[1,4] h_out, float[1,5] y) {
+        b = Add (a, h_in)
+        h_out = Mul (a, h_in)
+        y = Concat <axis = 1> (a, h_in)
+    }"""
+    model = parse(text)
+
+    (pair,) = streams_of(model, {"a": "b"}).pairs
+    assert pair == ("a", "b", "by --state")
+    for given, sentence in (
+        ({"h_inn": "h_out"}, "no input 'h_inn'; did you mean 'h_in'"),
+        ({"h_in": "h_ou"}, "no output 'h_ou'; did you mean 'h_out'"),
+        ({"h_in": "y"}, r"h_in=y: the input is float32 \[1, 4\], the output float32 \[1, 5\]"),
+    ):
+        with pytest.raises(InvalidRequest, match=sentence):
+            streams_of(model, given)
+
+
+FAULTS = {
+    "h_in: a state that no node reads": f"""g (float[T,1,3] x, float[1,1,2] h_in, {WEIGHTS})
+        => (float[T,1,1,2] y, float[1,1,2] h_out) {{
+        y, h_out = GRU <hidden_size = 2> (x, W, R) }}""",
+    "h_out: depends on no input but states": f"""g (float[T,1,3] x, float[1,1,2] h_in, {WEIGHTS})
+        => (float[T,1,1,2] y, float[1,1,2] h_out) {{
+        y = GRU <hidden_size = 2> (x, W, R, , , h_in)
+        h_out = Identity (h_in) }}""",
+    "h_out: does not depend on the state h_in": f"""g (float[T,1,3] x, float[1,1,2] h_in, {WEIGHTS})
+        => (float[T,1,1,2] y, float[1,1,2] h_out) {{
+        y = GRU <hidden_size = 2> (x, W, R, , , h_in)
+        z, h_out = GRU <hidden_size = 2> (x, W, R) }}""",
+    "h_in: is paired with h_out, but the graph carries it into c_out": """
+        g (float[T,1,3] x, float[1,1,2] h_in, float[1,1,2] c_in, float[1,8,3] W, float[1,8,2] R)
+        => (float[T,1,1,2] y, float[1,1,2] h_out, float[1,1,2] c_out) {
+        y, c_out, h_out = LSTM <hidden_size = 2> (x, W, R, , , h_in, c_in) }""",
+    "x: its axis of time, 0, is frozen to 37 steps": f"""g (float[37,1,3] x, {WEIGHTS})
+        => (float[37,1,1,2] y) {{ y = GRU <hidden_size = 2> (x, W, R) }}""",
+    "GRU_1: initial_h is a constant of batch_size 1, although X has any": f"""
+        g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        h = Constant <value = float[1,1,2] {{0, 0}}> ()
+        y = GRU <hidden_size = 2> (x, W, R, , , h) }}""",
+}
+
+
+@every("sentence, text", FAULTS.items(), ids=str)
+def test_what_makes_streaming_wrong_is_warned_of(parse, sentence, text):
+    """Each fault by itself, in a sentence that names the tensor or the node."""
+    warnings = streams_of(parse(text)).warnings
+
+    assert any(each.startswith(sentence) for each in warnings), warnings
