@@ -18,7 +18,8 @@ from onnx.reference.ops.op_add import Add
 
 from rnncli.errors import did_you_mean
 from rnncli.models.function_bodies import FunctionCall, TypedFunctionCall
-from rnncli.models.host_operators.kernel_table import host_operator
+from rnncli.models.host_operators import contrib
+from rnncli.models.host_operators.kernel_table import host_operator, schema_of
 from rnncli.models.model import refuse_reference, subgraphs
 
 if TYPE_CHECKING:
@@ -160,14 +161,15 @@ def _say_nothing(*_: Any) -> None:
 def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
     """Raise if neither a schema at the imported opset nor a row describes the operator."""
     domain = node.domain
-    if domain not in ("", *_EXTENSIONS):
+    is_contrib = domain == contrib.DOMAIN and schema_of(domain, node.op_type, 1)
+    if domain not in ("", *_EXTENSIONS) and not is_contrib:
         raise NotImplementedError(f"operators of domain {domain} are not supported")
     if domain not in versions:
         raise ValueError(f"the model imports no opset of domain '{domain or 'ai.onnx'}'")
     newest = onnx.defs.onnx_opset_version()
     if not domain and versions[domain] > newest:
         raise NotImplementedError(f"opset {versions[domain]} is not known; the newest is {newest}")
-    if not onnx.defs.has(node.op_type, versions[domain], domain):
+    if not schema_of(domain, node.op_type, versions[domain]):
         known = {s.name for s in onnx.defs.get_all_schemas() if s.domain == domain}
         hint = did_you_mean(node.op_type, known - {node.op_type})
         raise NotImplementedError(f"opset {versions[domain]} has no such operator{hint}")
@@ -177,6 +179,9 @@ def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
     """Check counts and attributes against ONNX's declaration; subgraphs are checked separately."""
     if node.op_type == "Constant" or any(subgraphs(node)):
         return  # a constant's value may be large, and checking copies it
+    imports = dict(versions)
+    if node.domain == contrib.DOMAIN:
+        node, imports = contrib.as_onnx(node)
     context = type(onnx.checker.DEFAULT_CONTEXT)()
-    context.ir_version, context.opset_imports = onnx.IR_VERSION, dict(versions)
+    context.ir_version, context.opset_imports = onnx.IR_VERSION, imports
     onnx.checker.check_node(node, context)

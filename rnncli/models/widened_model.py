@@ -9,6 +9,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 from rnncli.errors import RnncliError
 from rnncli.files.formats.pb import tensor_of
+from rnncli.models.host_operators.kernel_table import schema_of
 from rnncli.models.model import Model, bodies, opsets
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.numerics import DTYPES, dtype_of
@@ -175,8 +176,7 @@ def _narrow_places(
         sides = [
             [(each.dtypes or row.dtypes) for each in side] for side in (row.inputs, row.outputs)
         ]
-    elif defs.has(node.op_type, version, node.domain):
-        schema = defs.get_schema(node.op_type, version, node.domain)
+    elif schema := schema_of(node.domain, node.op_type, version):
         _write_default_types(node, schema)
         sides = [[each.types for each in side] for side in (schema.inputs, schema.outputs)]
     else:

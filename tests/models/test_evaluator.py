@@ -199,6 +199,25 @@ def test_unknown_operators_are_refused_before_running(parse, sentence, line, dep
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.parametrize(
+    ("node", "sentence"),
+    [
+        ("QuantizeLinear <block_size = 2> (x, s)", "Unrecognized attribute: block_size"),
+        ("QuantizeLinear (x)", "has input size 1 not in range"),
+        ("QuantizeLinear <axis = 1.5> (x, s)", "Mismatched attribute type"),
+    ],
+)
+def test_a_contributed_node_is_checked_against_its_declaration(parse, node, sentence):
+    """Blocks are ONNX's, at opset 21; ONNX Runtime's operator has none."""
+    model = parse(
+        f"g (float[2] x, float s) => (y) {{ y = com.microsoft.{node} }}",
+        more=', "com.microsoft" : 1',
+    )
+
+    with pytest.raises(InvalidRequest, match=sentence):
+        prepare(model)
+
+
 def test_an_operator_that_the_reference_lacks_is_refused_in_a_short_line(parse):
     """The sentence of onnx lists all that its reference has in the domain."""
     model = parse(

@@ -12,7 +12,7 @@ from rnncli.models.loading import load_model, model_from
 from rnncli.models.model import all_bodies
 from rnncli.models.widened_model import widened, widened_model
 
-HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1]>\n'
+HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1, "com.microsoft" : 1]>\n'
 
 
 def model_of(text):
@@ -78,14 +78,15 @@ def test_it_is_onnxruntimes_answer_to_the_same_model():
     assert model.proto.graph.input[0].type.tensor_type.elem_type == TensorProto.FLOAT
 
 
-def test_what_takes_no_float64_is_cast_for_its_node():
+@pytest.mark.parametrize("domain", ["", "com.microsoft."])
+def test_what_takes_no_float64_is_cast_for_its_node(domain):
     """QuantizeLinear rounds in float32 as it must; what follows is of 64 bits again."""
     model = model_of(
         """g (float[4] X) => (float[4] out) <float s = {0.1}, uint8 z = {128}> {
-            q = QuantizeLinear (X, s, z)
-            d = DequantizeLinear (q, s, z)
+            q = DOMAINQuantizeLinear (X, s, z)
+            d = DOMAINDequantizeLinear (q, s, z)
             out = Mul (d, X)
-        }"""
+        }""".replace("DOMAIN", domain)
     )
     X = np.array([0.05, 0.33, -1, 99], np.float32)
     (out,) = wide_outputs(model, {"X": X}).values()

@@ -47,11 +47,17 @@ def model_of(
     inputs: Sequence[Any],
     attributes: Mapping[str, Any],
     outputs: int = 1,
+    *,
+    domain: str = "",
 ) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """Make a model of one node, and its feeds; None is an omitted input."""
+    """Make a model of one node, and its feeds; None is an omitted input.
+
+    The opset is that of ONNX; another domain is imported at 1.
+    """
     arrays = {f"i{n}": np.asarray(x) for n, x in enumerate(inputs) if x is not None}
     names = ["" if x is None else f"i{n}" for n, x in enumerate(inputs)]
-    node = helper.make_node(op_type, names, [f"o{n}" for n in range(outputs)], **attributes)
+    made = [f"o{n}" for n in range(outputs)]
+    node = helper.make_node(op_type, names, made, domain=domain, **attributes)
     graph = helper.make_graph(
         [node],
         "one",
@@ -61,7 +67,7 @@ def model_of(
         ],
         [helper.make_empty_tensor_value_info(f"o{n}") for n in range(outputs)],
     )
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8), arrays
 
 

@@ -44,7 +44,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostOperator:
-    """The kernel of an operator of ONNX's own domain for a range of opsets."""
+    """The kernel of an operator for a range of opsets of its domain."""
 
     op_type: str  # the operator
     first: int  # the first opset served
@@ -55,6 +55,7 @@ class HostOperator:
     inert: tuple[str, ...] = ()  # attributes that do not affect the result of inference
     # whether the kernel takes `outputs`, the number of outputs that the node names
     counts_outputs: bool = False
+    domain: str = ""  # ONNX's own, or that of another declaration
 
     def serves(self, opset: int) -> bool:
         """Return whether the row covers an opset."""

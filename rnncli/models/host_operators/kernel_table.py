@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from rnncli.models.host_operators import contrib
 from rnncli.models.host_operators.kernel import HostOperator as Row
 from rnncli.models.host_operators.kernel import op_run
 
@@ -83,6 +84,9 @@ _ROWS = (
     # The reference lacks DequantizeLinear below 19 and saturates infinities to the wrong end.
     Row("QuantizeLinear", 10, None, "precision:quantize_linear"),
     Row("DequantizeLinear", 10, None, "precision:dequantize_linear"),
+    # ONNX Runtime's, which its quantiser writes for 16 bits.
+    Row("QuantizeLinear", 1, None, "precision:quantize_linear", domain=contrib.DOMAIN),
+    Row("DequantizeLinear", 1, None, "precision:dequantize_linear", domain=contrib.DOMAIN),
     Row("Upsample", 1, 6, "interpolation:upsample_1"),
     Row("Upsample", 7, 8, "interpolation:upsample_7"),
     Row("Upsample", 9, 9, "interpolation:resize_10"),
@@ -167,13 +171,24 @@ HOST_OPERATORS: Mapping[str, tuple[Row, ...]] = MappingProxyType(
 
 def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
     """Return the class that evaluates an operator at an opset, or None for onnx's own."""
-    rows = HOST_OPERATORS.get(op_type, ()) if domain in {"", "ai.onnx"} else ()
-    for row in rows:
-        if row.serves(opset) and onnx.defs.has(op_type, opset):
-            return _class(row, onnx.defs.get_schema(op_type, opset).since_version)
+    domain = "" if domain == "ai.onnx" else domain
+    for row in HOST_OPERATORS.get(op_type, ()):
+        if row.domain == domain and row.serves(opset):
+            schema = schema_of(domain, op_type, opset)
+            return _class(row, schema.since_version) if schema else None
     return None
+
+
+def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    """Return the declaration of an operator at an opset; None if there is none."""
+    if domain == contrib.DOMAIN:
+        return contrib.schemas().get(op_type)
+    is_known = onnx.defs.has(op_type, opset, domain)
+    return onnx.defs.get_schema(op_type, opset, domain) if is_known else None
 
 
 @cache
 def _class(row: Row, version: int) -> type[OpRun]:
-    return op_run(row, onnx.defs.get_schema(row.op_type, version))
+    schema = schema_of(row.domain, row.op_type, version)
+    assert schema
+    return op_run(row, schema)

@@ -216,11 +216,12 @@ def _saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> 
     """Round half to even, add the zero point, and clip in floating point.
 
     Clipping after conversion to integers would map infinities and large values to the wrong end.
+    NaN, of which ONNX says nothing, becomes the lower end, as in ONNX Runtime.
     """
     dtype = zero_point.dtype
     low, high = _INT_RANGES.get(dtype.name) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
     shifted = np.rint(quotient).astype(np.float64) + spread_zero_point.astype(np.float64)
-    return np.asarray(np.clip(shifted, low, high)).astype(dtype)
+    return np.asarray(np.fmax(np.minimum(shifted, high), low)).astype(dtype)
 
 
 def _spread(values: Array, x: Array, axis: int, block_size: int) -> Array:

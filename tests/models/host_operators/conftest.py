@@ -34,9 +34,10 @@ def agrees() -> Callable[..., None]:
         *inputs: Any,
         outputs: int = 1,
         tolerance: float = 1e-5,
+        domain: str = "",
         **attributes: Any,
     ) -> None:
-        model, feeds = model_of(op_type, opset, inputs, attributes, outputs)
+        model, feeds = model_of(op_type, opset, inputs, attributes, outputs, domain=domain)
         assert_same(ours(model, feeds), theirs(model, feeds), tolerance)
 
     return check

@@ -74,6 +74,66 @@ def test_16_bits(agrees, integers, normal, dtype):
     agrees("DequantizeLinear", 21, integers(dtype, 3, 4), np.float32(0.3), dtype(9))
 
 
+CONTRIB = {"domain": "com.microsoft"}
+LEVELS = (np.uint8, np.int8, np.uint16, np.int16)
+
+
+@every(("dtype", "opset"), list(itertools.product(LEVELS, [13, 17, 21])))
+def test_contributed_quantisation_of_many_values(agrees, *, dtype, opset):
+    """ONNX Runtime's own operator, at ties, beyond both ends, of NaN and of infinities.
+
+    With scales that are powers of two, whose quotients are exact ties, and others.
+    """
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    special = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0, 1e-45], np.float32)
+    ends = np.array([low, high], np.float32)
+    near = np.concatenate([ends + d for d in np.arange(-3, 3.5, 0.5, np.float32)])
+    steps = np.arange(-300, 300, 0.5, np.float32)
+    for scale in (1, 0.5, 2**-7, 0.1, 0.007, 3.3):
+        for point in (0, 1, 100, low, high):
+            x = np.concatenate([special, (near - point) * scale, steps * scale]).astype(np.float32)
+            given = (np.array(scale, np.float32), np.array(point, dtype))
+            agrees("QuantizeLinear", opset, x, *given, **CONTRIB)
+
+
+@every(("dtype", "opset"), list(itertools.product(LEVELS, [13, 21])))
+def test_contributed_dequantisation_of_all_levels(agrees, *, dtype, opset):
+    """Bit for bit, with every level of the type."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    levels = np.arange(low, high + 1).astype(dtype)
+    for scale in (1, 2**-7, 0.1, 0.007):
+        for point in (0, 1, 100, low, high):
+            given = (np.array(scale, np.float32), np.array(point, dtype))
+            agrees("DequantizeLinear", opset, levels, *given, tolerance=0, **CONTRIB)
+
+
+@every(("dtype", "axis"), list(itertools.product([*LEVELS], [None, *AXES])))
+def test_contributed_scales_along_an_axis(agrees, integers, normal, *, dtype, axis):
+    """Axis 1 unless given; the zero point may be absent where its type is uint8."""
+    size = AXES[1 if axis is None else axis]
+    attributes = CONTRIB if axis is None else {"axis": axis, **CONTRIB}
+    scale, point = abs(normal(size)) + np.float32(0.1), integers(dtype, size)
+    agrees("QuantizeLinear", 17, normal(2, 3, 4, 5) * 30, scale, point, **attributes)
+    agrees("DequantizeLinear", 17, integers(dtype, 2, 3, 4, 5), scale, point, **attributes)
+    if dtype == np.uint8:
+        agrees("QuantizeLinear", 17, normal(2, 3, 4, 5) * 30, scale, **attributes)
+
+
+def test_contributed_int32(agrees, integers):
+    """A bias at the product of two scales."""
+    agrees(
+        "DequantizeLinear", 17, integers(np.int16, 7).astype(np.int32), np.float32(1e-3), **CONTRIB
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_nan_becomes_the_lower_end(evaluate, dtype):
+    """As in ONNX Runtime on every processor, since no text says; a cast of NaN depends on it."""
+    x = np.array([np.nan, -np.nan], np.float32)
+    (y,) = evaluate("QuantizeLinear", 21, x, np.float32(1), np.array(7, dtype))
+    assert y.tolist() == [np.iinfo(dtype).min] * 2
+
+
 @pytest.mark.parametrize("columns", [6, 5])
 def test_blocks(agrees, integers, normal, columns):
     """Scales may be shared by blocks, of which the last may be short."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import product
 
 import numpy as np
 import onnx
@@ -13,20 +14,21 @@ from support.one_node import CONTESTED, assert_same, model_of, ours
 from support.tables import every
 
 from rnncli.errors import Unsupported
+from rnncli.models.host_operators import contrib
 from rnncli.models.host_operators.kernel_table import HOST_OPERATORS, host_operator
 
 ROWS = [row for rows in HOST_OPERATORS.values() for row in rows]
 NEWEST = onnx.defs.onnx_opset_version()
 VERSIONS = {
     (schema.domain, schema.name, schema.since_version): schema
-    for schema in onnx.defs.get_all_schemas_with_history()
+    for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib.schemas().values())
 }
 
 
 def versions(row):
     """List the versions of an operator that a row serves."""
     for (domain, name, version), schema in VERSIONS.items():
-        if (domain, name) == ("", row.op_type) and row.serves(version):
+        if (domain, name) == (row.domain, row.op_type) and row.serves(version):
             yield schema
 
 
@@ -40,15 +42,15 @@ def test_row_serves_something(row):
 @every("rows", HOST_OPERATORS.values(), ids=HOST_OPERATORS)
 def test_rows_do_not_overlap(rows):
     """No opset is served twice."""
-    for opset in range(1, NEWEST + 1):
-        assert sum(row.serves(opset) for row in rows) <= 1
+    for opset, domain in product(range(1, NEWEST + 1), {row.domain for row in rows}):
+        assert sum(row.serves(opset) for row in rows if row.domain == domain) <= 1
 
 
 @every("row", ROWS, ids=str)
 def test_class_has_the_defaults_of_its_version(row):
     """Every class carries the schema of its own version: Softmax-11 has axis 1, Softmax-13 -1."""
     for schema in versions(row):
-        served = host_operator("", row.op_type, schema.since_version)
+        served = host_operator(row.domain, row.op_type, schema.since_version)
         if schema.deprecated:
             continue
         assert served is not None
@@ -61,6 +63,25 @@ def test_kernel_takes_every_attribute(row):
     """What is inert in a row is an attribute of some version of its operator."""
     declared = {name for schema in versions(row) for name in schema.attributes}
     assert set(row.inert) <= declared
+
+
+@every("name", contrib.schemas())
+def test_declaration_is_the_one_of_onnxruntime(name):
+    """Names, types and attributes of ONNX Runtime's own operators."""
+    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    own = contrib.schemas()[name]
+    (theirs,) = (
+        each
+        for each in state.get_all_operator_schema()
+        if (each.domain, each.name) == (contrib.DOMAIN, name)
+    )
+    assert [(i.name, i.type_str, i.option.name) for i in own.inputs] == [
+        (i.name, i.typeStr, i.option.name) for i in theirs.inputs
+    ]
+    assert {c.type_param_str: {*c.allowed_type_strs} for c in own.type_constraints} == {
+        c.type_param_str: {*c.allowed_type_strs} for c in theirs.type_constraints
+    }
+    assert {*own.attributes} == {*theirs.attributes}
 
 
 def test_classes_are_made_once():
