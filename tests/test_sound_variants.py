@@ -4,7 +4,10 @@ import pytest
 from support.shipped import vectors
 from support.sound_variants import COARSE, SOUND, alarms, judged
 
-SUITES = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino", "webnn"]
+SUITES = [
+    *("core", "smoke", "diagnostic", "pairwise", "edge", "exact"),
+    *("openvino", "openvino_tiles", "webnn", "webnn_tiles"),
+]
 # The cases that `standard` grants no four units in: gates and states that stay saturated.
 SATURATED = "edge"
 

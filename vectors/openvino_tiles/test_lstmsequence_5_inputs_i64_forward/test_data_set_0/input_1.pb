@@ -1,0 +1,1 @@
+Binitial_hidden_stateJµ(ï>£YÆ=‹ÚçΩ–Gæ87)æ„æ

@@ -1,0 +1,1 @@
+Binitial_cell_stateJLì4?1ŽÄ>_Jø?‡ÒV½o‰â<ïÛ>

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJˆ¢…<I*T>“ú¾<„¹¾

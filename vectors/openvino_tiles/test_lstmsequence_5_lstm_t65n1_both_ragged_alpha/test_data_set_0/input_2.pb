@@ -1,0 +1,1 @@
+Binitial_cell_stateJ¾L ¿qg8>Èû½â9Ž=

@@ -1,0 +1,1 @@
+BoutputHiddenJ È#½‚Bz=KHM¾*G7¸gSÖ=~@'Ð?ÏV>

@@ -1,0 +1,1 @@
+BinitialHiddenStateJ0sÇ>â¼?òŒj?áÒ?ÄJ!¿˜Â{¾¬—#¿zêc¿ÎÂÄ½B¤W?•h·ºÃW*¾

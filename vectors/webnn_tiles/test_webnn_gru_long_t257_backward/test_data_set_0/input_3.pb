@@ -1,0 +1,1 @@
+BinitialHiddenStateJe{=a¯<¹h†>ÙÙŒ½

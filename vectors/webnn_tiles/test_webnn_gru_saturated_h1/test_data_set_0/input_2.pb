@@ -1,0 +1,1 @@
+BrecurrentWeightJˆñµ¿õÑ¯>-Ë">

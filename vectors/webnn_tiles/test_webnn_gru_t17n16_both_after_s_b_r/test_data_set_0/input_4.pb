@@ -1,0 +1,1 @@
+BrecurrentBiasJ0nP§>`ì}>\R?™¿w¿O¿<Ë¿Cða?ÆL?{ù¡¾{—i>èËå¾Zq!¾

@@ -1,0 +1,1 @@
+	BrecurrentBiasJHúùè>RtŠ>Cay?®>ý1:½³*`?Zù:½ø.ˆ¼87·¾x¶>õx2¾Íwl?Cê:¿}®—¾hH?lË>tž˜>ÊD¿

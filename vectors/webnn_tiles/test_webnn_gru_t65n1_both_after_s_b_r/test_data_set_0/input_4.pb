@@ -1,0 +1,1 @@
+	BrecurrentBiasJHÛkE?¾RkŞ½#Ëz¿¢W‡=¦•v¿Û2+¿²ã¾Z—¿‰¾uçj¿y/?j¿µ‚<—o¾Œ²A?Yòy>†>

@@ -1,0 +1,1 @@
+BinitialHiddenStateJ0ƒ!? =d}¼=_‡¿¾¶ô>+-~?

@@ -1,0 +1,2 @@
+	
+BrecurrentBiasJÖ7}°ä´â¶h6·¿´ä´»5

@@ -1,0 +1,1 @@
+BrecurrentWeightJˆÊ—¿d{•=;¦A¿

@@ -1,0 +1,1 @@
+BhiddenStateJÙj¥¾

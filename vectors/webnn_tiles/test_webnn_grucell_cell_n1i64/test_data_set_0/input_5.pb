@@ -1,0 +1,1 @@
+BrecurrentBiasJÙLŽ>š6ÿ=NÝ=

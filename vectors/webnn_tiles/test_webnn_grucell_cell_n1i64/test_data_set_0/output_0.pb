@@ -1,0 +1,1 @@
+BoutputHiddenJ;]ø¾

@@ -1,0 +1,1 @@
+BrecurrentWeightJ0x3їњТт>‰D8їР:'їќюg?p®ЇѕHРѕ™жѕ1A6?…Ѓ=DNc?Iа<

@@ -1,0 +1,1 @@
+BinitialHiddenStateJ _…n¼¡kÍ¾Öéè¾v*>Ž ¾CÕÌ½Ì††¼Ò>

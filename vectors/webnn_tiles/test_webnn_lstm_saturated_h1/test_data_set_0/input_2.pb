@@ -1,0 +1,1 @@
+BrecurrentWeightJ»¿k?‘B¿¨ğ=

@@ -1,0 +1,1 @@
+BpeepholeWeightJ0§¼>’$/?ØÔ?kz?±Ðó¾èY¿ëáf¿¡–z?¡Z”>5Ge?LEV?qMi?

@@ -1,0 +1,1 @@
+BoutputHiddenJpI¾^-I¼„¥Ý>½ýw=i&?­§d=

@@ -1,0 +1,2 @@
+B
+outputCellJ;à‚¿ýc›¼Põ&?÷b„>Njf?Já¿=

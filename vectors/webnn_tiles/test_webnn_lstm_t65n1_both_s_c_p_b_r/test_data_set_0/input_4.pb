@@ -1,0 +1,1 @@
+BrecurrentBiasJ`Jææ>cEÕ> àh?diÛ¾°Ïš>K_?²]7=w¢á¾>`ý¾§Š¿³nO¾3xG?lÝ¿Ëé>HkK½pY¿H÷>Få>5hP?Pª¾R|¿‹¦Ž;ßýb?›8³¾

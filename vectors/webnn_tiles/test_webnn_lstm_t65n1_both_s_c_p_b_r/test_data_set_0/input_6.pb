@@ -1,0 +1,1 @@
+BinitialHiddenStateJé)‹>@{!?K«ç½g"U>^¨>4?

@@ -1,0 +1,1 @@
+BinitialCellStateJDb›>αν’Ύ«έ?ΦƒΎS*g?aΏ

@@ -1,0 +1,1 @@
+BoutputHiddenJñ˜Ç¾áìƒ>·¯M>

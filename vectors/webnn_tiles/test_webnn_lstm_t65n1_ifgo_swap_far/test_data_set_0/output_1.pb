@@ -1,0 +1,2 @@
+B
+outputCellJ<5¥¾G¨U¿fö¼>

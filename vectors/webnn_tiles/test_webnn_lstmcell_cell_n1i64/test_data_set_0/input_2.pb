@@ -1,0 +1,1 @@
+BrecurrentWeightJÇ‰AøºÙT<Bï5>dJ%ø

@@ -1,0 +1,1 @@
+B	cellStateJH±š?

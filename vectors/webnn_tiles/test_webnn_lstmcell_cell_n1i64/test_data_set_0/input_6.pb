@@ -1,0 +1,1 @@
+BrecurrentBiasJ“4Ö>³äÔ=ØÃ½ÆñÙ½

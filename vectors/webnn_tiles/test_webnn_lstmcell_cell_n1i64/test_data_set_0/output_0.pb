@@ -1,0 +1,1 @@
+BoutputHiddenJ¹j?
