@@ -402,18 +402,27 @@ def shown(node: YamlNode) -> str:
 
 
 def read_mapping(
-    node: YamlNode, whole: str, what: str, known: Iterable[str] | None, findings: Findings
+    node: YamlNode,
+    whole: str,
+    what: str,
+    known: Iterable[str] | None,
+    findings: Findings,
+    *,
+    place_of: Callable[[str], str] = lambda _: "",
 ) -> dict[Key, YamlNode]:
     """Return a mapping's entries; none for other values, which are findings.
 
-    Messages call it `whole`, and a key that is not known `what`; None allows any key.
+    Messages call it `whole`, and a key that is not known `what`; None allows any key. Where a key
+    belongs that is not known, `place_of` says in words, or "".
     """
     if not isinstance(node.value, dict):
         findings.add(node.place, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")
         return {}
     for key in node.value:
         if known is not None and key not in known:
-            findings.add(key.place, unknown(what, key, known))
+            place = place_of(key)
+            found = f"unknown {what} '{key:.40}'; {place}" if place else unknown(what, key, known)
+            findings.add(key.place, found)
     return dict(node.value)
 
 

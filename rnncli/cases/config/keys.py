@@ -152,12 +152,32 @@ class Keys:
         self.findings.add(node.place, sentence)
 
 
+def members_of(operator: Operator) -> dict[str, Sequence[str]]:
+    """Return the names that each section of an operator's config may hold."""
+    return {
+        "sizes": size_names(operator),  # before the attributes: hidden_size of both is the size
+        "attributes": tuple(operator.attributes),
+        "inputs": tuple(tensor.name for tensor in operator.inputs),
+        "readings": tuple(operator.readings),
+    }
+
+
+def section_of(word: str) -> str:
+    """Say in which section of a config a name belongs that stands beside them; "" for others."""
+    for operator in OPERATORS.values():
+        for section, names in members_of(operator).items():
+            if word in names:
+                return f"write {section}: {{{word}: ...}}"
+    return ""
+
+
 class ConfigKeys(Keys):
     """The keys of one config."""
 
     def __init__(self, root: YamlNode) -> None:
         findings = Findings()
-        super().__init__(root, read_mapping(root, "a config", "key", KEYS, findings), findings)
+        entries = read_mapping(root, "a config", "key", KEYS, findings, place_of=section_of)
+        super().__init__(root, entries, findings)
 
     def operator(self) -> Operator | None:
         """Return the operator named by `op`, or None after a finding."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rnncli.cases.config.keys import KEYS as CONFIG_KEYS
-from rnncli.cases.config.keys import Keys
+from rnncli.cases.config.keys import Keys, section_of
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES, Expansion
 from rnncli.cases.suite.template import (
@@ -181,7 +181,7 @@ def read_plan(
     findings: Findings,
 ) -> CasePlan:
     """Read one case; the suite's golden and profile are those of a case without its own."""
-    own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
+    own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings, place_of=section_of)
     keys = SuiteKeys(node, merged(defaults, own), findings)
     golden, profile = suite
     template = _template(name, keys)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from rnncli.cases.config.case_shapes import size_names
-from rnncli.cases.config.keys import CHOICES
+from rnncli.cases.config.keys import CHOICES, members_of
 from rnncli.cases.yaml_reader import Key, YamlNode, shown, unknown
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS, Operator, operator_named
@@ -150,13 +149,8 @@ def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
     """Return everything that a case of some operators, and so an axis of it, can set."""
     paths: dict[Path, None] = {(name,): None for name in WHOLE}
     for row in rows:
-        members = {
-            "sizes": size_names(row),  # before the attributes: hidden_size of both is the size
-            "attributes": row.attributes,
-            "inputs": [tensor.name for tensor in row.inputs],
-            "readings": row.readings,
-        }
-        paths |= {(section, name): None for section, names in members.items() for name in names}
+        members = members_of(row).items()
+        paths |= {(section, name): None for section, names in members for name in names}
     return paths
 
 

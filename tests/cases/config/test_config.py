@@ -183,6 +183,7 @@ def test_inputs_are_made_when_asked_for(monkeypatch):
 WRONG = {
     "hiden: 1": "3:1: unknown key 'hiden' (there are op, summary, sizes",
     "atributes: {}": "3:1: unknown key 'atributes'; did you mean 'attributes'?",
+    "direction: reverse": "3:1: unknown key 'direction'; write attributes: {direction: ...}",
     "summary: 3": "3:10: 'summary' must be text, got 3",
     "seed: -1": "3:7: 'seed' must be an integer, 0 to",
     "seed: 1.0": "3:7: 'seed' must be an integer, 0 to 9223372036854775807, got 1.0",
