@@ -59,6 +59,9 @@ def find_suite(name: str | Path) -> Path:
         return path
     if shipped := find_spec(str(name)):  # even if a folder, such as a pack, has the same name
         return shipped
+    suite, separator, case = str(name).partition("::")
+    if separator:
+        raise InvalidRequest(f"{name}: is a case, not a suite; write {suite} -k id:{case}")
     suites = suite_names()
     hint = did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
     raise InvalidRequest(f"{name}: no such file, and no suite of that name{hint}")

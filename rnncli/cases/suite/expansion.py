@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rnncli.cases.config.keys import CHOICES
 from rnncli.cases.suite.covering import Constraint, Table, count_tuples, covering_array
 from rnncli.cases.suite.template import OPERATOR, Template
-from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown, unknown
+from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import did_you_mean
 from rnncli.operators.attributes import activation_problems
 
@@ -315,8 +315,9 @@ class Expansion:
             meant += found
             if not found:
                 labels = [level.label or "null" for level in axis.levels]
-                what = f"value of axis '{axis.name}'"
-                self.findings.add(name.place, unknown(what, shown(name).strip("'"), labels))
+                word = shown(name).strip("'")
+                hint = did_you_mean(word, labels) or f" (there are {', '.join(labels)})"
+                self.findings.add(name.place, f"axis '{axis.name}' has no value '{word:.40}'{hint}")
         return meant
 
 

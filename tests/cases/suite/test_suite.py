@@ -443,7 +443,7 @@ WRONG = [
     ),
     (
         "{op: LSTM-14, matrix: {direction: [forward, reverse]}, exclude: [{direction: revers}]}",
-        "unknown value of axis 'direction' 'revers'; did you mean 'reverse'?",
+        "axis 'direction' has no value 'revers'; did you mean 'reverse'?",
     ),
     (
         "{op: LSTM-14, matrix: {direction: [forward, reverse]}, exclude: [{direction: reverse}]}",
@@ -453,7 +453,7 @@ WRONG = [
     ("{op: LSTM-14, matrix: {clip: [1]}, include: [3]}", "an item of 'include' must be a mapping"),
     (
         "{op: LSTM-14, matrix: {clip: [1, 2]}, include: [{clip: [1, 2]}]}",
-        "unknown value of axis 'clip' 'a list of 2'",
+        "axis 'clip' has no value 'a list of 2'",
     ),
     (
         (
@@ -564,6 +564,8 @@ def test_suites_are_found_by_name(tmp_path, monkeypatch):
     assert load_suite("smoke").name == "smoke"
     (tmp_path / "core.yaml").write_text(f"{START}cases: {{x: {{op: RNN-7}}}}")
     assert load_suite(tmp_path / "core.yaml").name == "s"
+    with pytest.raises(InvalidRequest, match="not a suite; write core -k id:gru_14_clip"):
+        load_suite("core::gru_14_clip")
     with pytest.raises(InvalidRequest, match="no suite of that name; did you mean 'core'"):
         load_suite("coree")
 
