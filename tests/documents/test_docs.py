@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.documentation import (
     ROOT,
@@ -52,3 +54,12 @@ def test_what_is_not_run_says_why():
 def test_what_is_shown_is_compared(shown, printed, agree):
     """Times, versions and last digits are a machine's; words and counts are not."""
     assert same(shown, printed) is agree
+
+
+def test_the_glossary_is_in_order():
+    """Whoever looks a word up finds it where the alphabet has it."""
+    text = (ROOT / "docs/explanation/glossary.md").read_text("utf-8")
+    terms = re.findall(r"^(\w.*)\n:  ", text, re.MULTILINE)
+
+    assert terms == sorted(terms)
+    assert len(terms) > 40
