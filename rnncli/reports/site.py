@@ -145,6 +145,11 @@ class PackResults:
         """The name of its folder."""
         return file_name(self.name)
 
+    @property
+    def has_placeholder(self) -> bool:
+        """Whether a command of a newest run names the pack by `PACK`."""
+        return any(runtime.newest.pack.folder == PACK for runtime in self.runtimes)
+
     @cached_property
     def newest(self) -> VerificationReport:
         """The newest run of all; its pack is the one that others are compared with."""

@@ -241,6 +241,7 @@ def test_a_path_of_the_machine_that_judged_is_not_shown(folder, shown, tmp_path)
     page = (tmp_path / f"site/core/features/{file_name('Ragged')}.html").read_text("utf-8")
     assert f"rnncli verify {shown}" in page
     assert RUN.pack.digest in page
+    assert ("PACK stands for its folder" in page) is (shown == "PACK")
 
 
 @pytest.mark.parametrize("text", ["", "..", "a/b", "A", "a b", "é", "\ud800", "x" * 300, "CON."])
