@@ -12,7 +12,7 @@ from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rnncli.operators import Attribute, Operator
     from rnncli.operators.operator import Dim, Tensor
@@ -34,6 +34,7 @@ def summary(operator: Operator) -> tuple[str, str, str, str, str]:
 def as_text(operator: Operator) -> str:
     """Return the page `rnncli ops NAME` shows."""
     title = f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"
+    default = ", ".join(map(_spelling(operator), operator.default_activations))
     outputs = ((row.name, _shapes(operator, row), row.summary) for row in operator.outputs)
     blocks = (
         _section("Sizes", (pair for pair in SYMBOLS.items() if operator.has(pair[1]))),
@@ -42,9 +43,7 @@ def as_text(operator: Operator) -> str:
         _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
         _section("Gates", _gate_orders(operator)),
         ["Equations", *(f"  {line}" for line in _equations(operator))],
-        _section(
-            f"Activations, default {', '.join(operator.default_activations)}", _functions(operator)
-        ),
+        _section(f"Activations, default {default}", _functions(operator)),
         _section("Readings of contested points, the default marked *", _readings(operator)),
     )
     return "\n\n".join([title, *("\n".join(block) for block in blocks if len(block) > 1)])
@@ -116,12 +115,19 @@ def _gate_orders(operator: Operator) -> Iterator[tuple[str, str]]:
         yield ", ".join(gates), where + (f", {row.name} {choice}" if row else "")
 
 
+def _spelling(operator: Operator) -> Callable[[str], str]:
+    """Return how the operator's dialect spells an activation: as in the default of its list."""
+    row = operator.attributes.get("activations")
+    return str.lower if row and row.default and all(map(str.islower, row.default)) else str
+
+
 def _functions(operator: Operator) -> Iterator[tuple[str, str, str]]:
+    spelt = _spelling(operator)
     for name in operator.activations:
         row = ACTIVATIONS[name]
         takes = {"alpha": row.alpha, "beta": row.beta}
         defaults = (f"{key} {value:.6g}" for key, value in takes.items() if value is not None)
-        yield name, row.formula, ", ".join(defaults) + (f" ({row.note})" if row.note else "")
+        yield spelt(name), row.formula, ", ".join(defaults) + (f" ({row.note})" if row.note else "")
 
 
 def _readings(operator: Operator) -> Iterator[tuple[str, str, str]]:
