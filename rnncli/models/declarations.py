@@ -53,7 +53,7 @@ def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
     if not isinstance(values, np.ndarray | np.generic):
         raise InvalidRequest(
             f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got a {type(values).__name__}"
+            f"got a value of {type(values).__name__}, not an array; `numpy.array(...)` makes one"
         )
     number, shape = value.type.tensor_type.elem_type, declared_shape(value)
     dtype = dtype_of(values)

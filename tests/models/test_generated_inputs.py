@@ -33,7 +33,7 @@ MISFITS = {
         {"x": X.astype(float), "n": N},
         r"got float64 \[5, 3\]; `values.astype\('float32'\)` in NumPy gives that type",
     ),
-    "list": ({"x": [[1.0, 2.0, 3.0]], "n": N}, "must be float32 .*, got a list"),
+    "list": ({"x": [[1.0, 2.0, 3.0]], "n": N}, "got a value of list, not an array"),
     "rank": ({"x": X[0], "n": N}, r"'x' must be float32 \[batch, 3\], got float32 \[3\]"),
     "size": ({"x": X.T, "n": N}, r"'x' must be float32 \[batch, 3\], got float32 \[3, 5\]"),
 }
