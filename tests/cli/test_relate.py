@@ -196,6 +196,20 @@ def test_a_selection_is_of_cases_and_relations(place, rnncli, expression, wanted
     assert [each["id"] for each in found] == wanted
 
 
+@pytest.mark.parametrize("target", ["two.yaml", "pack"])
+def test_requirements_know_the_flags_of_a_case(place, rnncli, target):
+    """Those of the case, not the relations of it: of a suite as of its pack."""
+    (place / "two.yaml").write_text(f"{SUITE}    flags: [Short]\nnotes: {{Short: Ends early.}}\n")
+    rnncli("generate", "two.yaml", "-o", "pack")
+    flags = ("--relation", "again", "--require", "flags!=Short")
+    done = rnncli("relate", target, *NUMPY, *flags, "--json")
+    found = {each["id"]: each["verdict"] for each in lines(done.out)[1:-1]}
+
+    assert done.code == 0
+    assert found == {"rnn_14_plain::again": "pass", "gru_14_ragged": "skipped"}
+    assert "requires flags without Short, has Short" in done.err
+
+
 def test_known_failures_are_those_of_relations(place, rnncli):
     """One that is listed does not fail the run; one that is listed and holds does."""
     wrong = ("relate", "two.yaml", "--backend", "mutant:padding-computed", "--xfails", "known.txt")

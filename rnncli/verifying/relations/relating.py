@@ -54,12 +54,14 @@ class CallSource(NamedTuple):
         name: its name in reports.
         cases: id of each case -> whether a word of `-k` is true of it.
         make: maps an id, and sizes that replace the case's, to a call for each data set.
+        words: id of each case -> its flags and, in a pack, its tags, for requirements.
         pack: the pack, if it is one: its inputs are stored, and have their sizes.
     """
 
     name: str
     cases: Mapping[str, Callable[[str], bool]]
     make: Callable[[str, Sizes], tuple[NodeCall, ...]]
+    words: Mapping[str, Mapping[str, Sequence[str]]]
     pack: Pack | None = None
 
 
@@ -97,7 +99,8 @@ def _of_pack(pack: Pack) -> CallSource:
         return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
 
     cases = {record["id"]: partial(record_is_called, record) for record in records}
-    return CallSource(pack.manifest.header["suite"], cases, make, pack)
+    words = {r["id"]: {name: r[name] for name in ("flags", "tags")} for r in records}
+    return CallSource(pack.manifest.header["suite"], cases, make, words, pack)
 
 
 def _of_yaml(target: str) -> CallSource:
@@ -113,7 +116,7 @@ def _of_yaml(target: str) -> CallSource:
     case = read_case(root, found.stem, found.parent)
     called = {case.name: partial(is_called, case_id=case.name, flags=())}
     make = partial(_calls_of_case, case, 1, "inputs", found.parent)
-    return CallSource(found.stem, called, lambda _, sizes: make(sizes))
+    return CallSource(found.stem, called, lambda _, sizes: make(sizes), {case.name: {}})
 
 
 def _of_suite(path: Path) -> CallSource:
@@ -124,7 +127,9 @@ def _of_suite(path: Path) -> CallSource:
         entry = entries[case_id]
         return _calls_of_case(entry.case(), entry.calls, entry.weights, suite.folder, sizes)
 
-    return CallSource(suite.name, {name: e.is_called for name, e in entries.items()}, make)
+    called = {name: e.is_called for name, e in entries.items()}
+    words = {name: {"flags": list(e.flags)} for name, e in entries.items()}
+    return CallSource(suite.name, called, make, words)
 
 
 def _calls_of_case(
@@ -321,7 +326,7 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
     if weights := plan.terms.subject.place_of_weights:
         calls = tuple(call.with_changes(weights=weights) for call in calls)
     rows = [RELATIONS[name] for name in relations]
-    for relation, verdict in judge_case(calls, rows, _asker(plan), plan.profile):
+    for relation, verdict in judge_case(calls, rows, _asker(plan, case_id), plan.profile):
         yield JudgedCase(_record(calls[0], relation), excused(verdict, plan.terms))
 
 
@@ -333,8 +338,9 @@ def _record(call: NodeCall, relation: str) -> dict[str, Any]:
     return {**record, "id": related_id(call.id, relation), "summary": summary, **named}
 
 
-def _asker(plan: RelationPlan) -> Asker:
+def _asker(plan: RelationPlan, case_id: str) -> Asker:
     spec, needed = plan.terms.subject, plan.cases.requirements
+    words = plan.source.words[case_id]
     threads = SEVERAL if spec.limits.threads in {None, 1} else 1
 
     def threaded() -> Subject:
@@ -345,5 +351,5 @@ def _asker(plan: RelationPlan) -> Asker:
         OPEN_SUBJECTS.of(spec).subject,
         threaded,
         "" if spec.has_threads else f"{spec.name} has no setting for threads",
-        lambda call: needed.reason(_record(call, "")),
+        lambda call: needed.reason({**_record(call, ""), **words}),
     )
