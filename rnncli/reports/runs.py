@@ -92,8 +92,8 @@ class RunPrinter:
             idle = {k for k in ZERO_ALONE if not any(row[k] for row in rows)}
             drawn = [k for k in range(2, len(COLUMNS) - 1) if k not in idle]
             self._show_rows(COLUMNS, rows, drawn, f"{title}, {run.seconds:.3g} s")
-            if is_drawn() and (sentence := _agreement(run)):
-                click.echo(sentence)
+            if (is_drawn() or self.total == 1) and (sentence := _agreement(run)):
+                click.echo(sentence, err=not is_drawn())
 
     def _show_rows(
         self,

@@ -245,7 +245,7 @@ def test_config_written_as_test_case_runs_and_agrees(rnncli, config, tmp_path):
 
 
 def test_a_terminal_is_told_that_outputs_are_right(rnncli, config, tmp_path, monkeypatch):
-    """Where some are expected; a pipe gets the table alone."""
+    """Where some are expected; a pipe gets the table alone, and standard error the sentence."""
     case = tmp_path / "case"
     rnncli("run", config, "-o", case)
     piped = rnncli("run", case)
@@ -254,6 +254,16 @@ def test_a_terminal_is_told_that_outputs_are_right(rnncli, config, tmp_path, mon
     sentence = "right: 3 outputs as expected by test_data_set_0, with errors up to 0\n"
     assert rnncli("run", case).out.endswith(sentence)
     assert "right: " not in rnncli("run", config).out + piped.out
+    assert piped.err == sentence
+
+
+def test_a_batch_in_a_pipe_says_only_what_is_wrong(rnncli, config, tmp_path):
+    """A sentence for each of many right targets would hide the others."""
+    case = tmp_path / "case"
+    rnncli("run", config, "-o", case)
+    batch = rnncli("run", case, case)
+
+    assert (batch.code, batch.err) == (0, "")
 
 
 def test_wrong_expected_output_is_exit_1(rnncli, config, tmp_path):
