@@ -136,9 +136,9 @@ class PathOrName(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the names, then files."""
+        """Offer files and names; bash drops what stands before the word that asks for files."""
         named = self.names.shell_complete(ctx, param, incomplete)
-        return [*named, *super().shell_complete(ctx, param, incomplete)]
+        return [*super().shell_complete(ctx, param, incomplete), *named]
 
 
 class Listed(click.ParamType[list[Any]]):
