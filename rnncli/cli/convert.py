@@ -69,8 +69,8 @@ def convert(
     are test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME. The model of a test case is
     copied only from folder to folder.
 
-    A pack of conformance vectors is a folder with a manifest. B is then also a folder, and --format
-    selects its layout.
+    A pack of conformance vectors is a folder with a manifest. B is then also a folder, new, empty
+    or an earlier pack of the same suite, which is replaced, and --format selects its layout.
 
     With --from, A has recurrent weights by the names of a library, such as the state_dict of
     torch.nn.LSTM, in any of these formats, or is a .safetensors file, a checkpoint of PyTorch, or a
@@ -84,10 +84,12 @@ def convert(
     rnncli convert vectors/core core_npz --format npz
     rnncli convert vectors/core core_hex --format hex --pack 4
     """
+    from functools import partial
     from pathlib import Path
 
     from rnncli.errors import InvalidRequest
     from rnncli.files import formats
+    from rnncli.generating.leftovers import is_earlier_pack
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.generated import show_packs
@@ -102,7 +104,9 @@ def convert(
         if layout is None:
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}
-        manifest = convert_pack(open_pack(source), Path(destination), layout, **options)
+        pack_read = open_pack(source)
+        earlier = partial(is_earlier_pack, pack_read.manifest.header["suite"])
+        manifest = convert_pack(pack_read, Path(destination), layout, earlier, **options)
         show_packs([(Path(destination), manifest)], as_json=False)
         return
     if layout is not None or pack is not None:

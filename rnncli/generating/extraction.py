@@ -24,10 +24,9 @@ from rnncli.errors import (
     did_you_mean,
 )
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
-from rnncli.files.paths import files_in
 from rnncli.generating import MOST_BYTES, MOST_CASES, goldens
 from rnncli.generating.generation import in_layout, profiles_of
-from rnncli.generating.leftovers import owned_cases, strangers
+from rnncli.generating.leftovers import is_earlier_pack
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
@@ -37,7 +36,7 @@ from rnncli.numerics.profiles import profile_named
 from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
-from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS
+from rnncli.packs.manifest import FORMAT, SPOOL
 from rnncli.packs.vector import Vector
 from rnncli.talk.words import counted
 
@@ -294,14 +293,7 @@ def require(plan: ExtractionPlan, folder: Path) -> None:
     """
     goldens.require(plan.golden)
     profile_named(plan.profile)
-    require_replaceable(folder, partial(_is_earlier, plan.suite))
-
-
-def _is_earlier(suite: str, folder: Path) -> bool:
-    """Whether a folder has only an earlier pack of that name."""
-    owned = owned_cases(folder, suite)
-    beside = {MANIFEST, SUMS}
-    return not any(strangers((p for p in files_in(folder) if p not in beside), owned))
+    require_replaceable(folder, partial(is_earlier_pack, plan.suite))
 
 
 def extract(
@@ -319,7 +311,7 @@ def extract(
         InvalidRequest: no capture can become a case, the folder has other files, or writing fails.
         Unsupported: no golden can be computed.
     """
-    with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
+    with atomic_folder(folder, partial(is_earlier_pack, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
         records, errors, notes = _write_cases(vectors_of(plan, captures), spool, done)
         if not records:

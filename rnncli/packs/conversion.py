@@ -20,7 +20,7 @@ from rnncli.packs.single_file import gather
 from rnncli.packs.vector import Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from rnncli.numerics import Array
@@ -28,28 +28,37 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import Pack
 
 
-def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manifest:
+def convert_pack(
+    pack: Pack,
+    folder: Path,
+    layout: str,
+    is_earlier: Callable[[Path], bool] = lambda _: False,
+    **options: Any,
+) -> Manifest:
     """Write a pack in another layout.
 
     Args:
         pack: the pack to read; every file of a case must match its checksum.
         folder: a new or empty folder; it appears whole or not at all.
         layout: a row of `LAYOUTS`.
+        is_earlier: whether a folder with files is an earlier conversion, which is replaced.
         options: settings of that layout.
 
     Returns:
         The new manifest, equal to the one that `generate` writes in that layout.
 
     Raises:
-        InvalidRequest: a file is missing or altered, the folder is not empty, the layout has no
-            such option or cannot hold a case, or writing fails.
+        InvalidRequest: a file is missing or altered, the folder has other files or is the pack
+            itself, the layout has no such option or cannot hold a case, or writing fails.
     """
     if strange := [name for name in options if name not in LAYOUTS[layout].options]:
         able = {name: row for name, row in LAYOUTS.items() if strange[0] in row.options}
         flags = {row.options[strange[0]] for row in able.values()} or {f"'{strange[0]}'"}
         listed = ", ".join(able) or "none"
         raise InvalidRequest(f"{folder}: {flags.pop()} is of the layout {listed}, not of {layout}")
-    with atomic_folder(folder, lambda _: False) as temporary:
+    if folder.resolve() == pack.folder.resolve():
+        raise InvalidRequest(f"cannot write {folder}: it is the pack to convert")
+    with atomic_folder(folder, is_earlier) as temporary:
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)
         for name, content in manifest.contents().items():

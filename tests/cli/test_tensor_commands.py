@@ -103,6 +103,25 @@ def test_unknown_extension_lists_the_formats(rnncli, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
 
 
+def test_an_earlier_conversion_is_replaced_and_nothing_else(rnncli, tmp_path):
+    """As by `generate` and `extract`; never the pack that is read, and no file of somebody else."""
+    raw, words = tmp_path / "raw", tmp_path / "words"
+    rnncli("generate", "smoke", "-o", raw, "-k", "lstm", "--format", "raw")
+    once = rnncli("convert", raw, words, "--format", "hex")
+    again = rnncli("convert", raw, words, "--format", "hex")
+    other = rnncli("convert", raw, words, "--format", "c")
+    itself = rnncli("convert", raw, raw, "--format", "npz")
+    (words / "notes.txt").write_text("mine")
+    refused = rnncli("convert", raw, words, "--format", "hex")
+
+    assert (once.code, again.code, again.out) == (0, 0, once.out)
+    assert (other.code, [*words.glob("*/case.svh")]) == (0, [])
+    assert (itself.code, "it is the pack to convert" in itself.err) == (2, True)
+    assert (refused.code, "the folder holds other files" in refused.err) == (2, True)
+    assert (words / "notes.txt").exists()
+    assert open_pack(raw).manifest.cases
+
+
 def test_words_of_several_elements_are_of_the_layout_hex(rnncli, tmp_path):
     """Four float32 elements are a word of 128 bits; other layouts have no words."""
     done = rnncli("convert", CORE, tmp_path / "hex", "--format", "hex", "--pack", 4)
