@@ -48,6 +48,11 @@ def suite_names() -> list[str]:
     return [name.removeprefix(folder) for name in spec_names() if name.startswith(folder)]
 
 
+def target_names() -> list[str]:
+    """Return the names of all configs and suites without their folders: ``lstm_14``, ``core``."""
+    return [name.rpartition("/")[2] for name in spec_names()]
+
+
 def find_suite(name: str | Path) -> Path:
     """Return the file of a suite, given a path, ``core`` or ``specs/suites/core.yaml``.
 

@@ -129,8 +129,8 @@ def _readings(_: click.Context, __: click.Parameter, incomplete: str) -> list[st
 class PathOrName(click.Path):
     """A path, or a name from one of our tables."""
 
-    def __init__(self, table: str) -> None:
-        super().__init__(path_type=str)
+    def __init__(self, table: str, *, allow_dash: bool = False) -> None:
+        super().__init__(path_type=str, allow_dash=allow_dash)
         self.names = Name("name", table)
 
     def shell_complete(
@@ -180,6 +180,7 @@ OPERATOR = Name("operator", "rnncli.operators:OPERATORS")
 BACKENDS = "rnncli.backends:known_backends"
 SECONDS = Number(0, LONGEST, min_open=True)
 TARGET = click.Path(path_type=str, allow_dash=True)
+NAMED_TARGET = PathOrName("rnncli.cases.library:target_names", allow_dash=True)
 SUITE = PathOrName("rnncli.cases.library:suite_names")
 
 json_option = click.option(

@@ -8,7 +8,7 @@ import click
 
 from rnncli.cli.command import Command, Written
 from rnncli.cli.options import (
-    TARGET,
+    NAMED_TARGET,
     Name,
     backend_option,
     from_option,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     cls=Command,
     elsewhere={"--runtime": "--against RUNTIME, which compares a runtime's outputs of the model"},
 )
-@click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
+@click.argument("targets", type=NAMED_TARGET, nargs=-1, metavar="TARGET...")
 @from_option("more targets")
 @click.option(
     "-o",

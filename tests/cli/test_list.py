@@ -10,7 +10,7 @@ from support.shipped import suite as shipped
 
 from rnncli.cases.library import suite_names
 from rnncli.cases.suite.suite import load_suite
-from rnncli.cli.options import SUITE
+from rnncli.cli.options import NAMED_TARGET, SUITE
 from rnncli.files.formats import read_tensors
 
 SUITE_TEXT = """\
@@ -100,6 +100,13 @@ def test_names_of_suites_are_completed():
     offered = [(item.type, item.value) for item in SUITE.shell_complete(None, None, "three")]
 
     assert offered == [("file", "three"), ("plain", "three-way")]
+
+
+def test_names_of_configs_are_completed():
+    """For `run`, which takes a config or a suite by its name."""
+    offered = [item.value for item in NAMED_TARGET.shell_complete(None, None, "lstm_14_peep")]
+
+    assert "lstm_14_peepholes" in offered
 
 
 def test_run_of_a_suite_runs_every_valid_case(rnncli, suite, tmp_path):
