@@ -12,6 +12,7 @@ from rnncli.cases.fills import FILLS, Blank, fill
 from rnncli.numerics import dtype_of
 from rnncli.operators import Node
 from rnncli.operators.operator import SCALES
+from rnncli.operators.unit import NO_UNIT, QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +70,7 @@ class Case:
         blanks: shape, dtype and seed of each present input, by name.
         outputs: the requested names.
         readings: all readings that affect the operator.
+        unit: the tensors that are integers, with their scales.
         seed: the seed of the file or suite.
         root: the YAML of the case.
     """
@@ -86,11 +88,12 @@ class Case:
     readings: Mapping[str, str]
     seed: int
     root: YamlNode
+    unit: QuantisedUnit = NO_UNIT
 
     @cached_property
     def node(self) -> Node:
         """The operator with its attributes, outputs and readings, resolved."""
-        return Node(self.operator, self.attributes, self.outputs, self.readings)
+        return Node(self.operator, self.attributes, self.outputs, self.readings, self.unit)
 
     @cached_property
     def inputs(self) -> dict[str, Array]:
@@ -106,13 +109,13 @@ class Case:
             Arrays [keys, *shape] by name of the input, one row per key.
         """
         made = self._made([key_of(key, call) for key in keys])
-        if call == 0:
-            return made
-        first = self._made(keys)
-        return {
-            k: np.stack([_turned(*pair, blank) for pair in zip(first[k], made[k], strict=True)])
-            for k, blank in self.blanks.items()
-        }
+        if call:
+            first = self._made(keys)
+            made = {
+                k: np.stack([_turned(*pair, blank) for pair in zip(first[k], made[k], strict=True)])
+                for k, blank in self.blanks.items()
+            }
+        return self.unit.inputs(made) if self.unit else made
 
     def _made(self, keys: Sequence[str]) -> dict[str, Array]:
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
@@ -132,6 +135,7 @@ def describe(case: Case) -> dict[str, Any]:
         "summary": case.summary,
         "sizes": {n: size for n, size in case.sizes.items() if case.operator.has(n)},
         "dtype": case.dtype.name,
+        **({"quantise": case.unit.written} if case.unit else {}),
         "lengths_dtype": _element_type(case, "lengths"),
         **_of_quantised(case),
         "attributes": _attributes(case),

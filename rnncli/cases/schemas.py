@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.case_shapes import SIZES, least_size, size_names
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
-from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
+from rnncli.cases.config.keys import (
+    CHOICES,
+    DEFAULT_DTYPE,
+    DRESS_KEYS,
+    KEYS,
+    LARGEST_INTEGER,
+    LARGEST_SIZE,
+)
 from rnncli.cases.fills import ALL, FILLS, KINDS, Fill
 from rnncli.cases.suite import breakage, case_plan
 from rnncli.cases.suite.case_plan import (
@@ -25,6 +32,7 @@ from rnncli.cases.suite.template import LABEL, SECTIONS, known_paths
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.spelling import Spelling
+from rnncli.operators.unit import INPUT_TYPES
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -71,6 +79,7 @@ def value_definitions() -> dict[str, Schema]:
     return {
         **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
         **{kind: _values(kind) for kind in ALL},
+        "dress": _dress(),
         "file": _file(),
         "list": {
             "description": "the values, as nested lists in the input's shape",
@@ -94,6 +103,10 @@ _GENERAL: Mapping[str, Schema] = {
     },
     "dtype": {"type": ["string", "null"], "default": DEFAULT_DTYPE},
     **{key: {"type": ["string", "null"], "default": row.default} for key, row in CHOICES.items()},
+    "quantise": {
+        "type": ["object", "null"],
+        "additionalProperties": {"anyOf": [{"$ref": "#/$defs/dress"}, {"type": "null"}]},
+    },
     "attributes": {"type": ["object", "null"]},
     "inputs": {"type": ["object", "null"]},
     "outputs": {"type": ["array", "null"], "uniqueItems": True},
@@ -186,6 +199,25 @@ def _fill(name: str, row: Fill) -> Schema:
     }
     spelled: Schema = {**closed({name: in_order, **values}), "required": [name], "type": "object"}
     return {"description": row.summary, "anyOf": [{"const": name}, spelled]}
+
+
+def _dress() -> Schema:
+    """Return the schema of a quantised tensor."""
+    several = {
+        name: {"anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}
+        for name, one in (
+            ("scale", {"type": "number", "exclusiveMinimum": 0}),
+            ("zero_point", {"type": "integer"}),
+        )
+    }
+    own: dict[str, Schema] = {
+        "type": {"enum": [*INPUT_TYPES]},
+        "scale": several["scale"],
+        "zero_point": {"anyOf": [several["zero_point"], {"type": "null"}]},
+        "axis": {"type": ["integer", "null"]},
+    }
+    described = {name: {"description": DRESS_KEYS[name], **each} for name, each in own.items()}
+    return {"type": "object", **closed(described), "required": ["type", "scale"]}
 
 
 def _file() -> Schema:
@@ -337,6 +369,7 @@ def _settings() -> dict[Path, Schema]:
             for key, c in CHOICES.items()
         },
         ("weights",): _choice(WEIGHTS, DEFAULT_WEIGHTS),
+        ("quantise",): _GENERAL["quantise"],
         ("outputs",): _items({"enum": [*dict.fromkeys(o.name for r in rows for o in r.outputs)]}),
         ("breaks",): _breaks(),
         **sections,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rnncli.operators.unit import opset_of
 from rnncli.packs.record import OF_A_CALL, CaseRecord, node_entries
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def _whole(
         outputs=case.node.outputs,
         weights=entry.weights,
         readings=case.node.readings,
+        unit=case.node.unit,
         summary=case.summary,
         seed=case.seed,
         flags=list(entry.flags),
@@ -137,7 +139,7 @@ def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> d
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}
     return {
-        "opset": operator.version,
+        "opset": opset_of(operator) if node.unit else operator.version,
         "dtype": case.dtype.name,
         "direction": node.values["direction"],
         "layout": node.layout,

@@ -11,8 +11,8 @@ import numpy as np
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.errors import Unsupported
-from rnncli.numerics import FLOAT64
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.numerics import FLOAT64, dtype_named
 from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import Result
 
@@ -171,14 +171,30 @@ def _draft(stack: Stack) -> Draft:
     for name, readings in other_readings(stack.case.node, own.recurrence):
         solution = _solve(stack, stack.case.node.under(readings))
         differs = differing(solution.golden, own.golden)
+        if stack.case.node.unit:
+            differs &= _differing_levels(stack.case.node, solution.golden, own.golden)
         if differs.any():
             solutions[name], rows[name] = solution, differs
     return Draft(stack, solutions, rows)
 
 
+def _differing_levels(node: Node, one: Result, other: Result) -> Array:
+    """Return which entries of a stack have outputs of a unit that differ in any level, [n]."""
+    made, wanted = (node.outputs_of(each) for each in (one, other))
+    unequal = [_bytes(made[name]) != _bytes(wanted[name]) for name in made]
+    return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
+
+
 def _solve(stack: Stack, node: Node, *, wants_signals: bool = False) -> Solution:
-    recurrence = node.recurrence(stack.inputs)
-    return solve(recurrence, stack.entries[0].golden, wants_signals=wants_signals)
+    """Solve a stack; a unit's results are in float64, so that no level is rounded twice."""
+    recurrence, kind = node.recurrence(stack.inputs), stack.entries[0].golden
+    if not node.unit:
+        return solve(recurrence, kind, wants_signals=wants_signals)
+    if kind != "certified":
+        raise InvalidRequest(f"levels of a quantised unit are proved, and not golden: {kind}")
+    wide = replace(recurrence, dtype=dtype_named("float64"))
+    solution = solve(wide, kind, wants_signals=wants_signals)
+    return solution._replace(recurrence=recurrence)
 
 
 Test: TypeAlias = "Callable[[Node, Recurrence], bool]"

@@ -210,7 +210,13 @@ def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -
         shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
         inputs = stack.inputs_at(k)
         model = single_node_model(
-            node.operator, node.attributes, inputs, shapes, held, spelling=spelling
+            node.operator,
+            node.attributes,
+            inputs,
+            shapes,
+            held,
+            spelling=spelling,
+            unit=node.unit,
         )
         models.append(model.SerializeToString(deterministic=True))
         onnx.checker.check_model(models[-1], full_check=True)
@@ -258,13 +264,13 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
                 raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
-    outputs = node.outputs_of(solution.golden)
-    tolerances = node.outputs_of(tolerance)
-    for name, values in outputs.items():
-        for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
-            problem = conditioning_problem(values[k], tolerances[name][k])
+    reals, allowed = node.reals_of(solution.golden), node.reals_of(tolerance)
+    for name, values in reals.items():
+        for k in np.flatnonzero(rows & ~well_conditioned(values, allowed[name])):
+            problem = conditioning_problem(values[k], allowed[name][k])
             raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
-    return Answers(outputs, tolerances)
+    tolerances = node.tolerances_of(solution.golden, tolerance)
+    return Answers(node.proved_outputs_of(solution.golden), tolerances)
 
 
 def _refuse_overflow(stack: Stack, solution: Solution) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
 from rnncli.operators.spelling import OPEN, PLAIN
+from rnncli.operators.unit import NO_UNIT, QuantisedUnit, opset_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -43,11 +44,13 @@ def single_node_model(
     initializers: Collection[str] = (),
     *,
     spelling: Spelling = PLAIN,
+    unit: QuantisedUnit = NO_UNIT,
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
     It has the operator's own opset, the oldest IR version with that opset, and the given shapes
-    unless it is spelled otherwise.
+    unless it is spelled otherwise. A unit's has DequantizeLinear and QuantizeLinear around the
+    node, and an opset that has 16 bits.
 
     Args:
         operator: the row.
@@ -56,6 +59,7 @@ def single_node_model(
         outputs: likewise; an element type if the shape is unknown.
         initializers: the inputs whose values become initializers.
         spelling: how the model spells the node.
+        unit: which inputs and outputs are integers.
     """
     node = helper.make_node(
         operator.type,
@@ -71,15 +75,17 @@ def single_node_model(
     )
     fed = {name: values for name, values in inputs.items() if name not in initializers}
     held = [tensor_of(name, values) for name, values in inputs.items() if name in initializers]
+    before, after, factors = _dressing(node, unit, {**inputs, **outputs})
     variant = operator.variant(attributes) if spelling.open_sizes else None
     graph = helper.make_graph(
-        [node],
+        [*before, node, *after],
         operator.name,
         _infos(fed, operator.inputs, variant),
         _infos(outputs, operator.outputs, variant),
-        held,
+        [*held, *factors],
     )
-    opsets = [helper.make_opsetid(operator.domain, operator.version)]
+    version = (unit and opset_of(operator)) or operator.version
+    opsets = [helper.make_opsetid(operator.domain, version)]
     oldest = helper.find_min_ir_version_for(opsets, ignore_unknown=True)
     return helper.make_model(
         graph,
@@ -87,6 +93,34 @@ def single_node_model(
         ir_version=max(oldest, FREE_INITIALIZERS) if held else oldest,
         producer_name="rnncli",
     )
+
+
+def _dressing(
+    node: NodeProto, unit: QuantisedUnit, tensors: Mapping[str, Array | DType]
+) -> tuple[list[NodeProto], list[NodeProto], list[TensorProto]]:
+    """Return the nodes before and after one, which then reads and makes reals, and their scales."""
+    before, after, factors = [], [], []
+    for name, dress in unit.dresses:
+        values = tensors.get(name)
+        if values is None:
+            continue
+        shape = () if isinstance(values, DType) else values.shape
+        scale, point = dress.factors(shape)
+        named = {f"{name}_scale": scale, f"{name}_zero_point": point}
+        if dress.type == "int32":  # which has none
+            del named[f"{name}_zero_point"]
+        factors += [tensor_of(each, array) for each, array in named.items()]
+        axis: dict[str, Any] = {} if dress.axis is None else {"axis": dress.axis % len(shape)}
+        real = f"{name}_real"
+        if name in node.input:
+            node.input[[*node.input].index(name)] = real
+            given = [name, *named]
+            before.append(helper.make_node("DequantizeLinear", given, [real], f"{name}_in", **axis))
+        else:
+            node.output[[*node.output].index(name)] = real
+            given = [real, *named]
+            after.append(helper.make_node("QuantizeLinear", given, [name], f"{name}_out", **axis))
+    return before, after, factors
 
 
 def node_attribute(operator: Operator, name: str, value: Any) -> AttributeProto:

@@ -261,7 +261,8 @@ def ulp_distance(a: Array, b: Array) -> Array:
     infinite if exactly one is NaN, and zero if both are.
 
     Args:
-        a: an array of any floating-point dtype, in any byte order.
+        a: an array of any floating-point dtype, or of integers of at most 63 bits, in any byte
+            order.
         b: an array of the same dtype and shape.
     """
     steps_a, steps_b = _steps(a), _steps(b)
@@ -279,6 +280,8 @@ def ulp_distance(a: Array, b: Array) -> Array:
 
 def _steps(values: Array) -> Array:
     """Return the ranks of floating-point values in order, as int64; both zeros are 0."""
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
     size = values.dtype.itemsize
     if size == 1:
         return _ranks(values.dtype)[values.view(np.uint8)]

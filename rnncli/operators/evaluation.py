@@ -13,6 +13,7 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
 from rnncli.operators.node import checked
 from rnncli.operators.operator_table import operator_named
+from rnncli.operators.unit import NO_UNIT, QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ def evaluate(
     readings: Mapping[str, str] | None = None,
     backend: str = "numpy",
     compute: str = "float64",
+    unit: QuantisedUnit = NO_UNIT,
 ) -> dict[str, Array]:
     """Evaluate an operator as its specification says.
 
@@ -44,6 +46,7 @@ def evaluate(
         readings: choices on contested points, by name.
         backend: the name of the backend.
         compute: "float64" or "native".
+        unit: which inputs and outputs are integers, with their scales; none by default.
 
     Returns:
         The requested outputs by name, in the operator's dtype. They may be non-contiguous views.
@@ -55,7 +58,7 @@ def evaluate(
         Unsupported: the backend cannot evaluate this.
     """
     row = operator_named(operator) if isinstance(operator, str) else operator
-    node = checked(row, attributes or {}, inputs, outputs, readings)
+    node = checked(row, attributes or {}, inputs, outputs, readings, unit=unit)
     engine = backend_named(backend), compute_named(compute)
     return node.outputs_of(evaluate_recurrence(row, node.recurrence(inputs), *engine))
 

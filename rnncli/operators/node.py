@@ -20,6 +20,7 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
+from rnncli.operators.unit import NO_UNIT, QuantisedUnit, unit_problems
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -189,9 +190,10 @@ class Node:
         attributes: as written on the node, already checked.
         outputs: the requested names; None means all.
         readings: choices on contested points; the others take the operator's defaults.
+        unit: which tensors are integers, with their scales; none by default.
 
     Attributes:
-        operator, attributes: the arguments.
+        operator, attributes, unit: the arguments.
         outputs: the requested names.
         gates: the order of the gates in W, R and the biases.
         readings: every reading of the operator.
@@ -207,8 +209,9 @@ class Node:
         attributes: Mapping[str, Any],
         outputs: Sequence[str] | None = None,
         readings: Mapping[str, str] | None = None,
+        unit: QuantisedUnit = NO_UNIT,
     ) -> None:
-        self.operator, self.attributes = operator, dict(attributes)
+        self.operator, self.attributes, self.unit = operator, dict(attributes), unit
         self.readings = {**operator.readings, **(readings or {})}
         self.values = complete(operator, attributes)
         every = operator.present_outputs(self.values)
@@ -223,7 +226,8 @@ class Node:
 
     def under(self, readings: Mapping[str, str]) -> Node:
         """Return the node under other readings; unnamed ones stay."""
-        return Node(self.operator, self.attributes, self.outputs, {**self.readings, **readings})
+        merged = {**self.readings, **readings}
+        return Node(self.operator, self.attributes, self.outputs, merged, self.unit)
 
     @cached_property
     def activations(self) -> tuple[tuple[Activation, ...], ...]:
@@ -272,7 +276,7 @@ class Node:
 
     def recurrence(self, inputs: Mapping[str, Array], cache: WeightCache = EVALUATED) -> Recurrence:
         """Return the canonical recurrence for inputs, by name, that are free of problems."""
-        tensors = _by_role(self._orders, inputs)
+        tensors = _by_role(self._orders, self.unit.reals(inputs) if self.unit else inputs)
         is_literal = self.readings.get("recurrence") == "literal"
         weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
@@ -300,8 +304,30 @@ class Node:
         return recurrence
 
     def outputs_of(self, result: Result) -> dict[str, Array]:
-        """Return the requested outputs by name, in the operator's layout."""
+        """Return the requested outputs by name, in the operator's layout; of a unit, as levels."""
+        return self.unit.levels(self.reals_of(result)) if self.unit else self.reals_of(result)
+
+    def reals_of(self, result: Result) -> dict[str, Array]:
+        """Return the requested outputs likewise, but all as real numbers."""
         return dict(zip(self.outputs, self.arranged((result.Y, *result.last)), strict=True))
+
+    def proved_outputs_of(self, result: Result) -> dict[str, Array]:
+        """Return the requested outputs of a result that is proved; of a unit it is in float64.
+
+        Raises:
+            InvalidRequest: a number lies on a tie between two levels.
+        """
+        return self.unit.proved(self.reals_of(result)) if self.unit else self.reals_of(result)
+
+    def tolerances_of(self, result: Result, tolerance: Result) -> dict[str, Array]:
+        """Return the tolerances of the requested outputs by name; of a unit, in levels.
+
+        Args:
+            result: the outputs as real numbers.
+            tolerance: those of the real numbers.
+        """
+        found = self.reals_of(tolerance)
+        return self.unit.tolerances(self.reals_of(result), found) if self.unit else found
 
     def arranged(self, tensors: tuple[Any, ...]) -> tuple[Array, ...]:
         """Return the requested outputs in the operator's layout, given Y and the last states."""
@@ -332,24 +358,29 @@ def checked(
     inputs: Mapping[str, Array],
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
+    *,
+    unit: QuantisedUnit = NO_UNIT,
 ) -> Node:
     """Return a node that satisfies its specification, cached for equal requests.
 
     A node with alpha or beta values is not cached, so that each one warns about unused values. The
-    arguments are those of `problems`.
+    arguments are those of `problems`, and the unit whose levels the inputs are.
 
     Raises:
         InvalidOperator: it violates the specification; all violations are named.
     """
     named = None if outputs is None else tuple(outputs)
-    key = operator, spelled(attributes), named, repr(readings)
+    key = operator, spelled(attributes), named, repr(readings), unit
     node = _NODES.get(key)
     if node is not None and node.accepts(inputs):
         return node
-    if violations := [*problems(operator, attributes, inputs, outputs, readings)]:
+    if violations := [
+        *unit_problems(operator, unit, inputs),
+        *problems(operator, attributes, unit.stand_ins(inputs), outputs, readings),
+    ]:
         raise InvalidOperator(operator.name, violations)
     if node is None:
-        node = Node(operator, attributes, outputs, readings)
+        node = Node(operator, attributes, outputs, readings, unit)
         if not (node.values["activation_alpha"] or node.values["activation_beta"]):
             remember(_NODES, key, node)
     node.accept(inputs)

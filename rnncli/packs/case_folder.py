@@ -191,7 +191,8 @@ class StoredVector(Vector):
             return {}
         model = self.model
         with reading(f"{self._contents.folder}/{MODEL}"):
-            return _initializers(model)
+            held = _initializers(model)
+        return {name: held[name] for name in self.record["inputs"] if name in held}
 
     def _answers(self, folder: str) -> Answers:
         return self._stored(folder, answered(self.record))

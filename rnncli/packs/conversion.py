@@ -6,7 +6,7 @@ import pkgutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
@@ -17,7 +17,7 @@ from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest
 from rnncli.packs.single_file import gather
-from rnncli.packs.vector import Vector
+from rnncli.packs.vector import Vector, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,6 +79,8 @@ def write_cases(header: Mapping[str, Any], pack: Pack, folder: Path, **options: 
     files_of_case = pkgutil.resolve_name(LAYOUTS[layout].files)
     records = []
     for vector in pack.vectors():
+        if unit_of(vector.record) and not LAYOUTS[layout].has_units:
+            raise Unsupported(f"{vector.id}: the layout {layout} has no quantised units yet")
         record, files = with_files(vector, files_of_case(vector, **options))
         write_files(folder, files)
         records.append(record)
@@ -102,7 +104,13 @@ def with_model(vector: Vector) -> Vector:
         outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
     spelling = Spelling(*(record.get(name, False) for name in Spelling._fields))
     model = single_node_model(
-        operator, vector.attributes, vector.inputs, outputs, held, spelling=spelling
+        operator,
+        vector.attributes,
+        vector.inputs,
+        outputs,
+        held,
+        spelling=spelling,
+        unit=unit_of(record),
     )
     serialized = model.SerializeToString(deterministic=True)
     return replace(

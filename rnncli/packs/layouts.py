@@ -28,12 +28,14 @@ class PackLayout(NamedTuple):
         reader: `module:function` that returns the vector of (pack, record); "" if the layout is
             only written.
         options: the keyword arguments of `files` that `convert` can set -> their options there.
+        has_units: whether it tells the scales and zero points of quantised units.
     """
 
     summary: str
     files: str = ""
     reader: str = ""
     options: Mapping[str, str] = MappingProxyType({})
+    has_units: bool = False
 
 
 LAYOUTS: Mapping[str, PackLayout] = {
@@ -41,11 +43,13 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "an ONNX test-case folder for each case",
         "rnncli.packs.conversion:onnx_files",
         "rnncli.packs.case_folder:read_case",
+        has_units=True,
     ),
     "raw": PackLayout(
         "a folder for each case, with case.json and plain little-endian .bin files",
         "rnncli.packs.raw_form:files_of",
         "rnncli.packs.raw_form:read_case",
+        has_units=True,
     ),
     "c": PackLayout(
         "a C header for each case, which rnncli does not read back",
@@ -66,8 +70,10 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "rnncli.packs.wpt_form:files_of",
         "rnncli.packs.raw_form:read_case",
     ),
-    "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
-    "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),
+    "npz": PackLayout(
+        "one NumPy file", reader="rnncli.packs.single_file:read_case", has_units=True
+    ),
+    "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case", has_units=True),
 }
 SINGLE_FILES = tuple(name for name, row in LAYOUTS.items() if not row.files)
 

@@ -37,6 +37,7 @@ from rnncli.packs.record import (
     Expectation,
     OperatorName,
     Opset,
+    Quantise,
     Reason,
     Sizes,
     Summary,
@@ -138,7 +139,7 @@ class RawReading(Described):
     means: Annotated[str, "the choice in words"]
 
 
-class RawRecord(Described):
+class RawRecord(Described, kw_only=True):
     """`case.json` of a case in a pack in the layout raw."""
 
     format: Annotated[Literal["rnncli-raw-1"], "the format of this file"]
@@ -150,6 +151,7 @@ class RawRecord(Described):
     attributes: Attributes
     sizes: Sizes
     dtype: ElementType
+    quantise: Quantise = UNSET
     weights: WeightsPlace
     expect: Expectation
     reason: Reason
@@ -226,7 +228,7 @@ def raw_case(vector: Vector) -> RawCase:
     operator = operator_named(record["operator"])
     case = {
         "format": FORMAT,
-        **{name: record[name] for name in SHARED},
+        **{name: record[name] for name in SHARED if name in record},
         "in_words": in_words(vector),
         "readings": explained_readings(record),
         "output_names": [row.name for row in operator.outputs],
@@ -316,7 +318,7 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
 
 def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     for name in SHARED:
-        if case[name] != record[name]:
+        if case.get(name) != record.get(name):
             raise UnreadableFile(f"its entry '{name}' is not the one in the manifest")
     told = {name: row["choice"] for name, row in case["readings"].items()}
     if told != record["readings"]:

@@ -32,8 +32,9 @@ from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
+from rnncli.operators.unit import INPUT_TYPES, NO_UNIT, QuantisedUnit, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
-from rnncli.packs.vector import attributes_of
+from rnncli.packs.vector import attributes_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -59,6 +60,22 @@ ElementType = Annotated[str, "element type of every floating-point tensor"]
 WeightsPlace = Annotated[
     Literal["inputs", "initializers"],
     "where W, R, B and P are: graph inputs, or initializers of the model",
+]
+
+
+class DressRecord(Described):
+    """The integers that stand for a tensor: (level - zero_point) * scale is its real number."""
+
+    type: Literal[INPUT_TYPES]  # type: ignore[valid-type]
+    scale: float | list[float]
+    zero_point: int | list[int]
+    axis: int | UnsetType = UNSET
+
+
+Quantise = Annotated[
+    dict[str, DressRecord] | UnsetType,
+    "the tensors that are integers: inputs before DequantizeLinear, outputs behind QuantizeLinear;"
+    " lists of scales are repeated along the axis; only of quantised units",
 ]
 Flags = Annotated[Texts, "why the case exists; each is explained in `notes`"]
 Tags = Annotated[
@@ -143,6 +160,7 @@ class CaseRecord(Distinct, kw_only=True):
     attributes: Attributes
     sizes: Sizes
     dtype: ElementType
+    quantise: Quantise = UNSET
     seed: Annotated[Stored, "the suite's seed; with id and input name it gives every input"]
     inputs: Annotated[Texts, "every input that is present, in the node's order"]
     outputs: Annotated[Texts, "every requested output, in the node's order"]
@@ -292,6 +310,7 @@ def node_entries(
     outputs: Collection[str],
     weights: str,
     readings: Mapping[str, str],
+    unit: QuantisedUnit = NO_UNIT,
     **more: Any,
 ) -> dict[str, Any]:
     """Return the entries of a case that describe its node, see `CaseRecord`.
@@ -303,10 +322,11 @@ def node_entries(
         "id": case_id,
         "operator": operator.name,
         "domain": operator.domain,
-        "opset": operator.version,
+        "opset": opset_of(operator) if unit else operator.version,
         "attributes": {name: jsonable(value) for name, value in held.items() if value is not None},
         "sizes": dict(sizes),
         "dtype": dtype,
+        **({"quantise": unit.written} if unit else {}),
         "inputs": [row.name for row in operator.inputs if row.name in inputs],
         "outputs": [row.name for row in operator.outputs if row.name in outputs],
         "weights": weights,
@@ -332,7 +352,8 @@ def check_record(record: Mapping[str, Any]) -> None:
         return
     attributes = attributes_of(record)
     inputs = _stand_ins(operator, record, attributes)
-    checked(operator, attributes, inputs, record["outputs"], record["readings"])
+    rest = record["outputs"], record["readings"]
+    checked(operator, attributes, inputs, *rest, unit=unit_of(record))
 
 
 @cache
@@ -352,9 +373,12 @@ def _stand_ins(
     if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
         return {}
     own = (record["dtype"],)  # of the inputs that have none by themselves
+    levels = {name: (dress.type,) for name, dress in unit_of(record).dresses}
     try:
         return {
-            row.name: np.broadcast_to(_zero((row.dtypes or own)[0]), frame.shape(row))
+            row.name: np.broadcast_to(
+                _zero((levels.get(row.name) or row.dtypes or own)[0]), frame.shape(row)
+            )
             for row in operator.inputs
             if row.name in record["inputs"]
         }

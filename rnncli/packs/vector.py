@@ -22,6 +22,7 @@ from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.node import checked
+from rnncli.operators.unit import QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,7 +100,13 @@ def checked_node(record: Mapping[str, Any], inputs: Tensors) -> Node:
         InvalidOperator: they do not.
     """
     operator, attributes = operator_named(record["operator"]), attributes_of(record)
-    return checked(operator, attributes, inputs, record["outputs"], record["readings"])
+    rest = record["outputs"], record["readings"]
+    return checked(operator, attributes, inputs, *rest, unit=unit_of(record))
+
+
+def unit_of(record: Mapping[str, Any]) -> QuantisedUnit:
+    """Return which tensors of a case are integers, given its record."""
+    return QuantisedUnit.of(record.get("quantise"))
 
 
 def stored_answers(
@@ -229,7 +236,8 @@ class Vector:
         """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
         operator = operator_named(record["operator"])
-        return Node(operator, self.attributes, record["outputs"], record["readings"])
+        rest = record["outputs"], record["readings"], unit_of(record)
+        return Node(operator, self.attributes, *rest)
 
     @cached_property
     def recurrence(self) -> Recurrence:

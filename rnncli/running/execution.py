@@ -95,6 +95,8 @@ def _declared_dtype(value: ValueInfoProto) -> DType | None:
 
 def _dtype_of_case(case: Case, name: str) -> DType:
     """Return the type of a case's input, present or not."""
+    if name in case.unit:
+        return dtype_named(case.unit.by_name[name].type)
     if name in case.blanks:
         return case.blanks[name].dtype
     rows = {row.name: row.dtypes for row in case.operator.inputs}
@@ -128,6 +130,7 @@ def _run_case(case: Case, request: Request) -> Run:
             readings={**case.readings, **request.readings},
             backend=request.backend,
             compute=request.compute,
+            unit=case.unit,
         )
     except InvalidOperator as error:
         file = case.place_of(()).file

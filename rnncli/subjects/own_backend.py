@@ -9,6 +9,7 @@ from rnncli.backends.threads import allowed
 from rnncli.limits import UNLIMITED
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
+from rnncli.packs.vector import unit_of
 from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtime import known_settings
 
@@ -56,6 +57,7 @@ class BackendRuntime:
                 readings=record["readings"],
                 backend=self._backend,
                 compute=self._compute,
+                unit=unit_of(record),
             )
 
 

@@ -26,7 +26,7 @@ OPEN, AGAIN = "open", "again"
 # The entries of a record that describe the node, which is all that a subject may see.
 NODE_FIELDS = (
     *("id", "operator", "domain", "opset", "attributes", "sizes", "dtype"),
-    *("inputs", "outputs", "weights", "readings"),
+    *("inputs", "outputs", "weights", "readings", "quantise"),
 )
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.errors import RnncliWarning
+from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.packs.conversion import with_model
 from rnncli.packs.record import node_entries
-from rnncli.packs.vector import Answers, Vector
+from rnncli.packs.vector import Answers, Vector, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
     from rnncli.operators.operator import Dim, Tensor
+    from rnncli.operators.unit import QuantisedUnit
     from rnncli.recurrence.recurrence import Recurrence
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
 ALPHA_ORDERS = ("queue", "positional")
+
+
+def _refuse_unit(name: str, unit: QuantisedUnit) -> None:
+    if unit:
+        raise Unsupported(f"{name}: relations are not known of quantised units yet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +68,12 @@ class NodeCall:
 
     @classmethod
     def of_case(cls, case: Case, weights: str) -> NodeCall:
-        """Return the call of a case, with its weights in a place."""
+        """Return the call of a case, with its weights in a place.
+
+        Raises:
+            Unsupported: it is a quantised unit.
+        """
+        _refuse_unit(case.name, case.unit)
         return cls(
             id=case.name,
             operator=case.operator.name,
@@ -72,7 +83,12 @@ class NodeCall:
 
     @classmethod
     def of_vector(cls, vector: Vector) -> NodeCall:
-        """Return the call of a vector."""
+        """Return the call of a vector.
+
+        Raises:
+            Unsupported: it is a quantised unit.
+        """
+        _refuse_unit(vector.id, unit_of(vector.record))
         record = vector.record
         return cls(
             id=vector.id,

@@ -95,7 +95,9 @@ def read_case(
     blanks = _blanks(operator, frame, dtypes, seed) if frame else {}
     sources = config.sources(operator, blanks, folder)
     arrays = _stand_ins(operator, blanks, sources, key)
+    unit = config.unit(operator)
     config.check(operator, attributes, arrays, outputs, readings)
+    config.check_unit(operator, unit, arrays, outputs)
     config.findings.raise_any()
     return Case(
         name=name,
@@ -111,6 +113,7 @@ def read_case(
         readings={**operator.readings, **readings},
         seed=seed,
         root=root,
+        unit=unit,
     )
 
 

@@ -17,6 +17,7 @@ from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
 from rnncli.operators.attributes import complete
+from rnncli.operators.unit import INPUT_TYPES, QuantisedUnit, unit_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,8 @@ KEYS: Mapping[str, str] = {
     "summary": "one sentence: what the case shows",
     "sizes": "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
     "dtype": "the element type of every floating-point tensor; float32 when not given",
+    "quantise": "tensors that are integers: NAME: {type, scale, zero_point, axis}; the case is the"
+    " operator between DequantizeLinear and QuantizeLinear, at opset 21 or 23",
     "lengths_dtype": "the element type of the sequence lengths, where the operator has a choice;"
     " int32 when not given",
     "weights_dtype": "the element type of quantised weights and their zero points, int8 (when not"
@@ -45,6 +48,12 @@ KEYS: Mapping[str, str] = {
     "readings": "choices on contested points of the specification",
     "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
     " given",
+}
+DRESS_KEYS: Mapping[str, str] = {
+    "type": f"the element type: {', '.join(INPUT_TYPES)}; int32 of inputs, with zero point 0",
+    "scale": "a number, rounded to float32; or a list of them, repeated along the axis",
+    "zero_point": "the integer that stands for 0; or a list likewise; 0 when not given",
+    "axis": "the axis of the tensor that scales belong to; one scale for all when not given",
 }
 DEFAULT_DTYPE = "float32"
 LARGEST_SIZE = (1 << 31) - 1
@@ -313,6 +322,44 @@ class ConfigKeys(Keys):
         entries = self._section("readings", "reading")
         return {name: node.plain for name, node in entries.items()}
 
+    def unit(self, operator: Operator) -> QuantisedUnit:
+        """Return which tensors are integers; what is written wrongly is a finding, and left out."""
+        rows = {row.name: row for row in (*operator.inputs, *operator.outputs)}
+        written = {}
+        for name, node in self._section("quantise", "tensor").items():
+            if node.value is None:
+                continue
+            before = len(self.findings)
+            label = f"'{name:.40}' of 'quantise'"
+            entries = read_mapping(node, label, "key", DRESS_KEYS, self.findings)
+            dress = _DressKeys(node, entries, self.findings).dress()
+            if len(self.findings) == before:
+                if name in rows and dress["axis"] is not None and dress["axis"] >= 0:
+                    dress["axis"] -= len(rows[name].shape(0))
+                written[name] = dress
+        known = {name: written[name] for name in rows if name in written}
+        return QuantisedUnit.of(known | written)
+
+    def check_unit(
+        self,
+        operator: Operator,
+        unit: QuantisedUnit,
+        arrays: Mapping[str, Array],
+        outputs: list[str],
+    ) -> None:
+        """Add the findings of a unit, given stand-ins of the inputs as real numbers."""
+        zeros = {name: np.zeros((), dtype_named(dress.type).numpy) for name, dress in unit.dresses}
+        levels = {
+            name: np.broadcast_to(zeros.get(name, values), values.shape)
+            for name, values in arrays.items()
+        }
+        for problem in unit_problems(operator, unit, levels):
+            self.findings.add(self.node.place_of(problem.subject), problem.sentence)
+        for name in unit:
+            if name in {row.name for row in operator.outputs} and name not in outputs:
+                sentence = f"{name} is not requested, and so cannot be quantised"
+                self.findings.add(self.node.place_of(("quantise", name)), sentence)
+
     def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
         """Find sizes that exceed the run's memory, before anything is allocated."""
         named = {*self._section("inputs", "input"), *outputs}
@@ -402,3 +449,47 @@ class ConfigKeys(Keys):
         self, name: str, what: str, known: Iterable[str] | None = None
     ) -> Mapping[str, YamlNode]:
         return {str(key): node for key, node in self.mapping(name, what, known).items()}
+
+
+class _DressKeys(Keys):
+    """The keys of one tensor of `quantise`."""
+
+    def dress(self) -> dict[str, Any]:
+        """Return the values of all keys."""
+        return {
+            "type": self._type(),
+            "scale": self._numbers("scale", "a positive number", _is_scale, 1.0),
+            "zero_point": self._numbers("zero_point", "an integer", _is_integer, 0),
+            "axis": self.value("axis", _is_integer, "an integer", None),
+        }
+
+    def _type(self) -> str:
+        node = self.entry("type")
+        if node.value not in INPUT_TYPES:
+            got = shown(node) if "type" in self.entries else "nothing"
+            self.find(node, f"'type' must be one of {', '.join(INPUT_TYPES)}, got {got}")
+        return str(node.value)
+
+    def _numbers(
+        self, name: str, what: str, is_right: Callable[[Any], bool], default: float
+    ) -> list[Any]:
+        """Return a number, or a list of numbers, as a list; a missing scale is a finding."""
+        node = self.entry(name)
+        if node.value is None:
+            if name == "scale":
+                self.find(self.node, "'scale' is missing")
+            return [default]
+        plain: Any = node.plain
+        values = [*plain] if isinstance(node.value, tuple) else [plain]
+        if not values or not all(map(is_right, values)):
+            self.find(node, f"'{name}' must be {what}, or a list of them, got {shown(node)}")
+            return [default]
+        return values
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 31
+
+
+def _is_scale(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < np.finfo(np.float32).max

@@ -128,6 +128,9 @@ class Entry:
         root = assemble(settings, template.place)
         case = read_case(root, self.id, folder, seed=seed, key=self.id)
         Y = next((row.name for row in self.operator.outputs if row.role == "Y"), "Y")
+        if case.unit and (self.horizon or self.breakage):
+            what = "claims a horizon" if self.horizon else "must be refused"
+            raise ConfigError([(template.place, f"a case that {what} cannot be quantised yet")])
         if self.horizon and Y not in case.outputs:
             sentence = f"a case that claims a horizon must ask for {Y}, which shows every step"
             raise ConfigError([(template.place, sentence)])

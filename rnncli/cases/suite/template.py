@@ -77,7 +77,7 @@ def is_known(path: Path, key: Key, known: Collection[Path], findings: Findings) 
 
 
 # Keys of a case that an axis may vary directly.
-WHOLE = ("op", "opset", "dtype", *CHOICES, "weights", "outputs", "breaks", *SECTIONS)
+WHOLE = ("op", "opset", "dtype", *CHOICES, "quantise", "weights", "outputs", "breaks", *SECTIONS)
 LABEL = re.compile(r"[a-z0-9_.-]+")
 LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
 

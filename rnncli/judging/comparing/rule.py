@@ -127,11 +127,15 @@ PACK_RULE = Rule()
 
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by output, in the outputs' layout."""
+    from rnncli.backends.reference import NumPyEngine, evaluate
     from rnncli.judging.tolerances.derivation import derive
+    from rnncli.numerics import FLOAT64
     from rnncli.numerics.profiles import profile_named
 
-    found = derive(vector.recurrence_under(reading), profile_named(profile))
-    return vector.node.outputs_of(found)
+    recurrence = vector.recurrence_under(reading)
+    golden = evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
+    found = derive(recurrence, profile_named(profile), golden)
+    return vector.node.tolerances_of(golden, found)
 
 
 def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:

@@ -5,28 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
 
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.numerics import Array, dtype_numbered, dtype_of, round_to
-
-_PLAIN = {np.float32, np.float64}
-"""Types for which NumPy's own cast and product suffice."""
+from rnncli.numerics import Array, dtype_of
+from rnncli.numerics.quantisation import PLAIN, rounded, saturated
+from rnncli.numerics.quantisation import dequantize_linear as dequantize_linear  # noqa: PLC0414
+from rnncli.numerics.quantisation import quantize_linear as quantize_linear  # noqa: PLC0414
 
 
 def widened(x: Array) -> Array:
     """Return the values as float64, exactly."""
     return np.asarray(x).astype(np.float64)
-
-
-def rounded(values: Array, like: Array) -> Array:
-    """Round values once to the floating-point type of another array."""
-    if type(values) is np.ndarray and values.dtype == like.dtype:
-        return values
-    if like.dtype.type in _PLAIN:
-        return np.asarray(values).astype(like.dtype.type, copy=False)
-    return round_to(np.asarray(values), dtype_of(like))
 
 
 def gemm_dtype(*operands: Array) -> np.dtype[Any]:
@@ -37,7 +27,7 @@ def gemm_dtype(*operands: Array) -> np.dtype[Any]:
     products of 8-bit numbers.
     """
     kinds = {operand.dtype.type for operand in operands}
-    if len(kinds) == 1 and kinds <= _PLAIN:
+    if len(kinds) == 1 and kinds <= PLAIN:
         return np.dtype(kinds.pop())
     common = np.result_type(*(_standard(operand) for operand in operands))
     return np.dtype(np.float64) if common.kind in "iub" else np.result_type(common, np.float32)
@@ -107,58 +97,6 @@ def _like(values: Array, x: Array) -> Array:
     return np.asarray(values).astype(x.dtype)
 
 
-_INT_RANGES = {  # ml_dtypes' own integers have no np.iinfo
-    "uint4": (0, 15),
-    "int4": (-8, 7),
-    "uint2": (0, 3),
-    "int2": (-2, 1),
-}
-
-
-def quantize_linear(
-    x: Array,
-    y_scale: Array,
-    y_zero_point: Array | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
-    saturate: int = 1,
-) -> Array:
-    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``."""
-    if y_zero_point is None:
-        y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
-    divisor = _spread(y_scale, x, axis, block_size)
-    width = dtype_numbered(precision).numpy if precision else np.asarray(y_scale).dtype
-    quotient = np.asarray(x.astype(width) / divisor.astype(width))
-    row = dtype_of(y_zero_point)
-    if row.is_float:
-        if saturate:
-            return np.asarray(numpy_helper.saturate_cast(quotient, row.numpy))
-        return quotient.astype(row.numpy)
-    return _saturated(quotient, y_zero_point, _spread(y_zero_point, x, axis, block_size))
-
-
-def dequantize_linear(
-    x: Array,
-    x_scale: Array,
-    x_zero_point: Array | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-) -> Array:
-    """Return ``(x - x_zero_point) * x_scale`` in the scale's type or `output_dtype`."""
-    wide = x.astype(np.float64)
-    if x_zero_point is not None:
-        wide = wide - _spread(x_zero_point, x, axis, block_size).astype(np.float64)
-    product = wide * _spread(x_scale, x, axis, block_size).astype(np.float64)
-    if output_dtype:
-        return rounded(product, np.empty(0, dtype_numbered(output_dtype).numpy))
-    return rounded(product, np.asarray(x_scale))
-
-
 def matmul_integer(
     A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
 ) -> Array:
@@ -187,14 +125,7 @@ def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as man
 
 def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
     """Quantise real values to the type of the zero point."""
-    return _saturated(values / np.asarray(scale, np.float64), zero_point, zero_point)
-
-
-def along_axis(values: Array, rank: int, axis: int) -> Array:
-    """Reshape a vector to broadcast along one axis; return other arrays unchanged."""
-    if values.ndim != 1 or values.size == 1:
-        return values.reshape(()) if values.size == 1 else values
-    return values.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
+    return saturated(values / np.asarray(scale, np.float64), zero_point, zero_point)
 
 
 def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:
@@ -210,34 +141,3 @@ def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array
 def _per_row(values: Array) -> Array:
     values = np.asarray(values)
     return values[:, None] if values.ndim == 1 and values.size > 1 else values
-
-
-def _saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> Array:
-    """Round half to even, add the zero point, and clip in floating point.
-
-    Clipping after conversion to integers would map infinities and large values to the wrong end.
-    NaN, of which ONNX says nothing, becomes the lower end, as in ONNX Runtime.
-    """
-    dtype = zero_point.dtype
-    low, high = _INT_RANGES.get(dtype.name) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    shifted = np.rint(quotient).astype(np.float64) + spread_zero_point.astype(np.float64)
-    return np.asarray(np.fmax(np.minimum(shifted, high), low)).astype(dtype)
-
-
-def _spread(values: Array, x: Array, axis: int, block_size: int) -> Array:
-    """Reshape scales or zero points so that they broadcast to x."""
-    values = np.asarray(values)
-    if values.ndim > 1 and block_size:
-        length = x.shape[axis]
-        if values.shape[axis] != -(-length // block_size):
-            raise InvalidRequest(
-                f"blocks of {block_size} along axis {axis} of {list(x.shape)} "
-                f"do not fit scales of shape {list(values.shape)}"
-            )
-        return np.repeat(values, block_size, axis=axis).take(range(length), axis=axis)
-    spread = along_axis(values, x.ndim, axis) if x.ndim else values.reshape(())
-    if spread.size > 1 and spread.shape[axis] != x.shape[axis]:
-        raise InvalidRequest(
-            f"{values.size} scales or zero points do not fit axis {axis} of {list(x.shape)}"
-        )
-    return spread

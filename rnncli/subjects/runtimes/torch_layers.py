@@ -76,6 +76,9 @@ def _unknown(vector: Vector) -> Iterator[str]:
     if "operator" not in vector.record:
         yield "has layers only, and cannot run models"
         return
+    if "quantise" in vector.record:
+        yield "its layers take no integers"
+        return
     operator = operator_named(vector.record["operator"])
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"

@@ -413,3 +413,66 @@ def test_public_names_are_documented():
     """Every key says what it means."""
     assert all(KEYS.values())
     assert all(getattr(config, name).__doc__ for name in config.__all__)
+
+
+UNIT = """quantise:
+  X: {type: uint8, scale: 0.03, zero_point: 128}
+  W: {type: int8, scale: [0.02, 0.01], axis: 1}
+  Y: {type: int16, scale: 0.0001}
+"""
+
+
+def test_a_unit_has_integers_for_inputs():
+    """Those of the fills, on levels; a real number is one that its level gives again."""
+    unit, plain = parse(UNIT), parse("")
+
+    assert {n: v.dtype.name for n, v in unit.inputs.items()} == {
+        "X": "uint8",
+        "W": "int8",
+        "R": "float32",
+    }
+    X = (unit.inputs["X"].astype(int) - 128) * 0.03
+    np.testing.assert_allclose(X, plain.inputs["X"], atol=0.0151)
+    W = unit.inputs["W"] * np.resize([0.02, 0.01], 20)[:, None]
+    np.testing.assert_allclose(W, plain.inputs["W"].clip(-2.56, 2.54), atol=0.0101)
+
+
+def test_a_unit_is_described_as_it_is_read():
+    """With zero points, float32 scales and the axis from the end."""
+    case = parse(UNIT)
+    again = parse_config(yaml.safe_dump(describe(case)), "x.yaml")
+
+    assert describe(case)["quantise"]["W"]["axis"] == -2
+    assert again.unit == case.unit
+    assert "quantise" not in describe(parse(""))
+
+
+@every(
+    ("text", "sentence"),
+    [
+        ("quantise: 3", "3:11: 'quantise' must be a mapping"),
+        ("quantise: {X: 3}", "3:15: 'X' of 'quantise' must be a mapping"),
+        ("quantise: {X: {type: int4, scale: 1}}", "3:22: 'type' must be one of uint8, int8"),
+        ("quantise: {X: {type: int8}}", "3:15: 'scale' is missing"),
+        ("quantise: {X: {scale: 1}}", "3:15: 'type' must be one of uint8, int8, uint16, int16"),
+        ("quantise: {X: {type: int8, scale: -1}}", "3:35: 'scale' must be a positive number"),
+        ("quantise: {X: {type: int8, scale: []}}", "3:35: 'scale' must be a positive number"),
+        ("quantise: {X: {type: int8, scale: 1, zero: 2}}", "unknown key 'zero'"),
+        ("quantise: {X: {type: int8, scale: 1, zero_point: 200}}", "must be -128 to 127"),
+        ("quantise: {X: {type: int8, scale: 1, axis: 3}}", "axis of X must be -3 to 2"),
+        ("quantise: {X: {type: int8, scale: [1, 2]}}", "and so needs an axis"),
+        ("quantise: {Q: {type: int8, scale: 1}}", "has no tensor 'Q'"),
+        ("quantise: {B: {type: int8, scale: 1}}", "B is absent, and so cannot be quantised"),
+        ("quantise: {Y: {type: int8, scale: 1}}\noutputs: [Y_h]", "Y is not requested"),
+        ("quantise: {Y: {type: int32, scale: 1}}", "type of Y must be one of"),
+        ("quantise: {X: {type: int8, scale: 1}}\ndtype: float16", "a unit is of float32"),
+    ],
+)
+def test_a_wrong_unit_is_found(text, sentence):
+    """At the place of the mistake."""
+    assert any(sentence in line for line in complaints(text)), complaints(text)
+
+
+def test_a_unit_is_of_opset_21():
+    """LSTM-7 is older than 16 bits."""
+    assert "LSTM-7 is not an operator of opset 21 or 23" in complaints(UNIT, "LSTM-7")[0]
