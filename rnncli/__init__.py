@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.api import pytest_plugin
-    from rnncli.api.commands import diagnose, generate, relate, score, verify
+    from rnncli.api.commands import diagnose, generate, relate, score, stream, verify
     from rnncli.api.conformance import Judgement, judge
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
@@ -62,6 +62,7 @@ __all__ = [
     "read_tensors",
     "relate",
     "score",
+    "stream",
     "verify",
     "write_tensors",
 ]
@@ -96,6 +97,7 @@ _ELSEWHERE = {
     "pytest": "rnncli.api.pytest_plugin:",  # the colon: a module, whose own ImportError is told
     "read_tensors": "rnncli.files.formats:read_tensors",
     "relate": "rnncli.api.commands:relate",
+    "stream": "rnncli.api.commands:stream",
     "score": "rnncli.api.commands:score",
     "verify": "rnncli.api.commands:verify",
     "weights": "rnncli.models.weights:",

@@ -171,7 +171,7 @@ USES = {
     "cell": [("mutants --cell MGU", 0, "recurrent-weights-transposed")],
 }
 # What is added has no part in these commands.
-APART = {"backends", "claims", "formats", "release", "report", "site", "smoke"}
+APART = {"backends", "claims", "formats", "release", "report", "site", "smoke", "stream"}
 # Runs the command of each line in one process: prints its exit code, output and messages.
 DRIVER = """
 import contextlib, io, json, sys

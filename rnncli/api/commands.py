@@ -13,6 +13,7 @@ import shlex
 import threading
 from collections import Counter
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -261,6 +262,77 @@ def relate(
         trust=trust,
         digest=pack_digest,
         more=[*chosen, *(["--sizes", told] if told else [])],
+    )
+    with _TURN:
+        selected = select(plan)
+        return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
+
+
+@taking_values(_VALUES)
+def stream(
+    model: str | Path,
+    subject: Implementation | Function,
+    *,
+    cases: Selected = EVERY_CASE,
+    workers: Workers = HERE,
+    relation: Sequence[str] = (),
+    states: Mapping[str, str] | None = None,
+    dims: Mapping[str, int] | None = None,
+    xfails: str | Path | None = None,
+    allow_refused: bool = False,
+    exitfirst: bool = False,
+    min_cases: int = 1,
+    progress: Progress | None = None,
+) -> VerificationReport:
+    """Judge the states, steps and batches of a whole model, and what runs it.
+
+    Args:
+        model: the model's file.
+        subject: a backend, a runtime that runs whole models, or a function from a vector to its
+            outputs by name, whose record has no operator; a backend shows the model itself.
+        cases: which relations, whose ids are MODEL::RELATION, and in which order.
+        workers: who does the work; a function runs in this process.
+        relation: the names of the relations to judge; all by default.
+        states: input -> the output that it continues, instead of the pairs that are found.
+        dims: sizes of symbolic dimensions.
+        xfails: a file of known failures, by ids of relations.
+        allow_refused: whether refusing a call is not a failure.
+        exitfirst: whether the run ends at the first failure.
+        min_cases: the number of relations that must be judged for the run to pass.
+        progress: as in `relate`.
+
+    Returns:
+        The report, in which each relation is a case.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong model or option.
+        rnncli.errors.NothingSelected: the model has neither states nor free axes, or less than
+            `min_cases` is left to judge.
+        rnncli.errors.Unsupported: the subject runs no whole models, or the model cannot be
+            evaluated in float64.
+    """
+    workers.expect("rnncli.verifying.relations.relating")
+    from rnncli.verifying.relations.relating import judge_all, select
+    from rnncli.verifying.relations.streaming import StreamPlan
+
+    pairs, sizes = tuple((states or {}).items()), tuple((dims or {}).items())
+    words = [("--relation", name) for name in relation]
+    words += [("--state", f"{begin}={end}") for begin, end in pairs]
+    words += [("--dim", f"{name}={size}") for name, size in sizes]
+    plan = _plan(
+        partial(StreamPlan, relations=tuple(relation), states=pairs, dims=sizes),
+        "stream",
+        Path(model),
+        subject,
+        rule=PACK_RULE,
+        cases=cases,
+        workers=workers,
+        xfails=xfails,
+        allowed={"refused": allow_refused},
+        stop_at_failure=exitfirst,
+        min_cases=min_cases,
+        trust=False,
+        more=[*chain.from_iterable(words)],
     )
     with _TURN:
         selected = select(plan)

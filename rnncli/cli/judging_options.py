@@ -18,7 +18,7 @@ from rnncli.limits import OF_SUBJECTS, Limits
 from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rnncli.judging.report import VerificationReport
 
@@ -55,8 +55,8 @@ allowance_options = section(
 )
 
 
-# What a run must do to pass.
-gate_options = section(
+# What a run must do to pass, whatever is judged.
+run_gate_options = section(
     "What passes",
     click.option(
         "--xfails",
@@ -73,6 +73,11 @@ gate_options = section(
         help="Exit with 5 if fewer cases are answered. A case is answered if outputs of the"
         " subject were judged; one that was refused, missing, crashed or skipped is not.",
     ),
+)
+# The same of a pack.
+gate_options = section(
+    "What passes",
+    run_gate_options,
     click.option(
         "--pack-digest",
         default="",
@@ -105,12 +110,23 @@ def report_options(function: Callable[..., VerificationReport]) -> Callable[...,
     return section("Reports", json_option, file_options)(shown)
 
 
-def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def judging_options(
+    *cases: str, subject: Sequence[str] = (), of_packs: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for implementation, limits, tolerances, cases and workers.
 
     Args:
         cases: the fields of `Selected` that the command has; all by default.
+        subject: those of `Implementation`; all by default.
+        of_packs: whether packs are judged, which have tolerances and checksums.
     """
+    trust_option = click.option(
+        "--trust",
+        is_flag=True,
+        help="Do not compare the pack's files with their checksums.",
+    )
+    tolerances = [section("Tolerances", options_of(Rule))] if of_packs else []
+    checks = [trust_option] if of_packs else []
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -120,18 +136,10 @@ def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[...,
             return function(*args, subject=replace(implementation, limits=limits), **options)
 
         return grouped(
-            section("What is judged", options_of(Implementation)),
+            section("What is judged", options_of(Implementation, only=subject)),
             section("Running", options_of(Limits, default=OF_SUBJECTS)),
-            section("Tolerances", options_of(Rule)),
-            section(
-                "Which cases",
-                options_of(Selected, only=cases),
-                click.option(
-                    "--trust",
-                    is_flag=True,
-                    help="Do not compare the pack's files with their checksums.",
-                ),
-            ),
+            *tolerances,
+            section("Which cases", options_of(Selected, only=cases), *checks),
             section("Running", options_of(Workers)),
         )(limited)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rnncli.backends import backend_named
 from rnncli.backends.threads import allowed
 from rnncli.limits import UNLIMITED
+from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.packs.vector import unit_of
@@ -14,7 +15,7 @@ from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtime import known_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
@@ -25,7 +26,7 @@ WHERE = "rnncli.subjects.own_backend:BackendRuntime"
 
 
 class BackendRuntime:
-    """Evaluates a vector's node with the package's own operators.
+    """Evaluates a vector's node with the package's own operators, or a whole model.
 
     Settings are ``backend`` and ``compute``.
     """
@@ -45,9 +46,23 @@ class BackendRuntime:
         settings = {BACKEND: self._backend, COMPUTE: self._compute}
         return {"version": f"rnncli {__version__}", **settings, "summary": self._summary}
 
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Prepare a whole model for several calls; nodes are evaluated one by one."""
+        if "operator" in vector.record:
+            return self.run
+        session = prepare(vector.model, backend=self._backend, compute=self._compute)
+
+        def run(asked: Vector) -> Tensors:
+            with allowed(self._threads):
+                return asked.run(session)
+
+        return run
+
     def run(self, vector: Vector) -> Tensors:
-        """Evaluate the node under the vector's readings."""
+        """Evaluate the node under the vector's readings, or the model."""
         record = vector.record
+        if "operator" not in record:
+            return self.open(vector)(vector)
         with allowed(self._threads):
             return evaluate(
                 record["operator"],

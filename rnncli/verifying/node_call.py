@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import RnncliWarning, Unsupported
+from rnncli.generating.case_record import requirements_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
+from rnncli.operators.node import CANONICAL
 from rnncli.packs.conversion import with_model
 from rnncli.packs.record import node_entries
 from rnncli.packs.vector import Answers, Vector, unit_of
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
 ALPHA_ORDERS = ("queue", "positional")
+# The names of axes in messages.
+AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 
 
 def _refuse_unit(name: str, unit: QuantisedUnit) -> None:
@@ -235,6 +239,29 @@ class NodeCall:
             tags=[],
             requirements=requirements or {},
         )
+
+    def full_record(self) -> dict[str, Any]:
+        """Return the record with the requirements, for the lines of reports."""
+        return self.record(requirements_of(self.weights, self, self.inputs))
+
+    @property
+    def quantises(self) -> bool:
+        """Whether the operator quantises values that share a scale."""
+        return self.row.quantised
+
+    def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
+        """Return the first wrong element of an output, and its place in words.
+
+        The order is by time, then direction, sequence and unit.
+        """
+        (row,) = (row for row in self.row.outputs if row.name == name)
+        ordered = self.node.canonical(name, wrong)
+        position = np.unravel_index(int(np.argmax(ordered)), ordered.shape)
+        places = self.node.canonical(name, np.arange(wrong.size).reshape(wrong.shape))
+        index = np.unravel_index(int(places[position]), wrong.shape)
+        axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
+        words = ", ".join(f"{axis} {int(k)}" for axis, k in zip(axes, position, strict=True))
+        return tuple(map(int, index)), words
 
     def vector(self) -> Vector:
         """Return the call as a vector without answers, for subjects."""

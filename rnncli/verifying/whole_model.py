@@ -203,9 +203,9 @@ def expectation(model: Model, request: Request, run: Run) -> tuple[Tensors, Tole
             f"{error} (in float64, where tolerances come from; with --atol and --rtol they are"
             " yours)"
         ) from error
-    wanted = {name: _as(exact[name], values) for name, values in run.outputs.items()}
+    wanted = {name: as_declared(exact[name], values) for name, values in run.outputs.items()}
     elements = {
-        name: _tolerance(exact[name], [other[name] for other in others], values)
+        name: measured_tolerance(exact[name], [other[name] for other in others], values)
         for name, values in wanted.items()
         if dtype_of(values).is_float
     }
@@ -229,14 +229,14 @@ def _in_float64(
     if sample is None:
         inputs, wide = run.inputs, widened_model(model)
     else:
-        moved = partial(_moved, sample)
-        inputs = {name: moved(name, values) for name, values in run.inputs.items()}
-        wide = widened_model(model, moved)
+        change = partial(moved, sample)
+        inputs = {name: change(name, values) for name, values in run.inputs.items()}
+        wide = widened_model(model, change)
     fed = {name: widened(values) for name, values in inputs.items()}
     return outputs_of(prepare(wide, readings=request.readings), fed)
 
 
-def _moved(sample: int, name: str, values: Array) -> Array:
+def moved(sample: int, name: str, values: Array) -> Array:
     """Return a floating-point tensor in float64, each element off by up to half a unit."""
     dtype = dtype_of(values)
     if not dtype.is_float:
@@ -246,13 +246,13 @@ def _moved(sample: int, name: str, values: Array) -> Array:
     return np.asarray(values.astype(np.float64) * (1 + 2.0**-dtype.precision * noise))
 
 
-def _as(exact: Any, values: Array) -> Array:
+def as_declared(exact: Any, values: Array) -> Array:
     """Return an output in float64 in the type that the model gives it."""
     dtype = dtype_of(values)
     return round_to(exact, dtype) if dtype.is_float else np.asarray(exact)
 
 
-def _tolerance(exact: Array, others: list[Array], wanted: Array) -> Array:
+def measured_tolerance(exact: Array, others: list[Array], wanted: Array) -> Array:
     """Return the tolerance of each element of an output: the same distance, and a unit of it."""
     return ALLOWED * max(_distance(exact, each) for each in others) + ulp_width(1, wanted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,26 +13,26 @@ from rnncli.judging.comparing.margins import Errors, errors_of, histogram, probl
 from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
-from rnncli.operators.node import CANONICAL
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
-from rnncli.verifying.node_call import D, H, N, T
 from rnncli.verifying.relations.distances import Closeness, closeness_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeAlias
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Attempt
     from rnncli.subjects.implementation import Subject
-    from rnncli.verifying.node_call import NodeCall
 
+    # A `NodeCall`, or the `StreamCall` of a whole model: the relations of a table take one of them.
+    JudgedCall: TypeAlias = Any
+    # Maps a call, its outputs and a profile to the allowed distance of related ones.
+    Bounds: TypeAlias = Callable[[JudgedCall, Tensors, str], Closeness]
 
 BIT, TOLERANCE = "bit", "tolerance"
-# The names of axes in messages.
-AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 CONSTANT = "each output is one number throughout, which any transformation keeps"
 
 
@@ -40,7 +40,7 @@ class Applicability(NamedTuple):
     """A condition in words, and the function from a call to the reason it is not met, or ""."""
 
     when: str
-    reason: Callable[[NodeCall], str]
+    reason: Callable[[JudgedCall], str]
 
 
 class Relation(NamedTuple):
@@ -60,13 +60,13 @@ class Relation(NamedTuple):
     summary: str
     finds: str
     applies: Applicability
-    answer: Callable[[NodeCall, Asker], Tensors]
+    answer: Callable[[JudgedCall, Asker], Tensors]
     equality: str
     quantised: bool
 
-    def obstacle(self, call: NodeCall) -> str:
+    def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
-        if call.row.quantised and not self.quantised:
+        if call.quantises and not self.quantised:
             return f"{call.operator} quantises values that share a scale"
         return self.applies.reason(call)
 
@@ -99,10 +99,10 @@ class Asker:
     subject: Subject
     threaded: Callable[[], Subject]
     cannot_thread: str = ""
-    refuse: Callable[[NodeCall], str] = lambda _: ""
+    refuse: Callable[[JudgedCall], str] = lambda _: ""
     seconds: float = 0.0
 
-    def __call__(self, call: NodeCall) -> Tensors:
+    def __call__(self, call: JudgedCall) -> Tensors:
         """Return the outputs of a call, each checked for shape and dtype.
 
         Raises:
@@ -110,35 +110,40 @@ class Asker:
         """
         return self._asked(self.subject, call)
 
-    def after(self, calls: list[NodeCall]) -> Tensors:
+    def after(self, calls: list[JudgedCall]) -> Tensors:
         """Return the outputs of the last of several calls, in one session if there are sessions."""
-        if not keeps_process(self.subject):
-            *_, last = [self(call) for call in calls]
-            return last
+        return self.in_turn(calls)[-1]
+
+    def in_turn(self, calls: Sequence[JudgedCall]) -> list[Tensors]:
+        """Return the outputs of several calls, made in one session if there are sessions."""
         self._require(calls)
-        attempts = self.subject.session([call.vector() for call in calls])
-        *_, last = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
+        vectors = [call.vector() for call in calls]
+        if keeps_process(self.subject):
+            attempts = self.subject.session(vectors)
+        else:
+            attempts = [self.subject.attempt(vector) for vector in vectors]
+        made = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
         if len(attempts) < len(calls):
             few = f"a session of {len(calls)} calls answered only {len(attempts)}"
             raise UnansweredError(Verdict.DIFFERS, few)
-        return last
+        return made
 
-    def in_threads(self, call: NodeCall) -> Tensors:
+    def in_threads(self, call: JudgedCall) -> Tensors:
         """Return the outputs of a call with another number of threads."""
         if self.cannot_thread:
             raise UnansweredError(Verdict.SKIPPED, self.cannot_thread)
         return self._asked(self.threaded(), call)
 
-    def _asked(self, subject: Subject, call: NodeCall) -> Tensors:
+    def _asked(self, subject: Subject, call: JudgedCall) -> Tensors:
         self._require([call])
         return self._outputs(subject.attempt(call.vector()), call)
 
-    def _require(self, calls: Iterable[NodeCall]) -> None:
+    def _require(self, calls: Iterable[JudgedCall]) -> None:
         for call in calls:
             if lacking := self.refuse(call):
                 raise UnansweredError(Verdict.SKIPPED, lacking)
 
-    def _outputs(self, attempt: Attempt, call: NodeCall) -> Tensors:
+    def _outputs(self, attempt: Attempt, call: JudgedCall) -> Tensors:
         self.seconds += attempt.seconds
         if attempt.status is not Status.RAN:
             raise UnansweredError(Verdict(attempt.status), attempt.message)
@@ -148,7 +153,7 @@ class Asker:
         return {name: attempt.outputs[name] for name in call.outputs}
 
 
-def _problem(outputs: Tensors, call: NodeCall, name: str) -> str:
+def _problem(outputs: Tensors, call: JudgedCall, name: str) -> str:
     if name not in outputs:
         return " is missing"
     problem = problem_of(outputs[name], call.empty_output(name))
@@ -164,14 +169,15 @@ def related_id(case_id: str, relation: str) -> str:
 class AnsweredCall:
     """A call with its own outputs and the allowed distance of related ones, under a profile."""
 
-    call: NodeCall
+    call: JudgedCall
     outputs: Tensors
     profile: str
+    bounds: Bounds = closeness_of
 
     @cached_property
     def closeness(self) -> Closeness:
         """The bounds for all relations, computed when first needed."""
-        return closeness_of(self.call, self.outputs, self.profile)
+        return self.bounds(self.call, self.outputs, self.profile)
 
     def allowed(self, relation: Relation) -> Closeness:
         """Return the allowed distance for a relation."""
@@ -181,7 +187,11 @@ class AnsweredCall:
 
 
 def judge_case(
-    calls: Sequence[NodeCall], relations: Sequence[Relation], asker: Asker, profile: str
+    calls: Sequence[JudgedCall],
+    relations: Sequence[Relation],
+    asker: Asker,
+    profile: str,
+    bounds: Bounds = closeness_of,
 ) -> Iterator[tuple[str, CaseVerdict]]:
     """Yield the name of each relation, and the verdict on it: the worst over a case's data sets.
 
@@ -195,7 +205,7 @@ def judge_case(
             continue
         asker.seconds = 0.0
         try:
-            answered.append(AnsweredCall(call, asker(call), profile))
+            answered.append(AnsweredCall(call, asker(call), profile, bounds))
         except UnansweredError as error:
             ended = _verdict(call, "", error.verdict, str(error))
             unanswered.append(replace(ended, seconds=asker.seconds))
@@ -230,7 +240,7 @@ def _inapplicable(relation: Relation, why: str) -> str:
     return f"{relation.name} does not apply: {why}"
 
 
-def _verdict(call: NodeCall, relation: str, verdict: Verdict, message: str) -> CaseVerdict:
+def _verdict(call: JudgedCall, relation: str, verdict: Verdict, message: str) -> CaseVerdict:
     return CaseVerdict(related_id(call.id, relation), verdict, message, data_set=call.data_set)
 
 
@@ -307,14 +317,9 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
 
 
 def _first(case: AnsweredCall, name: str, related: Array, allowed: Array, kind: str) -> str:
-    """Return the first differing element by time, then direction, sequence and unit, in words."""
-    node, alone = case.call.node, case.outputs[name]
-    (row,) = (row for row in case.call.row.outputs if row.name == name)
-    wrong = node.canonical(name, _errors(alone, related, allowed, kind).margin > 1)
-    position = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    values = (node.canonical(name, each)[position] for each in (alone, related, allowed))
-    was, became, width = map(float, values)
-    axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
-    place = ", ".join(f"{axis} {int(k)}" for axis, k in zip(axes, position, strict=True))
+    """Return the first differing element in words, and how far apart the two may be."""
+    alone = case.outputs[name]
+    index, place = case.call.place(name, _errors(alone, related, allowed, kind).margin > 1)
+    was, became, width = (float(each[index]) for each in (alone, related, allowed))
     within = f"at most {width:.3g} apart" if width else "equal"
     return f"{name} at {place}: {was:.9g}, and transformed {became:.9g}; they must be {within}"

@@ -15,7 +15,6 @@ from rnncli.cases.selection import Selection, is_called
 from rnncli.cases.suite.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.generating.case_record import requirements_of
 from rnncli.jobs.tenancy import require_run
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack
@@ -25,6 +24,7 @@ from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused, shuffled
 from rnncli.verifying.node_call import SIZES, NodeCall
+from rnncli.verifying.relations.distances import closeness_of
 from rnncli.verifying.relations.judging import Asker, judge_case, related_id
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
 from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.pack import Pack
     from rnncli.subjects.implementation import Subject
+    from rnncli.verifying.relations.judging import Bounds, JudgedCall, Relation
 
 
 Sizes = Mapping[str, int]
@@ -60,7 +61,7 @@ class CallSource(NamedTuple):
 
     name: str
     cases: Mapping[str, Callable[[str], bool]]
-    make: Callable[[str, Sizes], tuple[NodeCall, ...]]
+    make: Callable[[str, Sizes], tuple[JudgedCall, ...]]
     words: Mapping[str, Mapping[str, Sequence[str]]]
     pack: Pack | None = None
 
@@ -192,7 +193,7 @@ class RelationPlan(VerificationPlan):
 
     def __post_init__(self) -> None:
         for name in self.relations:
-            relation_named(name)
+            relation_named(name, self.table)
         for name, size in self.sizes:
             if name not in SIZES or size < 1:
                 known = ", ".join(SIZES)
@@ -205,7 +206,26 @@ class RelationPlan(VerificationPlan):
     @property
     def names(self) -> list[str]:
         """The names of the relations, in the order of the table."""
-        return [name for name in RELATIONS if name in self.relations or not self.relations]
+        return [name for name in self.table if name in self.relations or not self.relations]
+
+    @property
+    def table(self) -> Mapping[str, Relation]:
+        """The relations that there are, by name."""
+        return RELATIONS
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far apart outputs may be that must be related."""
+        return closeness_of
+
+    @property
+    def rule(self) -> str:
+        """Where the bounds come from, in words."""
+        return f"relations and profile {self.profile}"
+
+    def asker(self, *given: Any) -> Asker:
+        """Return what runs calls on a subject; see `Asker`."""
+        return Asker(*given)
 
     @property
     def profile(self) -> str:
@@ -281,14 +301,14 @@ def judge_all(
         OPEN_SUBJECTS.close()
     if not (all(by_case.values()) or plan.terms.stop_at_failure):
         raise AssertionError("workers returned fewer cases than they were sent")
-    finds = {name: RELATIONS[name].finds for name in plan.names}
+    finds = {name: plan.table[name].finds for name in plan.names}
     report = report_of(
         plan,
         JudgedPack(f"{source.name}.relations", digest, str(plan.pack), finds),
         about,
         [case for cases in by_case.values() for case in cases],
         start=start,
-        rule=f"relations and profile {plan.profile}",
+        rule=plan.rule,
     )
     some = ["--relation"] * bool(plan.relations)
     return replace(report, concessions=(*report.concessions, *some))
@@ -321,21 +341,22 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
         # The case was written for other sizes.
         first, *_ = plan.source.make(case_id, {})
         verdict = CaseVerdict(case_id, Verdict.SKIPPED, f"cannot be made: {error}")
-        yield JudgedCase(_record(first, ""), verdict)
+        yield JudgedCase(_record(first), verdict)
         return
     if weights := plan.terms.subject.place_of_weights:
         calls = tuple(call.with_changes(weights=weights) for call in calls)
-    rows = [RELATIONS[name] for name in relations]
-    for relation, verdict in judge_case(calls, rows, _asker(plan, case_id), plan.profile):
-        yield JudgedCase(_record(calls[0], relation), excused(verdict, plan.terms))
+    rows = [plan.table[name] for name in relations]
+    judging = judge_case(calls, rows, _asker(plan, case_id), plan.profile, plan.bounds)
+    for relation, verdict in judging:
+        record = _record(calls[0], plan.table.get(relation))
+        yield JudgedCase(record, excused(verdict, plan.terms))
 
 
-def _record(call: NodeCall, relation: str) -> dict[str, Any]:
-    """Return the record of a relation of a case, a flag of which is the relation; "" is itself."""
-    named = {"flags": [relation], "relation": relation} if relation else {"relation": ""}
-    summary = RELATIONS[relation].summary if relation else ITSELF
-    record = call.record(requirements_of(call.weights, call, call.inputs))
-    return {**record, "id": related_id(call.id, relation), "summary": summary, **named}
+def _record(call: JudgedCall, relation: Relation | None = None) -> dict[str, Any]:
+    """Return the record of a relation of a case, a flag of which is the relation; or of itself."""
+    name, summary = (relation.name, relation.summary) if relation else ("", ITSELF)
+    named = {"flags": [name], "relation": name} if name else {"relation": ""}
+    return {**call.full_record(), "id": related_id(call.id, name), "summary": summary, **named}
 
 
 def _asker(plan: RelationPlan, case_id: str) -> Asker:
@@ -347,9 +368,9 @@ def _asker(plan: RelationPlan, case_id: str) -> Asker:
         other = replace(spec, limits=replace(spec.limits, threads=threads))
         return OPEN_SUBJECTS.of(other).subject
 
-    return Asker(
+    return plan.asker(
         OPEN_SUBJECTS.of(spec).subject,
         threaded,
         "" if spec.has_threads else f"{spec.name} has no setting for threads",
-        lambda call: needed.reason({**_record(call, ""), **words}),
+        lambda call: needed.reason({**_record(call), **words}),
     )

@@ -33,7 +33,7 @@ from rnncli.verifying.node_call import (
 from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from rnncli.files.formats.format import Tensors
@@ -78,12 +78,13 @@ def relation(
     equality: str = TOLERANCE,
     *,
     quantised: bool = True,
+    table: dict[str, Relation] = RELATIONS,
 ) -> Callable[[Transformation], Transformation]:
     """Return a decorator that makes a function a relation of its name; see `Relation`."""
 
     def added(answer: Transformation) -> Transformation:
         name = answer.__name__.removeprefix("_").replace("_", "-")
-        RELATIONS[name] = Relation(name, summary, finds, applies, answer, equality, quantised)
+        table[name] = Relation(name, summary, finds, applies, answer, equality, quantised)
         return answer
 
     return added
@@ -491,13 +492,13 @@ def _threads(call: NodeCall, ask: Asker) -> Tensors:
     return ask.in_threads(call)
 
 
-def relation_named(name: str) -> Relation:
-    """Return a relation by its name.
+def relation_named(name: str, table: Mapping[str, Relation] = RELATIONS) -> Relation:
+    """Return a relation of a table by its name.
 
     Raises:
         InvalidRequest: there is none; suggests a similar name.
     """
-    if name not in RELATIONS:
-        hint = did_you_mean(name, RELATIONS) or f"; known: {', '.join(RELATIONS)}"
+    if name not in table:
+        hint = did_you_mean(name, table) or f"; known: {', '.join(table)}"
         raise InvalidRequest(f"unknown relation '{name}'{hint}")
-    return RELATIONS[name]
+    return table[name]

@@ -1,0 +1,79 @@
+"""`rnncli stream`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.command import Command
+from rnncli.cli.judging_options import (
+    allow_refused_option,
+    judging_options,
+    report_options,
+    run_gate_options,
+)
+from rnncli.cli.options import TARGET, Name, Pair, dim_option
+
+if TYPE_CHECKING:
+    from rnncli.judging.report import VerificationReport
+    from rnncli.judging.selected import Selected
+    from rnncli.subjects.implementation import Implementation
+
+
+@click.command(cls=Command)
+@click.argument("model", type=TARGET)
+@judging_options(
+    *("select", "shard", "shuffle"),
+    subject=("runtime", "backend", "runtime_option", "compute"),
+    of_packs=False,
+)
+@click.option(
+    "--relation",
+    type=Name("name", "rnncli.verifying.relations.streaming:STREAM_RELATIONS"),
+    multiple=True,
+    help="Only this relation (docs/howto/stream.md explains each).",
+)
+@click.option(
+    "--state",
+    "states",
+    type=Pair("INPUT=OUTPUT"),
+    multiple=True,
+    help="A state: an input, and the output of the call before that it continues; instead of the"
+    " pairs that are found, which `rnncli inspect MODEL` shows.",
+)
+@dim_option
+@allow_refused_option
+@run_gate_options
+@report_options
+def stream(
+    model: str,
+    *,
+    subject: Implementation,
+    selected: Selected,
+    states: tuple[tuple[str, str], ...],
+    **options: Any,
+) -> VerificationReport:
+    """Judge the states, steps and batches of a whole model, and what runs it.
+
+    A model is called on a stream: on all steps at once if its axis of time is free, otherwise call
+    after call, with each state fed back. Then the same is asked in another way: in chunks, each
+    sequence alone, again in one session, after other shapes, with other states. States and axes
+    are those that `rnncli inspect MODEL` shows. Outputs may differ by bounds that are measured on
+    the model in float64, or not at all where the very same calls are repeated.
+
+    --backend numpy judges the model itself. Each relation is a case of the report,
+    MODEL::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`; one that
+    does not apply is skipped, with the reason.
+
+    Relations are float64, again, sizes, chunks-1, chunks-2, chunks-7, singles, states-used,
+    states-renewed.
+
+    \b
+    rnncli stream model.onnx --backend numpy
+    rnncli stream denoiser.onnx --runtime onnxruntime --html stream.html
+    rnncli stream vad.onnx --runtime openvino --dim sequence=576 --state state=stateN
+    """
+    from rnncli.api import commands
+
+    return commands.stream(model, subject, cases=selected, states=dict(states), **options)

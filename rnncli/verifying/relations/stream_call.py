@@ -1,0 +1,395 @@
+"""A whole model called step by step, its states fed back: what `rnncli stream` asks and compares.
+
+A model whose time axis is free is called once on all steps, and in parts. One that takes a fixed
+number of steps, such as a frame of sound, is called several times; its outputs are stacked. States
+begin as zeros.
+
+The bound on the distance between two right answers is measured, as for `rnncli run --against`: the
+same calls in float64, beside the model in its own types and with every tensor off by a rounding.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rnncli.errors import RnncliError, RnncliWarning, Unsupported
+from rnncli.models.evaluator import outputs as outputs_of
+from rnncli.models.evaluator import prepare
+from rnncli.models.generated_inputs import InputRecipe
+from rnncli.models.widened_model import widened, widened_model
+from rnncli.numerics import dtype_of
+from rnncli.packs.vector import Answers, Vector
+from rnncli.running.model_vector import whole_model
+from rnncli.running.sizing import Sizing
+from rnncli.verifying.relations.distances import Closeness
+from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.models.evaluator import Evaluator
+    from rnncli.models.model import Model
+    from rnncli.models.streams import FreeAxis, Streams
+    from rnncli.numerics import Array
+
+    Run = Callable[[Tensors], Tensors]
+
+MEASURED = "measured"
+# The steps of a model whose time axis is free, the calls of another, and the sequences of a batch.
+STEPS, CALLS, SEQUENCES = 16, 4, 3
+# The longest window to try, steps, and the difference of outputs that says something.
+LONGEST_WINDOW, TOLD = 1 << 13, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedModel:
+    """A model with its states and axes, and the sizes at which it is called.
+
+    Attributes:
+        model: the model.
+        streams: its states, and its axes of time and batch.
+        dims: the sizes that the user gives, by symbol.
+    """
+
+    model: Model
+    streams: Streams
+    dims: Mapping[str, int]
+    _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
+
+    @cached_property
+    def _native(self) -> Evaluator:
+        return prepare(self.model, compute="native")
+
+    @cached_property
+    def serialized(self) -> bytes:
+        """The model in one piece, as subjects get it."""
+        serialized: bytes = whole_model(self.model).SerializeToString()
+        return serialized
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes of the free axes, by symbol.
+
+        Raises:
+            InvalidRequest: none were found at which the model runs.
+        """
+        free = dict.fromkeys(_symbols(self.streams.time), STEPS)
+        batch = dict.fromkeys(_symbols(self.streams.batch), SEQUENCES)
+        for wanted in (free | batch, free, batch):
+            sizes = {**wanted, **self.dims}
+            if sizes.keys() >= free.keys() and all(
+                self.problem({**sizes, **dict.fromkeys(free, steps)}) is None for steps in (1, 2)
+            ):
+                return sizes
+        for wanted in (batch, {}):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RnncliWarning)
+                sizing = Sizing(self._recipe({**wanted, **self.dims}, 0), self._run)
+                try:
+                    sizing.settle()
+                except RnncliError:
+                    if not wanted:
+                        raise
+                    continue
+            found = {each.symbol: size for each, size in sizing.sizes.items() if each.symbol}
+            ones = dict.fromkeys((*free, *batch), 1)
+            return self._telling({**ones, **wanted, **found, **self.dims}, free)
+        raise AssertionError(self.model.name)
+
+    def _telling(self, sizes: Mapping[str, int], time: Mapping[str, int]) -> Mapping[str, int]:
+        """Return sizes with a longer window if the smallest says nothing, such as one of padding.
+
+        It is the next power of two at which other inputs change every output but the states.
+        """
+        asked = [symbol for symbol in time if symbol not in self.dims]
+        states = {pair.output for pair in self.streams.pairs}
+
+        def tells(some: Mapping[str, int]) -> bool:
+            one, other = (self._run(self.inputs(some, seed)) for seed in (0, 1))
+            return all(
+                float(np.abs(values - other[name]).max(initial=0)) > TOLD
+                for name, values in one.items()
+                if name not in states and dtype_of(values).is_float
+            )
+
+        sizes = dict(sizes)
+        if asked and not tells(sizes):
+            least = max(sizes[symbol] for symbol in asked)
+            for power in (1 << k for k in range(least.bit_length(), LONGEST_WINDOW.bit_length())):
+                longer = {**sizes, **dict.fromkeys(asked, power)}
+                if self.problem(longer) is None and tells(longer):
+                    return longer
+        return sizes
+
+    @cached_property
+    def has_free_time(self) -> bool:
+        """Whether the model runs at any number of steps, found by trying 1 and 2."""
+        time = _symbols(self.streams.time)
+        return bool(time) and all(
+            self.problem({**self.sizes, **dict.fromkeys(time, steps)}) is None for steps in (1, 2)
+        )
+
+    @property
+    def window(self) -> list[str]:
+        """The symbols of a time axis that the model takes at one size only."""
+        return [] if self.has_free_time else _symbols(self.streams.time)
+
+    def _recipe(self, sizes: Mapping[str, int], seed: int) -> InputRecipe:
+        return InputRecipe(self.model, seed=seed, dims=sizes)
+
+    def _run(self, inputs: Tensors) -> Tensors:
+        return outputs_of(self._native, inputs)
+
+    def problem(self, sizes: Mapping[str, int]) -> str | None:
+        """Return why the model does not run at some sizes, or None."""
+        try:
+            self.answer(self.inputs(sizes, 0))
+        except RnncliError as error:
+            return str(error)
+        return None
+
+    def inputs(self, sizes: Mapping[str, int], seed: int) -> Tensors:
+        """Return generated inputs at some sizes; states are zeros."""
+        made = self._recipe(sizes, seed).make({})
+        states = {pair.input for pair in self.streams.pairs}
+        return {n: np.zeros_like(v) if n in states else v for n, v in made.items()}
+
+    def answer(self, inputs: Tensors) -> Mapping[str, Array]:
+        """Return outputs of the shapes and types that the model has for such inputs."""
+        key = tuple((name, values.shape) for name, values in inputs.items())
+        if key not in self._shapes:
+            self._shapes[key] = self._run(inputs)
+        return self._shapes[key]
+
+    def output_axes(self, axes: Mapping[str, FreeAxis]) -> dict[str, int]:
+        """Return the axis of each output that has the size of a free axis of the inputs."""
+        symbols = _symbols(axes)
+        here = {symbol: self.sizes[symbol] for symbol in symbols}
+        more = {symbol: size + 1 for symbol, size in here.items()}
+        if not here or self.problem({**self.sizes, **more}):
+            return {}
+        one, other = (self.answer(self.inputs({**self.sizes, **each}, 0)) for each in (here, more))
+        found = {}
+        for name, values in one.items():
+            for axis, size in enumerate(values.shape):
+                if size in here.values() and other[name].shape[axis : axis + 1] == (size + 1,):
+                    found[name] = axis
+        return found
+
+    @cached_property
+    def times(self) -> Mapping[str, int]:
+        """The axis of time of each output with a step for each step of the inputs."""
+        return self.output_axes(self.streams.time) if self.has_free_time else {}
+
+    @cached_property
+    def batches(self) -> Mapping[str, int]:
+        """The axis of the batch of each output that has one."""
+        return self.output_axes(self.streams.batch)
+
+    @cached_property
+    def lengths(self) -> list[str]:
+        """The inputs of whole numbers for each sequence or step, which cannot be cut."""
+        return [
+            name
+            for name, values in self.inputs(self.sizes, 0).items()
+            if values.ndim and values.dtype.kind in "iu"
+        ]
+
+    def call(self, name: str) -> StreamCall:
+        """Return the stream that is judged: one call on all steps, or several on a few."""
+        count = 1 if self.has_free_time else CALLS
+        made = [self.inputs(self.sizes, seed) for seed in range(count)]
+        states = {pair.input: made[0][pair.input] for pair in self.streams.pairs}
+        floats = {name for name, v in made[0].items() if dtype_of(v).is_float} - states.keys()
+        feeds = tuple(
+            {n: (each if n in floats else made[0])[n] for n in each if n not in states}
+            for each in made
+        )
+        return StreamCall(name, self, feeds, states)
+
+    @cached_property
+    def exact(self) -> Run:
+        """The model in float64."""
+        evaluator = prepare(widened_model(self.model))
+        return lambda inputs: outputs_of(evaluator, {n: widened(v) for n, v in inputs.items()})
+
+    @cached_property
+    def rounded(self) -> list[Run]:
+        """The model in its own types, and in float64 with tensors off by a rounding."""
+
+        def off_by_one(change: Callable[[str, Array], Array]) -> Run:
+            evaluator = prepare(widened_model(self.model, change))
+            return lambda inputs: outputs_of(
+                evaluator, {name: widened(change(name, v)) for name, v in inputs.items()}
+            )
+
+        return [self._run, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
+
+
+def _symbols(axes: Mapping[str, FreeAxis]) -> list[str]:
+    return sorted({axis.size for axis in axes.values()})
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCall:
+    """One call of a whole model."""
+
+    id: str
+    source: StreamedModel
+    inputs: Tensors
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of all outputs."""
+        return tuple(value.name for value in self.source.model.proto.graph.output)
+
+    def empty_output(self, output: str) -> Array:
+        """Return an array of an output's type and shape."""
+        return self.source.answer(self.inputs)[output]
+
+    def vector(self) -> Vector:
+        """Return the call as a vector without answers, for subjects."""
+        templates = {name: self.empty_output(name) for name in self.outputs}
+        record = {"id": self.id, "outputs": list(self.outputs), "dtype": self.source_dtype}
+        model, answers = self.source.serialized, Answers(templates)
+        return Vector(self.id, model, self.inputs, (), answers, {}, record)
+
+    @property
+    def source_dtype(self) -> str:
+        """The type of the first floating-point input or output."""
+        values = [*self.inputs.values(), *self.source.answer(self.inputs).values()]
+        rows = [dtype_of(each) for each in values]
+        return next((row for row in rows if row.is_float), rows[-1]).name
+
+    def with_inputs(self, **inputs: Array) -> ModelCall:
+        """Return a call with some other inputs."""
+        return replace(self, inputs={**self.inputs, **inputs})
+
+
+@dataclass(frozen=True, eq=False)
+class StreamCall:
+    """A stream: the inputs of successive calls, and the states before the first.
+
+    Attributes:
+        id: the case's id.
+        source: the model.
+        feeds: the inputs of each call but the states.
+        states: the states before the first call, by input.
+    """
+
+    id: str
+    source: StreamedModel
+    feeds: tuple[Tensors, ...]
+    states: Tensors
+    data_set: int = 0
+    quantises: ClassVar[bool] = False
+    operator: ClassVar[str] = "model"
+
+    @property
+    def first(self) -> ModelCall:
+        """The first call."""
+        return self._model_call(self.feeds[0], self.states)
+
+    def _model_call(self, feed: Tensors, states: Tensors) -> ModelCall:
+        named = {**feed, **states}
+        ordered = {value.name: named[value.name] for value in self.source.model.inputs}
+        return ModelCall(self.id, self.source, ordered)
+
+    def calls(self, run: Callable[[ModelCall], Tensors]) -> Iterator[tuple[ModelCall, Tensors]]:
+        """Yield each call, with the states that the one before returned, and its outputs."""
+        states = self.states
+        for feed in self.feeds:
+            call = self._model_call(feed, states)
+            made = run(call)
+            states = {pair.input: made[pair.output] for pair in self.source.streams.pairs}
+            yield call, made
+
+    def streamed(self, run: Callable[[ModelCall], Tensors]) -> Tensors:
+        """Return the outputs of the whole stream."""
+        return self.joined([made for _, made in self.calls(run)])
+
+    def joined(self, made: Sequence[Tensors]) -> Tensors:
+        """Return the outputs of successive calls as those of one stream.
+
+        States are those after the last call. If time is free, outputs are joined along it, and left
+        out where they have no such axis; otherwise they are stacked.
+        """
+        states = {pair.output for pair in self.source.streams.pairs}
+        found = {}
+        for name, last in made[-1].items():
+            if name in states or (self.source.has_free_time and len(made) == 1):
+                found[name] = last
+            elif not self.source.has_free_time:
+                found[name] = np.stack([each[name] for each in made])
+            elif (axis := self.source.times.get(name)) is not None:
+                found[name] = np.concatenate([each[name] for each in made], axis)
+        return found
+
+    def in_float64(self, run: Run | None = None) -> Tensors:
+        """Return the outputs in float64, or by another evaluation of the model."""
+        asked = run or self.source.exact
+        return self.streamed(lambda call: asked(call.inputs))
+
+    @cached_property
+    def exact(self) -> Tensors:
+        """The outputs in float64."""
+        return self.in_float64()
+
+    def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
+        """Return the first wrong element of an output, by time, and its place in words."""
+        stacked = name not in {pair.output for pair in self.source.streams.pairs}
+        axis = self.source.times.get(name, 0 if stacked else None)
+        if self.source.has_free_time and name not in self.source.times:
+            axis = None
+        ordered = wrong if axis is None else np.moveaxis(wrong, axis, 0)
+        at = [*map(int, np.unravel_index(int(np.argmax(ordered)), ordered.shape))]
+        if axis is None:
+            return tuple(at), f"{at}"
+        step = at.pop(0)
+        at.insert(axis, step)
+        return tuple(at), f"{'step' if self.source.has_free_time else 'call'} {step}, {at}"
+
+    def full_record(self) -> dict[str, Any]:
+        """Return the stream's record, for the lines of reports."""
+        sizes, opset = dict(self.source.sizes), self.source.model.opsets.get("", 0)
+        dtype, names = self.first.source_dtype, list(self.first.inputs)
+        needs = {"opset": opset, "dtype": dtype, "direction": "forward", "layout": 0}
+        needs |= {"attributes": [], "activations": [], "inputs": names, "weights": "initializers"}
+        return {
+            "id": self.id,
+            "operator": self.operator,
+            "dtype": dtype,
+            "expect": "result",
+            "flags": [],
+            "tags": [],
+            "summary": "",
+            "sizes": sizes,
+            "requirements": {**needs, "largest_size": max(sizes.values(), default=1)},
+        }
+
+
+def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
+    """Return the allowed distance between right answers of a stream: twice the tolerance of each.
+
+    Raises:
+        Unsupported: the model is infinitely far from itself in float64.
+    """
+    exact, source = call.exact, call.source
+    others = [call.in_float64(run) for run in source.rounded]
+    allowed = {}
+    for name, values in outputs.items():
+        if not dtype_of(values).is_float:
+            allowed[name] = np.zeros(values.shape)
+            continue
+        wanted = as_declared(exact[name], values)
+        width = measured_tolerance(exact[name], [each[name] for each in others], wanted)
+        if not np.isfinite(width).all():
+            raise Unsupported(f"{source.model.name}: '{name}' is not finite where float64 is")
+        allowed[name] = 2 * width
+    return Closeness(MEASURED, allowed)

@@ -1,0 +1,265 @@
+"""What `rnncli stream` finds in models and in what runs them: each fault planted by itself."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support.real_models import DATA
+from support.streamed_layers import LAYERS, layers
+from support.tables import every
+
+import rnncli
+from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.models.loading import load_model
+from rnncli.running.model_vector import whole_model
+from rnncli.subjects.implementation import Implementation
+from rnncli.verifying.relations.streaming import STREAM_RELATIONS
+
+NUMPY = Implementation(backend="numpy")
+SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
+GTCRN = DATA / "gtcrn/gtcrn_simple.onnx"
+PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
+WINDOW = {"sequence": 512}
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Return a function from a model to the verdicts on its relations that apply."""
+
+    def verdicts(model, subject=NUMPY, **options):
+        path = model
+        if isinstance(model, onnx.ModelProto):
+            path = tmp_path / "m.onnx"
+            onnx.save(model, path)
+        report = rnncli.stream(path, subject, **options)
+        return {case.id.partition("::")[2]: case.details for case in report.cases}
+
+    return verdicts
+
+
+def failing(verdicts):
+    """Return the relations that do not hold."""
+    return {name for name, each in verdicts.items() if each.fails}
+
+
+@every(
+    "model, dims, skipped",
+    [
+        (layers(), {}, set()),
+        (SILERO, WINDOW, {"chunks-1", "chunks-2", "chunks-7"}),
+        (GTCRN, {}, {"chunks-1", "chunks-2", "chunks-7", "singles", "sizes"}),
+        (
+            PACKED,
+            {},
+            {"chunks-1", "chunks-2", "chunks-7", "states-used", "states-renewed"},
+        ),
+    ],
+    ids=["layers", "silero", "gtcrn", "packed"],
+)
+def test_sound_models_pass_and_say_what_does_not_apply(judged, model, dims, skipped):
+    """In ONNX Runtime, every relation that is not skipped passes."""
+    found = judged(model, Implementation(runtime="onnxruntime"), dims=dims)
+
+    assert {name for name, each in found.items() if each.verdict == "skipped"} == skipped
+    assert {name for name, each in found.items() if each.verdict == "pass"} == (
+        STREAM_RELATIONS.keys() - skipped
+    )
+
+
+def surgery(path, change):
+    """Return a real model after a change of its graph."""
+    proto = whole_model(load_model(path))
+    change(proto.graph)
+    return proto
+
+
+def renamed_output(graph, name):
+    """Free an output's name; return the name of the value that it had."""
+    for node in graph.node:
+        for k, each in enumerate(node.output):
+            if each == name:
+                node.output[k] = f"{name}_right"
+    for node in graph.node:
+        for k, each in enumerate(node.input):
+            if each == name:
+                node.input[k] = f"{name}_right"
+    return f"{name}_right"
+
+
+def read_instead(graph, name, other):
+    """Let all nodes read another value, also those of branches."""
+    for node in graph.node:
+        if other in node.output:
+            continue
+        for k, each in enumerate(node.input):
+            if each == name:
+                node.input[k] = other
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                read_instead(attribute.g, name, other)
+
+
+def state_returned_as_it_came(graph):
+    """`stateN` is the state that came."""
+    renamed_output(graph, "stateN")
+    graph.node.append(helper.make_node("Identity", ["state"], ["stateN"]))
+
+
+def cache_returned_as_it_came(graph):
+    """`conv_cache_out` is the cache that came."""
+    renamed_output(graph, "conv_cache_out")
+    graph.node.append(helper.make_node("Identity", ["conv_cache"], ["conv_cache_out"]))
+
+
+def state_read_but_not_used(graph):
+    """The cache is multiplied with 0 before anything uses it."""
+    zero = numpy_helper.from_array(np.zeros((), np.float32), "zero")
+    graph.initializer.append(zero)
+    read_instead(graph, "tra_cache", "idle")
+    graph.node.insert(0, helper.make_node("Mul", ["tra_cache", "zero"], ["idle"]))
+
+
+def batch_mixed(graph):
+    """Each sequence gets the mean of the batch added."""
+    read_instead(graph, "input", "mixed")
+    graph.node.insert(0, helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]))
+    graph.node.insert(1, helper.make_node("Add", ["input", "mean"], ["mixed"]))
+
+
+def time_frozen(graph):
+    """The input is reshaped to the length with which the model was traced."""
+    shape = numpy_helper.from_array(np.array([-1, 5, 10]), "traced")
+    graph.initializer.append(shape)
+    read_instead(graph, "x", "frozen")
+    graph.node.insert(0, helper.make_node("Reshape", ["x", "traced"], ["frozen"]))
+
+
+PLANTED = {
+    "state not returned": (
+        lambda: surgery(SILERO, state_returned_as_it_came),
+        {"dims": WINDOW},
+        {"states-renewed": "state stateN, which state continues: other inputs leave it as it is"},
+    ),
+    "cache not returned": (
+        lambda: surgery(GTCRN, cache_returned_as_it_came),
+        {},
+        {"states-renewed": "conv_cache_out, which conv_cache continues: other inputs leave it"},
+    ),
+    "state read but not used": (
+        lambda: surgery(GTCRN, state_read_but_not_used),
+        {},
+        {"states-used": "state tra_cache: another value of it changes no output"},
+    ),
+    "batch mixed": (
+        lambda: surgery(SILERO, batch_mixed),
+        {"dims": WINDOW, "relation": ["singles"]},
+        {"singles": "output at call 0, [0, 0, 0]"},
+    ),
+    "time axis frozen": (
+        lambda: surgery(PACKED, time_frozen),
+        {"relation": ["sizes"]},
+        {"sizes": "'seq', axis 1 of x, is declared free but frozen: the model runs at 5, not at 6"},
+    ),
+    "pair swapped": (
+        lambda: layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")),
+        {},
+        dict.fromkeys(["chunks-1", "chunks-2", "chunks-7"], "y at step"),
+    ),
+    "chunk border off by one": (
+        lambda: layers(
+            LAYERS.replace("int64[1] {-2}", "int64[1] {-3}").replace(
+                "int64[1] {9223372036854775807}", "int64[1] {-1}"
+            )
+        ),
+        {},
+        dict.fromkeys(["chunks-1", "chunks-2", "chunks-7"], "y at step"),
+    ),
+}
+
+
+@every("make, options, sentences", PLANTED.values(), ids=PLANTED)
+def test_faults_of_models_are_found_and_named(judged, make, options, sentences):
+    """By our own backend, with the relation that it breaks and no other."""
+    found = judged(make(), **options)
+
+    assert failing(found) == sentences.keys(), found
+    for name, sentence in sentences.items():
+        assert sentence in found[name].message
+
+
+def test_the_first_step_after_a_border_is_named(judged):
+    """A swapped pair is right before the second chunk, and wrong at its first step."""
+    found = judged(layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")))
+
+    steps = {name: found[name].message.partition(",")[0] for name in failing(found)}
+    assert steps == {
+        "chunks-1": "y at step 1",
+        "chunks-2": "y at step 2",
+        "chunks-7": "y at step 7",
+    }
+
+
+class Wrapper:
+    """Right calls of a model, with faults of whatever wraps it."""
+
+    def __init__(self, *, keeps_state=False, keeps_buffer=False, swaps=False):
+        self.keeps_state, self.keeps_buffer, self.swaps = keeps_state, keeps_buffer, swaps
+        self.state = self.buffer = None
+
+    def __call__(self, vector):
+        """Run a call."""
+        inputs = dict(vector.inputs)
+        if self.keeps_state and self.state is not None and self.state.shape == inputs["h_in"].shape:
+            inputs["h_in"] = self.state
+        if self.swaps:
+            inputs["h_in"], inputs["c_in"] = inputs["c_in"], inputs["h_in"]
+        outputs = rnncli.evaluate_model(vector.model, inputs)
+        self.state = outputs["h_out"]
+        if self.keeps_buffer:
+            last, self.buffer = self.buffer, outputs["y"]
+            if last is not None and last.shape != outputs["y"].shape:
+                steps = min(len(last), len(outputs["y"]))
+                if last.shape[1:] == outputs["y"].shape[1:]:
+                    outputs["y"] = np.concatenate([last[:steps], outputs["y"][steps:]])
+        return outputs
+
+
+@every(
+    "fault, broken",
+    [
+        ("keeps_state", "again"),
+        ("keeps_buffer", "sizes"),
+        ("swaps", "chunks-2"),
+    ],
+    ids=str,
+)
+def test_faults_of_what_runs_a_model_are_found(judged, fault, broken):
+    """A reset that is missing, a buffer of the shape before, states fed to the wrong input."""
+    assert broken in failing(judged(layers(), Wrapper(**{fault: True})))
+
+
+def test_a_wrapper_without_faults_passes(judged):
+    """The one that the faults are planted in."""
+    assert failing(judged(layers(), Wrapper())) == set()
+
+
+def test_states_by_the_user_are_fed_back(judged):
+    """Pairs named the wrong way around are found by chunks."""
+    found = judged(layers(), states={"past_in": "past_out", "h_in": "c_out", "c_in": "h_out"})
+
+    assert failing(found) == {"chunks-1", "chunks-2", "chunks-7"}
+
+
+def test_what_cannot_be_judged_is_refused_in_a_sentence(judged, tmp_path):
+    """Subjects of single operators, requirements, models without states and free axes."""
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in "xy"]
+    still = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
+
+    with pytest.raises(NothingSelected, match="has no states, and no free axis of time or batch"):
+        judged(helper.make_model(still))
+    with pytest.raises(Unsupported, match="asked for cases of one operator"):
+        judged(layers(), Implementation(harness="true"))
+    with pytest.raises(InvalidRequest, match="--require is for cases of one operator"):
+        judged(layers(), cases=rnncli.Selected(require="opset<=14"))
+    with pytest.raises(InvalidRequest, match="unknown relation 'chunk-1'"):
+        judged(layers(), relation=["chunk-1"])
