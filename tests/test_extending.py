@@ -140,7 +140,7 @@ USES = {
     "runtime": [
         ("runtimes", 0, "from the package looped"),
         ("verify plain --runtime looped --json", 0, '"version": "7"'),
-        ("diagnose plain --runtime looped", 0, "no wrong value"),
+        ("diagnose plain --runtime looped", 0, "no case to compare"),
         ("bench plain_gru.yaml --vs looped --backend numpy --rounds 1", 0, "looped"),
     ],
     "dialect": [
