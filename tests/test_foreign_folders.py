@@ -52,6 +52,7 @@ COMMAND_LINES = {
     "generate": ("generate ../suite/tiny.yaml -o ../written",),
     "verify": (f"{VERIFY} --results ../results --html ../page.html --plot ../plot.svg",),
     "relate": (f"{RELATE} --backend numpy --html ../related.html",),
+    "stream": ("stream ../model/model.onnx --backend numpy --html ../streamed.html",),
     "smoke": ("smoke --harness {program}",),
     "score": ("score ../pack",),
     "trace": ("trace ../pack",),
