@@ -111,13 +111,17 @@ def report_options(function: Callable[..., VerificationReport]) -> Callable[...,
 
 
 def judging_options(
-    *cases: str, subject: Sequence[str] = (), of_packs: bool = True
+    *cases: str,
+    subject: Sequence[str] = (),
+    completed: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    of_packs: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for implementation, limits, tolerances, cases and workers.
 
     Args:
         cases: the fields of `Selected` that the command has; all by default.
         subject: those of `Implementation`; all by default.
+        completed: adds what is judged if no option says it; see `options_of`.
         of_packs: whether packs are judged, which have tolerances and checksums.
     """
     trust_option = click.option(
@@ -136,7 +140,9 @@ def judging_options(
             return function(*args, subject=replace(implementation, limits=limits), **options)
 
         return grouped(
-            section("What is judged", options_of(Implementation, only=subject)),
+            section(
+                "What is judged", options_of(Implementation, only=subject, completed=completed)
+            ),
             section("Running", options_of(Limits, default=OF_SUBJECTS)),
             *tolerances,
             section("Which cases", options_of(Selected, only=cases), *checks),

@@ -277,7 +277,11 @@ def section(
 
 
 def options_of(
-    values: type[Any], *, default: Any = None, only: Sequence[str] = ()
+    values: type[Any],
+    *,
+    default: Any = None,
+    only: Sequence[str] = (),
+    completed: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options of a class, and hands their value to the command.
 
@@ -286,6 +290,7 @@ def options_of(
             letters.
         default: has the value of each option that is not given; by default the class says it.
         only: the fields that the command has; all by default.
+        completed: adds to what is given, by field, what the command takes without it.
     """
     name = values.__name__.lower()
     rows = [each for each in traits_of(values) if not only or each in only]
@@ -293,7 +298,7 @@ def options_of(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def given(*args: Any, **options: Any) -> Any:
-            told = {each: options.pop(each) for each in rows}
+            told = completed({each: options.pop(each) for each in rows})
             made = values(**told) if default is None else replace(default, **told)
             return function(*args, **{name: made}, **options)
 

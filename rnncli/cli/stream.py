@@ -21,11 +21,17 @@ if TYPE_CHECKING:
     from rnncli.subjects.implementation import Implementation
 
 
+def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what is judged: our own evaluation of the model, unless an option names another."""
+    return told if told["runtime"] or told["backend"] else {**told, "backend": "numpy"}
+
+
 @click.command(cls=Command)
 @click.argument("model", type=TARGET)
 @judging_options(
     *("select", "shard", "shuffle"),
     subject=("runtime", "backend", "runtime_option", "compute"),
+    completed=_or_the_model_itself,
     of_packs=False,
 )
 @click.option(
@@ -62,15 +68,15 @@ def stream(
     are those that `rnncli inspect MODEL` shows. Outputs may differ by bounds that are measured on
     the model in float64, or not at all where the very same calls are repeated.
 
-    --backend numpy judges the model itself. Each relation is a case of the report,
-    MODEL::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`; one that
-    does not apply is skipped, with the reason.
+    Without --runtime or --backend, the model itself is judged, by the backend numpy. Each relation
+    is a case of the report, MODEL::RELATION, with the verdicts, options, reports and exit codes of
+    `rnncli verify`; one that does not apply is skipped, with the reason.
 
     Relations are float64, again, sizes, chunks-1, chunks-2, chunks-7, singles, states-used,
     states-renewed.
 
     \b
-    rnncli stream model.onnx --backend numpy
+    rnncli stream model.onnx
     rnncli stream denoiser.onnx --runtime onnxruntime --html stream.html
     rnncli stream vad.onnx --runtime openvino --dim sequence=576 --state state=stateN
     """

@@ -48,8 +48,8 @@ def test_states_and_sizes_are_options(place, rnncli):
     """They decide, and stand in the command that repeats a case."""
     wrong = ["--state", "past_in=past_out", "--state", "h_in=c_out", "--state", "c_in=h_out"]
 
-    passed = rnncli("stream", "swapped.onnx", "--backend", "numpy", *wrong)
-    failed = rnncli("stream", "right.onnx", "--backend", "numpy", *wrong, "--dim", "T=9")
+    passed = rnncli("stream", "swapped.onnx", *wrong)
+    failed = rnncli("stream", "right.onnx", *wrong, "--dim", "T=9")
     unknown = rnncli("stream", "right.onnx", "--backend", "numpy", "--state", "h=h_out")
 
     assert passed.code == 0

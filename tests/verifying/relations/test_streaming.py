@@ -1,5 +1,7 @@
 """What `rnncli stream` finds in models and in what runs them: each fault planted by itself."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -20,6 +22,7 @@ SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
 GTCRN = DATA / "gtcrn/gtcrn_simple.onnx"
 PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
 WINDOW = {"sequence": 512}
+PAGE = Path(__file__).parents[3] / "docs/howto/stream.md"
 
 
 @pytest.fixture
@@ -42,8 +45,8 @@ def failing(verdicts):
     return {name for name, each in verdicts.items() if each.fails}
 
 
-@every(
-    "model, dims, skipped",
+@pytest.mark.parametrize(
+    ("model", "dims", "skipped"),
     [
         (layers(), {}, set()),
         (SILERO, WINDOW, {"chunks-1", "chunks-2", "chunks-7"}),
@@ -177,7 +180,7 @@ PLANTED = {
 }
 
 
-@every("make, options, sentences", PLANTED.values(), ids=PLANTED)
+@pytest.mark.parametrize(("make", "options", "sentences"), PLANTED.values(), ids=PLANTED)
 def test_faults_of_models_are_found_and_named(judged, make, options, sentences):
     """By our own backend, with the relation that it breaks and no other."""
     found = judged(make(), **options)
@@ -263,3 +266,16 @@ def test_what_cannot_be_judged_is_refused_in_a_sentence(judged, tmp_path):
         judged(layers(), cases=rnncli.Selected(require="opset<=14"))
     with pytest.raises(InvalidRequest, match="unknown relation 'chunk-1'"):
         judged(layers(), relation=["chunk-1"])
+
+
+def test_the_page_lists_every_relation_as_the_table_has_it():
+    """Chunks of several sizes share a row."""
+    rows = {
+        name: cells[2:]
+        for line in PAGE.read_text().splitlines()
+        if line.startswith("| `")
+        for cells in [[cell.strip() for cell in line.strip("|").split(" | ")]]
+        for name in cells[0].replace("`", "").replace(" ", "").split(",")
+    }
+
+    assert rows == {row.name: [row.applies.when, row.finds] for row in STREAM_RELATIONS.values()}
