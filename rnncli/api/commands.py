@@ -278,6 +278,7 @@ def stream(
     relation: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
     dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     xfails: str | Path | None = None,
     allow_refused: bool = False,
     exitfirst: bool = False,
@@ -295,6 +296,7 @@ def stream(
         relation: the names of the relations to judge; all by default.
         states: input -> the output that it continues, instead of the pairs that are found.
         dims: sizes of symbolic dimensions.
+        shapes: shapes of inputs, for dimensions without a name.
         xfails: a file of known failures, by ids of relations.
         allow_refused: whether refusing a call is not a failure.
         exitfirst: whether the run ends at the first failure.
@@ -319,8 +321,10 @@ def stream(
     words = [("--relation", name) for name in relation]
     words += [("--state", f"{begin}={end}") for begin, end in pairs]
     words += [("--dim", f"{name}={size}") for name, size in sizes]
+    asked = tuple((name, tuple(shape)) for name, shape in (shapes or {}).items())
+    words += [("--shape", f"{name}={','.join(map(str, shape))}") for name, shape in asked]
     plan = _plan(
-        partial(StreamPlan, relations=tuple(relation), states=pairs, dims=sizes),
+        partial(StreamPlan, relations=tuple(relation), states=pairs, dims=sizes, shapes=asked),
         "stream",
         Path(model),
         subject,

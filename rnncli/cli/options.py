@@ -421,6 +421,15 @@ dim_option = click.option(
 )
 
 
+shape_option = click.option(
+    "--shape",
+    "shapes",
+    type=Pair("NAME=5,1,10", _shape),
+    multiple=True,
+    help="Shape of the generated input NAME of a model.",
+)
+
+
 # What a model is run on: inputs given, generated, or of one test data set.
 input_options = grouped(
     click.option(
@@ -444,13 +453,7 @@ input_options = grouped(
         type=int,
         help="Seed of generated inputs, instead of the config's (0 for a model).",
     ),
-    click.option(
-        "--shape",
-        "shapes",
-        type=Pair("NAME=5,1,10", _shape),
-        multiple=True,
-        help="Shape of the generated input NAME of a model.",
-    ),
+    shape_option,
     dim_option,
     click.option(
         "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."

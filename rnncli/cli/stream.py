@@ -13,7 +13,7 @@ from rnncli.cli.judging_options import (
     report_options,
     run_gate_options,
 )
-from rnncli.cli.options import TARGET, Name, Pair, dim_option
+from rnncli.cli.options import TARGET, Name, Pair, dim_option, shape_option
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -49,6 +49,7 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     " pairs that are found, which `rnncli inspect MODEL` shows.",
 )
 @dim_option
+@shape_option
 @allow_refused_option
 @run_gate_options
 @report_options
@@ -58,6 +59,7 @@ def stream(
     subject: Implementation,
     selected: Selected,
     states: tuple[tuple[str, str], ...],
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
     **options: Any,
 ) -> VerificationReport:
     """Judge the states, steps and batches of a whole model, and what runs it.
@@ -82,4 +84,6 @@ def stream(
     """
     from rnncli.api import commands
 
-    return commands.stream(model, subject, cases=selected, states=dict(states), **options)
+    return commands.stream(
+        model, subject, cases=selected, states=dict(states), shapes=dict(shapes), **options
+    )

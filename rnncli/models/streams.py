@@ -86,6 +86,15 @@ class Streams(NamedTuple):
     batch: Mapping[str, FreeAxis]
     warnings: tuple[str, ...]
 
+    def without(self, inputs: Iterable[str]) -> Streams:
+        """Return the same with the sizes of some inputs given: axes of those sizes are not free."""
+        found = [each[name].size for name in inputs for each in self[1:3] if name in each]
+        time, batch = (
+            {name: axis for name, axis in each.items() if axis.size not in found}
+            for each in (self.time, self.batch)
+        )
+        return self._replace(time=time, batch=batch)
+
 
 def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     """Find the states of a model, and the axes of time and batch of its inputs.

@@ -57,3 +57,24 @@ def test_states_and_sizes_are_options(place, rnncli):
     assert " --state c_in=h_out --dim T=9 -k id:right::chunks-1" in failed.out + failed.err
     assert unknown.code == 2
     assert "--state: no input 'h'" in unknown.err
+
+
+def test_sizes_without_a_name_are_asked_for_and_taken(place, rnncli):
+    """A window whose dimensions the model does not name."""
+    proto = layers()
+    for value in proto.graph.input:
+        if value.name == "x":
+            value.type.tensor_type.shape.dim[2].Clear()
+    window = onnx.helper.make_tensor("window", onnx.TensorProto.INT64, [3], [-1, 4, 5])
+    proto.graph.initializer.append(window)
+    proto.graph.node[0].input[1] = "framed"
+    reshape = onnx.helper.make_node("Reshape", ["x", "window"], ["framed"])
+    proto.graph.node.insert(0, reshape)
+    onnx.save(proto, place / "unnamed.onnx")
+
+    asked = rnncli("stream", "unnamed.onnx", "--dim", "N=1")
+    taken = rnncli("stream", "unnamed.onnx", "--dim", "N=1", "--shape", "x=1,4,5")
+
+    assert asked.code == 2
+    assert "give sizes, which have no name: dimension 2 of x (--shape x=N,4,N)" in asked.err
+    assert taken.code == 0

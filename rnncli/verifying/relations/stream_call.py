@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rnncli.errors import RnncliError, RnncliWarning, Unsupported
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe
@@ -55,11 +55,13 @@ class StreamedModel:
         model: the model.
         streams: its states, and its axes of time and batch.
         dims: the sizes that the user gives, by symbol.
+        shapes: the shapes that the user gives, by input.
     """
 
     model: Model
     streams: Streams
     dims: Mapping[str, int]
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -77,7 +79,7 @@ class StreamedModel:
         """The sizes of the free axes, by symbol.
 
         Raises:
-            InvalidRequest: none were found at which the model runs.
+            InvalidRequest: none were found at which the model runs, or they have no names.
         """
         free = dict.fromkeys(_symbols(self.streams.time), STEPS)
         batch = dict.fromkeys(_symbols(self.streams.batch), SEQUENCES)
@@ -97,6 +99,9 @@ class StreamedModel:
                     if not wanted:
                         raise
                     continue
+            if unnamed := [each for each in sizing.sizes if not each.symbol]:
+                listed = sizing.recipe.sizes.listed(unnamed)
+                raise InvalidRequest(f"{self.model.name}: give sizes, which have no name: {listed}")
             found = {each.symbol: size for each, size in sizing.sizes.items() if each.symbol}
             ones = dict.fromkeys((*free, *batch), 1)
             return self._telling({**ones, **wanted, **found, **self.dims}, free)
@@ -141,7 +146,7 @@ class StreamedModel:
         return [] if self.has_free_time else _symbols(self.streams.time)
 
     def _recipe(self, sizes: Mapping[str, int], seed: int) -> InputRecipe:
-        return InputRecipe(self.model, seed=seed, dims=sizes)
+        return InputRecipe(self.model, seed=seed, dims=sizes, shapes=self.shapes)
 
     def _run(self, inputs: Tensors) -> Tensors:
         return outputs_of(self._native, inputs)

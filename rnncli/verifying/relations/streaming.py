@@ -307,6 +307,7 @@ class StreamPlan(RelationPlan):
     Attributes:
         states: pairs of state input and output, instead of those found.
         dims: sizes of symbolic dimensions.
+        shapes: shapes of inputs.
 
     Raises:
         InvalidRequest: as `RelationPlan`; or an option does not concern whole models.
@@ -315,6 +316,7 @@ class StreamPlan(RelationPlan):
 
     states: tuple[tuple[str, str], ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         # Without arguments it would look for the class that `slots` replaces.
@@ -359,7 +361,7 @@ class StreamPlan(RelationPlan):
     def source(self) -> CallSource:
         """The model as a case of its own; it is kept until its file changes."""
         written = self.pack.stat().st_mtime_ns if self.pack.is_file() else 0
-        return _source_of(str(self.pack), self.states, self.dims, written)
+        return _source_of(str(self.pack), self.states, self.dims, self.shapes, written)
 
 
 RUNS_MODELS = frozenset({"backend", "runtime", "function"})
@@ -367,10 +369,15 @@ RUNS_MODELS = frozenset({"backend", "runtime", "function"})
 
 @lru_cache(maxsize=1)
 def _source_of(
-    target: str, states: tuple[tuple[str, str], ...], dims: tuple[tuple[str, int], ...], _: int
+    target: str,
+    states: tuple[tuple[str, str], ...],
+    dims: tuple[tuple[str, int], ...],
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    _: int,
 ) -> CallSource:
     model = load_model(target)
-    source = StreamedModel(model, streams_of(model, dict(states)), dict(dims))
+    streams = streams_of(model, dict(states)).without(name for name, _ in shapes)
+    source = StreamedModel(model, streams, dict(dims), dict(shapes))
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
         raise NothingSelected(
