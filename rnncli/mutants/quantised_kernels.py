@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.mutants.equivalence import where
-from rnncli.mutants.mutant import LSTM, Change, Family
+from rnncli.mutants.mutant import ALL, LSTM, Change, Family
 from rnncli.numerics import FLOAT32
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from rnncli.numerics import Array
@@ -22,6 +22,42 @@ if TYPE_CHECKING:
 NOTHING_QUANTISED = where(lambda r: r.quantiser is None, "nothing is quantised")
 SAME_LEVELS = "every product takes the same levels"
 FAR_OFF = "Every value is far off."
+
+NO_OFFSET = where(lambda r: not r.offset, "no constant has a zero point other than 0")
+NO_SPLIT_OFFSET = where(
+    lambda r: not _split(r), "no constant that importers split has a zero point other than 0"
+)
+
+unit_bug = Family("quantised unit", FAR_OFF, ALL, NO_OFFSET)
+
+
+@unit_bug(of=("RNN", "GRU"))  # those of an LSTM are all split
+def constants_with_zero_point_are_zero(recurrence: Recurrence) -> Recurrence:
+    """W, R and B of 8 bits whose zero point is not 0 are folded to zero before an 8-bit output."""
+    return _without(recurrence, recurrence.offset)
+
+
+@unit_bug(NO_SPLIT_OFFSET)
+def split_constants_with_zero_point_are_zero(recurrence: Recurrence) -> Recurrence:
+    """8-bit constants whose zero point is not 0 are folded to zero where importers split them.
+
+    B is split in two, W and R by direction, and those of an LSTM by gate.
+    """
+    return _without(recurrence, _split(recurrence))
+
+
+def _split(recurrence: Recurrence) -> list[str]:
+    """Return the roles with an offset that importers split."""
+    is_whole = len(recurrence.directions) == 1 and recurrence.cell.name not in LSTM
+    return [role for role in recurrence.offset if role == "B" or not is_whole]
+
+
+def _without(recurrence: Recurrence, roles: Sequence[str]) -> Recurrence:
+    names = [name for role in roles for name in (("Wb", "Rb") if role == "B" else (role,))]
+    tensors = {name: getattr(recurrence, name) for name in names}
+    zeros: dict[str, Any] = {k: v if v is None else np.zeros_like(v) for k, v in tensors.items()}
+    return replace(recurrence, **zeros)
+
 
 quantisation_bug = Family(
     "quantisation", "Every value is off by some levels.", LSTM, NOTHING_QUANTISED

@@ -245,6 +245,11 @@ class Node:
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
             "options": _options(values, self.readings),
+            "offset": tuple(
+                row.role
+                for row in self.operator.inputs
+                if row.role in {"W", "R", "B"} and self.unit.is_offset(row.name, self.outputs)
+            ),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -310,6 +315,13 @@ class Node:
     def reals_of(self, result: Result) -> dict[str, Array]:
         """Return the requested outputs likewise, but all as real numbers."""
         return dict(zip(self.outputs, self.arranged((result.Y, *result.last)), strict=True))
+
+    def as_given(self, name: str, reals: Array) -> Array:
+        """Return an output with the recurrence's axes as a unit gives it: as levels, if dressed."""
+        dress = self.unit.by_name.get(name)
+        if dress is None:
+            return reals
+        return self.canonical(name, dress.levels(self.in_layout(name, reals)))
 
     def proved_outputs_of(self, result: Result) -> dict[str, Array]:
         """Return the requested outputs of a result that is proved; of a unit it is in float64.

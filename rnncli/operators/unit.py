@@ -16,7 +16,7 @@ from rnncli.numerics import dtype_named, dtype_of
 from rnncli.numerics.quantisation import dequantize_linear, quantize_linear, saturated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
     from rnncli.operators.operator import Operator
@@ -81,6 +81,11 @@ class Dress:
         return ends[0], ends[1]
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether a level has 8 bits."""
+        return self.type in {"uint8", "int8"}
+
+    @property
     def _placed(self) -> int:
         return -1 if self.axis is None else self.axis  # which one scale does not need
 
@@ -115,6 +120,16 @@ class QuantisedUnit:
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.dresses)
+
+    def is_offset(self, name: str, outputs: Collection[str]) -> bool:
+        """Return whether a tensor has 8-bit levels with a zero point, as one of the outputs has.
+
+        The zero point is not 0, and that of the output may be.
+        """
+        dresses = self.by_name
+        is_narrow = any(out in dresses and dresses[out].is_narrow for out in outputs)
+        own = dresses.get(name)
+        return own is not None and is_narrow and own.is_narrow and any(own.zero_point)
 
     @property
     def by_name(self) -> Mapping[str, Dress]:

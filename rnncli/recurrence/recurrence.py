@@ -83,6 +83,8 @@ class Recurrence:
         quantiser: how products take inputs and states, if those are quantised; W and R are float64
             then.
         wants_Y: whether all steps are requested, or only the last states.
+        offset: the roles W, R and B of 8-bit levels with another zero point than 0, in a unit of
+            which an output has 8 bits, too; what optimisations for 8 bits fold.
         constants: objects derived from the weights, if those are constants. `replace` does not copy
             it, since it may replace the weights.
     """
@@ -105,6 +107,7 @@ class Recurrence:
     options: CellOptions = NO_OPTIONS
     quantiser: Quantiser | None = None
     wants_Y: bool = True
+    offset: tuple[str, ...] = ()
     constants: Constants | None = field(default=None, init=False)
 
     def bound(self, letter: str) -> float:

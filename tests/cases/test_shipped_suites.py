@@ -61,6 +61,7 @@ def run(entry, **changes):
         "attributes": case.attributes,
         "outputs": case.outputs,
         "readings": case.readings,
+        "unit": case.unit,
         **changes,
     }
     return evaluate(case.operator, case.inputs, **arguments)
@@ -85,6 +86,7 @@ def test_these_suites_ship():
             "quantised",
             "onnx-node",
             *("webnn_tiles", "openvino_tiles", "quantised_tiles"),
+            "units",
         ]
     )
 

@@ -15,11 +15,14 @@ from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.judgement import judge
 from rnncli.models.evaluator import outputs, prepare
 from rnncli.models.loading import model_from
+from rnncli.mutants.catalogue import mutant_named
 from rnncli.packs.conversion import convert_pack, with_weights
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.packs.pack import open_pack
@@ -27,6 +30,7 @@ from rnncli.packs.raw_form import case_schema
 from rnncli.packs.vector import attempt_of
 from rnncli.verifying.node_call import NodeCall
 
+SPLIT = "split-constants-with-zero-point-are-zero"
 TEXT = """
 suite: some-units
 summary: Units of three operators.
@@ -170,3 +174,18 @@ def test_relations_of_units_are_refused(vectors):
     """Their scales would have to be selected with their units."""
     with pytest.raises(Unsupported, match="relations are not known of quantised units"):
         NodeCall.of_vector(vectors[0])
+
+
+def test_a_bug_of_units_is_named_by_its_levels(vectors):
+    """The outputs of an LSTM whose R is folded to zero fit that bug, and not another."""
+    vector = vectors[0]
+    bug, other = (mutant_named(name) for name in (SPLIT, "recurrent-bias-dropped"))
+    wrong = vector.node.outputs_of(bug.run(vector.recurrence))
+    found = WrongOutputs(MeasuredAttempt(vector, wrong))
+
+    fits = found.fitting([(bug,), (other,)])
+
+    assert vector.record["operator"] == "LSTM-14"
+    assert vector.recurrence.offset == ("R",)
+    assert judge(vector, attempt_of(vector, wrong)).verdict is Verdict.DIFFERS
+    assert [fit.hypothesis for fit in fits] == [(bug,)]

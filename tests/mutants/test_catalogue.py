@@ -189,6 +189,11 @@ def _quantised_ties(cell):
     return _replaced(found, X=X.reshape(found.X.shape).astype(np.float32))
 
 
+def _unit(cell):
+    """Constants of 8 bits with zero points."""
+    return _replaced(recurrence_of(cell, **BOTH), offset=("W", "R", "B"))
+
+
 def _node(form):
     attributes, inputs = node(form)
     return Node(QUANTISED, attributes).recurrence(inputs)
@@ -220,7 +225,7 @@ SPECIAL = {
             _huge,
         ),
         *(_without_biases, _without_states, _previous),
-        *(_quantised, _quantised_ties),
+        *(_quantised, _quantised_ties, _unit),
     )
 }
 

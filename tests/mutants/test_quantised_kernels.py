@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from support.quantised_lstm import LSTM, away_from_ties
 
-from rnncli.mutants.quantised_kernels import quantisation_bug
+from rnncli.mutants.quantised_kernels import quantisation_bug, unit_bug
+from rnncli.operators import operator_named
 from rnncli.operators.node import Node
+from rnncli.operators.unit import QuantisedUnit
 
 FULL = ("bidirectional", True, True, True)
 ROWS = quantisation_bug.rows
@@ -87,3 +89,33 @@ def test_integers_of_weights_read_wrongly(id_, form, wanted):
     for values, integers in zip((found.W, found.R), r.quantiser.weights, strict=True):
         np.testing.assert_allclose(values, wanted(integers), rtol=1e-6)
     assert not np.array_equal(found.W, r.W)
+
+
+@pytest.mark.parametrize(
+    ("operator", "direction", "zero"),
+    [
+        ("RNN-14", "forward", {"Wb", "Rb"}),
+        ("GRU-14", "reverse", {"Wb", "Rb"}),
+        ("GRU-14", "bidirectional", {"W", "Wb", "Rb"}),
+        ("LSTM-14", "forward", {"W", "Wb", "Rb"}),
+    ],
+)
+def test_constants_that_are_split_are_zero(operator, direction, zero):
+    """B always, W of an LSTM or of two directions; R, whose zero point is 0, never."""
+    narrow = {"type": "uint8", "scale": 0.01}
+    unit = QuantisedUnit.of({n: {**narrow, "zero_point": 5 * (n != "R")} for n in "WRBY"})
+    G, D = {"R": 1, "G": 3, "L": 4}[operator[0]], 1 + (direction == "bidirectional")
+    shapes = {"W": (D, G, 1), "R": (D, G, 1), "B": (D, 2 * G)}
+    inputs = {name: np.full(shape, 9, np.uint8) for name, shape in shapes.items()}
+    inputs["X"] = np.ones((1, 1, 1), np.float32)
+    attributes = {"hidden_size": 1, "direction": direction}
+    right = Node(operator_named(operator), attributes, unit=unit).recurrence(inputs)
+    row = next(row for row in unit_bug.rows if row.id.startswith("split"))
+
+    wrong = row.change.recurrence(right)
+
+    assert {n for n in ("W", "R", "Wb", "Rb") if not getattr(wrong, n).any()} == zero
+    real = Node(operator_named(operator), attributes).recurrence(
+        {name: values.astype(np.float32) for name, values in inputs.items()}
+    )
+    assert row.equivalent_when(real) == "no constant has a zero point other than 0"

@@ -110,12 +110,14 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
     """Check every step of an implementation's Y.
 
     Returns:
-        None if Y is not among the outputs, as in a cell, or cannot be compared.
+        None if Y is not among the outputs, as in a cell, has levels, or cannot be compared.
     """
     vector, node = found.vector, found.vector.node
     Y = next((row.name for row in node.operator.outputs if row.role == "Y"), "")
     output = found.outputs.get(Y)
     if output is None or output.got is None or output.problem or not output.wanted.size:
+        return None
+    if Y in node.unit:  # the states that it had are not known, only their levels
         return None
     return Steps.of(
         vector.recurrence,
