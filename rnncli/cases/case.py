@@ -12,7 +12,6 @@ from rnncli.cases.fills import FILLS, Blank, fill
 from rnncli.numerics import dtype_of
 from rnncli.operators import Node
 from rnncli.operators.operator import SCALES
-from rnncli.operators.unit import NO_UNIT, QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.errors import Place
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
+    from rnncli.operators.unit import QuantisedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Case:
     readings: Mapping[str, str]
     seed: int
     root: YamlNode
-    unit: QuantisedUnit = NO_UNIT
+    unit: QuantisedUnit | None = None
 
     @cached_property
     def node(self) -> Node:

@@ -12,7 +12,7 @@ from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
 from rnncli.operators.spelling import OPEN, PLAIN
-from rnncli.operators.unit import NO_UNIT, QuantisedUnit, opset_of
+from rnncli.operators.unit import QuantisedUnit, opset_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +44,7 @@ def single_node_model(
     initializers: Collection[str] = (),
     *,
     spelling: Spelling = PLAIN,
-    unit: QuantisedUnit = NO_UNIT,
+    unit: QuantisedUnit | None = None,
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
@@ -96,11 +96,11 @@ def single_node_model(
 
 
 def _dressing(
-    node: NodeProto, unit: QuantisedUnit, tensors: Mapping[str, Array | DType]
+    node: NodeProto, unit: QuantisedUnit | None, tensors: Mapping[str, Array | DType]
 ) -> tuple[list[NodeProto], list[NodeProto], list[TensorProto]]:
     """Return the nodes before and after one, which then reads and makes reals, and their scales."""
     before, after, factors = [], [], []
-    for name, dress in unit.dresses:
+    for name, dress in unit.dresses if unit else ():
         values = tensors.get(name)
         if values is None:
             continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.equivalence import where
+from rnncli.mutants.equivalence import NO_OFFSET, where
 from rnncli.mutants.mutant import ALL, LSTM, Change, Family
 from rnncli.numerics import FLOAT32
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
@@ -23,7 +23,6 @@ NOTHING_QUANTISED = where(lambda r: r.quantiser is None, "nothing is quantised")
 SAME_LEVELS = "every product takes the same levels"
 FAR_OFF = "Every value is far off."
 
-NO_OFFSET = where(lambda r: not r.offset, "no constant has a zero point other than 0")
 NO_SPLIT_OFFSET = where(
     lambda r: not _split(r), "no constant that importers split has a zero point other than 0"
 )

@@ -13,7 +13,6 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
 from rnncli.operators.node import checked
 from rnncli.operators.operator_table import operator_named
-from rnncli.operators.unit import NO_UNIT, QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.backends.backend import Backend
     from rnncli.numerics import Array
     from rnncli.operators.operator import Operator
+    from rnncli.operators.unit import QuantisedUnit
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 
@@ -33,7 +33,7 @@ def evaluate(
     readings: Mapping[str, str] | None = None,
     backend: str = "numpy",
     compute: str = "float64",
-    unit: QuantisedUnit = NO_UNIT,
+    unit: QuantisedUnit | None = None,
 ) -> dict[str, Array]:
     """Evaluate an operator as its specification says.
 

@@ -20,7 +20,7 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
-from rnncli.operators.unit import NO_UNIT, QuantisedUnit, unit_problems
+from rnncli.operators.unit import QuantisedUnit, unit_problems
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -209,7 +209,7 @@ class Node:
         attributes: Mapping[str, Any],
         outputs: Sequence[str] | None = None,
         readings: Mapping[str, str] | None = None,
-        unit: QuantisedUnit = NO_UNIT,
+        unit: QuantisedUnit | None = None,
     ) -> None:
         self.operator, self.attributes, self.unit = operator, dict(attributes), unit
         self.readings = {**operator.readings, **(readings or {})}
@@ -248,7 +248,9 @@ class Node:
             "offset": tuple(
                 row.role
                 for row in self.operator.inputs
-                if row.role in {"W", "R", "B"} and self.unit.is_offset(row.name, self.outputs)
+                if row.role in {"W", "R", "B"}
+                and self.unit
+                and self.unit.is_offset(row.name, self.outputs)
             ),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
@@ -318,7 +320,7 @@ class Node:
 
     def as_given(self, name: str, reals: Array) -> Array:
         """Return an output with the recurrence's axes as a unit gives it: as levels, if dressed."""
-        dress = self.unit.by_name.get(name)
+        dress = self.unit.by_name.get(name) if self.unit else None
         if dress is None:
             return reals
         return self.canonical(name, dress.levels(self.in_layout(name, reals)))
@@ -371,7 +373,7 @@ def checked(
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
     *,
-    unit: QuantisedUnit = NO_UNIT,
+    unit: QuantisedUnit | None = None,
 ) -> Node:
     """Return a node that satisfies its specification, cached for equal requests.
 
@@ -386,9 +388,10 @@ def checked(
     node = _NODES.get(key)
     if node is not None and node.accepts(inputs):
         return node
+    reals = unit.stand_ins(inputs) if unit else inputs
     if violations := [
-        *unit_problems(operator, unit, inputs),
-        *problems(operator, attributes, unit.stand_ins(inputs), outputs, readings),
+        *(unit_problems(operator, unit, inputs) if unit else ()),
+        *problems(operator, attributes, reals, outputs, readings),
     ]:
         raise InvalidOperator(operator.name, violations)
     if node is None:

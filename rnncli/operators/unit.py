@@ -106,17 +106,14 @@ def _along(values: Array, axis: int | None, like: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class QuantisedUnit:
-    """The dressed tensors of an operator, by name; others are float32."""
+    """The dressed tensors of an operator, at least one, by name; others are float32."""
 
-    dresses: tuple[tuple[str, Dress], ...] = ()
+    dresses: tuple[tuple[str, Dress], ...]
 
     @classmethod
-    def of(cls, written: Mapping[str, Mapping[str, Any]] | None) -> QuantisedUnit:
-        """Return a unit from its written form, which was checked; none for None."""
-        return cls(tuple((name, _dress(each)) for name, each in (written or {}).items()))
-
-    def __bool__(self) -> bool:
-        return bool(self.dresses)
+    def of(cls, written: Mapping[str, Mapping[str, Any]]) -> QuantisedUnit:
+        """Return a unit from its written form, which was checked."""
+        return cls(tuple((name, _dress(each)) for name, each in written.items()))
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.dresses)
@@ -143,8 +140,6 @@ class QuantisedUnit:
 
     def stand_ins(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return inputs for checks: those that are dressed as float32 zeros of their shape."""
-        if not self:
-            return inputs
         zero, dresses = np.zeros((), np.float32), self.by_name
         return {
             name: np.broadcast_to(zero, values.shape) if name in dresses else values
@@ -222,15 +217,10 @@ class QuantisedUnit:
         return found
 
 
-NO_UNIT = QuantisedUnit()
-
-
 def unit_problems(
     operator: Operator, unit: QuantisedUnit, inputs: Mapping[str, Array]
 ) -> Iterator[Problem]:
     """Yield what cannot be dressed so, given the inputs as levels."""
-    if not unit:
-        return
     if opset_of(operator) is None:
         listed = " or ".join(map(str, OPSETS.values()))
         yield Problem(("quantise",), f"{operator.name} is not an operator of opset {listed}")

@@ -32,7 +32,7 @@ from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
-from rnncli.operators.unit import INPUT_TYPES, NO_UNIT, QuantisedUnit, opset_of
+from rnncli.operators.unit import INPUT_TYPES, QuantisedUnit, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.vector import attributes_of, unit_of
 
@@ -310,7 +310,7 @@ def node_entries(
     outputs: Collection[str],
     weights: str,
     readings: Mapping[str, str],
-    unit: QuantisedUnit = NO_UNIT,
+    unit: QuantisedUnit | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """Return the entries of a case that describe its node, see `CaseRecord`.
@@ -373,7 +373,8 @@ def _stand_ins(
     if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
         return {}
     own = (record["dtype"],)  # of the inputs that have none by themselves
-    levels = {name: (dress.type,) for name, dress in unit_of(record).dresses}
+    unit = unit_of(record)
+    levels = {name: (dress.type,) for name, dress in unit.dresses} if unit else {}
     try:
         return {
             row.name: np.broadcast_to(

@@ -104,9 +104,10 @@ def checked_node(record: Mapping[str, Any], inputs: Tensors) -> Node:
     return checked(operator, attributes, inputs, *rest, unit=unit_of(record))
 
 
-def unit_of(record: Mapping[str, Any]) -> QuantisedUnit:
+def unit_of(record: Mapping[str, Any]) -> QuantisedUnit | None:
     """Return which tensors of a case are integers, given its record."""
-    return QuantisedUnit.of(record.get("quantise"))
+    written = record.get("quantise")
+    return QuantisedUnit.of(written) if written else None
 
 
 def stored_answers(

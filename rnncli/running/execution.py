@@ -95,7 +95,7 @@ def _declared_dtype(value: ValueInfoProto) -> DType | None:
 
 def _dtype_of_case(case: Case, name: str) -> DType:
     """Return the type of a case's input, present or not."""
-    if name in case.unit:
+    if case.unit and name in case.unit:
         return dtype_named(case.unit.by_name[name].type)
     if name in case.blanks:
         return case.blanks[name].dtype

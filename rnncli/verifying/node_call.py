@@ -41,7 +41,7 @@ ALPHA_ORDERS = ("queue", "positional")
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 
 
-def _refuse_unit(name: str, unit: QuantisedUnit) -> None:
+def _refuse_unit(name: str, unit: QuantisedUnit | None) -> None:
     if unit:
         raise Unsupported(f"{name}: relations are not known of quantised units yet")
 

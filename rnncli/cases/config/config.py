@@ -97,7 +97,8 @@ def read_case(
     arrays = _stand_ins(operator, blanks, sources, key)
     unit = config.unit(operator)
     config.check(operator, attributes, arrays, outputs, readings)
-    config.check_unit(operator, unit, arrays, outputs)
+    if unit:
+        config.check_unit(operator, unit, arrays, outputs)
     config.findings.raise_any()
     return Case(
         name=name,

@@ -322,7 +322,7 @@ class ConfigKeys(Keys):
         entries = self._section("readings", "reading")
         return {name: node.plain for name, node in entries.items()}
 
-    def unit(self, operator: Operator) -> QuantisedUnit:
+    def unit(self, operator: Operator) -> QuantisedUnit | None:
         """Return which tensors are integers; what is written wrongly is a finding, and left out."""
         rows = {row.name: row for row in (*operator.inputs, *operator.outputs)}
         written = {}
@@ -338,7 +338,7 @@ class ConfigKeys(Keys):
                     dress["axis"] -= len(rows[name].shape(0))
                 written[name] = dress
         known = {name: written[name] for name in rows if name in written}
-        return QuantisedUnit.of(known | written)
+        return QuantisedUnit.of(known | written) if written else None
 
     def check_unit(
         self,

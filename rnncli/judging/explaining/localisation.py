@@ -117,7 +117,7 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
     output = found.outputs.get(Y)
     if output is None or output.got is None or output.problem or not output.wanted.size:
         return None
-    if Y in node.unit:  # the states that it had are not known, only their levels
+    if node.unit and Y in node.unit:  # the states that it had are not known, only their levels
         return None
     return Steps.of(
         vector.recurrence,
