@@ -28,6 +28,8 @@ from rnncli.cli.group import cli
 FOLDER = Path(__file__).parents[2] / "docs/upstream"
 OPERATORS = ["lstm", "gru"]
 
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git applies the patches")
+
 
 def patch_of(operator):
     """The file of an operator's patch."""

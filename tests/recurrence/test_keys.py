@@ -41,6 +41,7 @@ OTHER = {
     "activations": RELUS,
     "clip": 0.25,
     "options": RIGHT.options._replace(input_forget=not RIGHT.options.input_forget),
+    "offset": ("W",),
     "quantiser": replace(RIGHT.quantiser, by_sequence=not RIGHT.quantiser.by_sequence),
     **{
         row.name: not getattr(RIGHT, row.name)
