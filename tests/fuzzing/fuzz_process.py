@@ -89,7 +89,7 @@ class Outcome:
         arguments: of the command.
         code: exit code; negative: the signal that ended it; None: it hung.
         seconds: of processor time.
-        mebibytes: the largest resident set.
+        mebibytes: the largest resident set, beyond what was resident before.
         outside: paths that it must not have touched.
         green: whether a wrong answer was called right.
         err: the end of standard error.
@@ -347,6 +347,7 @@ def _run(
     err = _redirect(box.outer[0].parent, command.stdin)
     sys.argv = ["rnncli", *outcome.arguments]
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
+    held = _mebibytes("VmRSS")  # of the parent, which may have run other tests before
     reads = [box.path / name for name in command.reads]
     own = (box.path / "home", box.path / "tmp", box.bases / "fonts")
     writes = [*(box.path / name for name in command.writes), *own]
@@ -358,7 +359,7 @@ def _run(
     outcome.outside = watch.stop()
     outcome.seconds = time.process_time() - used
     outcome.wall = time.perf_counter() - begin
-    outcome.mebibytes = _peak()
+    outcome.mebibytes = _mebibytes("VmHWM") - held
     said = err.read_bytes()
     outcome.spoken = len(said)
     outcome.err = said[-4000:].decode(errors="backslashreplace")
@@ -415,8 +416,8 @@ def _forget() -> None:
     terminal.LISTENERS.clear()
 
 
-def _peak() -> float:
+def _mebibytes(kind: str) -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
+        if line.startswith(kind):
             return int(line.split()[1]) / 1024
     return 0.0
