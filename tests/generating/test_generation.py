@@ -3,7 +3,6 @@
 import json
 import resource
 import shutil
-import re
 import signal
 import subprocess
 import sys
@@ -326,8 +325,8 @@ def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, terms, wait):
         time.sleep(wait)
         run.send_signal(getattr(signal, sent))
         _, said = run.communicate()
-    errors = [line for line in said.splitlines() if re.match(rb"[\w.]*Error", line)]
-    assert errors == [], said  # it ran until the signal came
+    # It ran until the signal came, if that is what ended it, whatever it was handling then.
+    assert b"Error" not in b"".join(said.splitlines()[-1:]), said
     left = {path: c for path, c in contents(folder).items() if not path.startswith(".")}
     assert {path: whole[path] for path in left} == left
     write(folder, layout=layout)
