@@ -8,9 +8,8 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import widened
+from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered
-from rnncli.numerics.quantisation import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,8 @@ import numpy as np
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import widened
+from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_of, round_to
-from rnncli.numerics.quantisation import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

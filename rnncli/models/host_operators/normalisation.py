@@ -10,9 +10,8 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.models.host_operators.kernel import Staged, per_shape
-from rnncli.models.host_operators.precision import widened
+from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered, round_to
-from rnncli.numerics.quantisation import rounded
 
 AlongAxis = Callable[[Array, int], Array]
 

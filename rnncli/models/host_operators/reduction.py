@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rnncli.models.host_operators.precision import widened
+from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.models.host_operators.windows import Slide, Slides, reduce_windows, slides, windows
 from rnncli.numerics import Array, dtype_of
-from rnncli.numerics.quantisation import rounded
 
 Over = Callable[[Array, tuple[int, ...] | None, bool], Any]
 """A reduction of an array over axes, with or without keeping them as size 1."""

@@ -200,10 +200,11 @@ class StreamedModel:
     @cached_property
     def lengths(self) -> list[str]:
         """The inputs of whole numbers for each sequence or step, which cannot be cut."""
+        states = {pair.input for pair in self.streams.pairs}
         return [
             name
             for name, values in self.inputs(self.sizes, 0).items()
-            if values.ndim and values.dtype.kind in "iu"
+            if values.ndim and values.dtype.kind in "iu" and name not in states
         ]
 
     def call(self, name: str) -> StreamCall:

@@ -89,6 +89,10 @@ def _has_states(call: StreamCall) -> str:
     return "" if call.states else "the model has no states: no input continues an output"
 
 
+def _has_real_states(call: StreamCall) -> str:
+    return _has_states(call) or ("" if _real(call.states) else "no state is floating-point")
+
+
 def _has_free_time(call: StreamCall) -> str:
     if why := _has_states(call):
         return why
@@ -116,7 +120,7 @@ def _has_batch(call: StreamCall) -> str:
     return "" if call.source.streams.batch else "no axis of the batch is free"
 
 
-STATEFUL = Applicability("the model has states", _has_states)
+STATEFUL = Applicability("the model has floating-point states", _has_real_states)
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
 SIZED = Applicability("an axis of time or batch is free", _has_free_sizes)
 BATCHED = Applicability("an axis of the batch is free", _has_batch)
@@ -152,14 +156,14 @@ def _again(call: StreamCall, ask: StreamAsker) -> Tensors:
 
 
 def _disturbed(call: ModelCall, names: Iterable[str]) -> ModelCall:
-    """Return a call with other numbers in some floating-point inputs."""
-    return call.with_inputs(
-        **{
-            name: _other(call.inputs[name])
-            for name in names
-            if dtype_of(call.inputs[name]).is_float
-        }
-    )
+    """Return a call with other numbers in those of some inputs that are real."""
+    real = _real({name: call.inputs[name] for name in names})
+    return call.with_inputs(**{name: _other(call.inputs[name]) for name in real})
+
+
+def _real(tensors: Tensors) -> list[str]:
+    """Return the names of floating-point tensors; a whole number may count steps or index."""
+    return [name for name, values in tensors.items() if dtype_of(values).is_float]
 
 
 def _other(values: Array) -> Array:
@@ -270,9 +274,9 @@ def _alone(call: StreamCall, n: int) -> StreamCall:
     equality=BIT,
 )
 def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
-    first = call.first
-    own, *others = ask.in_turn([first, *(_disturbed(first, [name]) for name in call.states)])
-    for name, made in zip(call.states, others, strict=True):
+    first, names = call.first, _real(call.states)
+    own, *others = ask.in_turn([first, *(_disturbed(first, [name]) for name in names)])
+    for name, made in zip(names, others, strict=True):
         if not _differing(own, made):
             why = f"state {name}: another value of it changes no output"
             raise UnansweredError(Verdict.DIFFERS, why)
@@ -289,8 +293,9 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
     other = _disturbed(call.first, call.feeds[0])
     own, made = ask.in_turn([call.first, other])
     changed = _differing(own, made)
+    real = _real(call.states)
     for begin, end, _ in call.source.streams.pairs:
-        if end not in changed:
+        if begin in real and end not in changed:
             why = f"state {end}, which {begin} continues: other inputs leave it as it is"
             raise UnansweredError(Verdict.DIFFERS, why)
     return ask.after_others(call, [other])

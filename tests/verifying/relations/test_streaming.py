@@ -69,6 +69,33 @@ def test_sound_models_pass_and_say_what_does_not_apply(judged, model, dims, skip
     )
 
 
+COUNTING = (
+    LAYERS.replace("c_in)\n", "c_in, int64[1] steps_in)\n", 1)
+    .replace("c_out) {", "c_out, int64[1] steps_out) {")
+    .replace(
+        "    y, h_out",
+        "    more = Shape <start = 2> (x)\n    steps_out = Add (steps_in, more)\n    y, h_out",
+    )
+)
+COUNTER = """<ir_version: 8, opset_import: ["": 17]>
+counter (float[N,4,T] x, int64[1] steps_in) => (float[N,4,T] y, int64[1] steps_out) {
+    more = Shape <start = 2> (x)
+    steps_out = Add (steps_in, more)
+    y = Relu (x)
+}"""
+
+
+def test_a_state_that_counts_need_not_change_an_output(judged):
+    """Nor with the inputs; it is fed back as any other, and where it is alone that is said."""
+    beside = judged(layers(COUNTING))
+    alone = judged(onnx.parser.parse_model(COUNTER))
+
+    assert {each.verdict for each in beside.values()} == {"pass"}
+    skipped = {name for name, each in alone.items() if each.verdict == "skipped"}
+    assert skipped == {"states-used", "states-renewed"}
+    assert not failing(alone)
+
+
 def surgery(path, change):
     """Return a real model after a change of its graph."""
     proto = whole_model(load_model(path))
