@@ -10,19 +10,6 @@ import numpy as np
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_numbered, dtype_of, round_to
 
-PLAIN = {np.float32, np.float64}
-"""Types for which NumPy's own cast and product suffice."""
-
-
-def rounded(values: Array, like: Array) -> Array:
-    """Round values once to the floating-point type of another array."""
-    if type(values) is np.ndarray and values.dtype == like.dtype:
-        return values
-    if like.dtype.type in PLAIN:
-        return np.asarray(values).astype(like.dtype.type, copy=False)
-    return round_to(np.asarray(values), dtype_of(like))
-
-
 _INT_RANGES = {  # ml_dtypes' own integers have no np.iinfo
     "uint4": (0, 15),
     "int4": (-8, 7),
@@ -72,9 +59,8 @@ def dequantize_linear(
     if x_zero_point is not None:
         wide = wide - _spread(x_zero_point, x, axis, block_size).astype(np.float64)
     product = wide * _spread(x_scale, x, axis, block_size).astype(np.float64)
-    if output_dtype:
-        return rounded(product, np.empty(0, dtype_numbered(output_dtype).numpy))
-    return rounded(product, np.asarray(x_scale))
+    own = dtype_numbered(output_dtype) if output_dtype else dtype_of(np.asarray(x_scale))
+    return round_to(product, own)
 
 
 def saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.models.host_operators.kernel import Staged, per_shape
-from rnncli.models.host_operators.precision import gemm_dtype, requantized
+from rnncli.models.host_operators.precision import gemm_dtype, requantized, rounded
 from rnncli.models.host_operators.windows import Slide, Slides, extent, placed_once, slides, windows
-from rnncli.numerics.quantisation import along_axis, rounded
+from rnncli.numerics.quantisation import along_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -64,7 +64,8 @@ class HostOperator:
     def load(self) -> Any:
         """Import the kernel."""
         module, name = self.kernel.split(":")
-        return getattr(importlib.import_module(f"rnncli.models.host_operators.{module}"), name)
+        here = "" if module.startswith("rnncli.") else "rnncli.models.host_operators."
+        return getattr(importlib.import_module(here + module), name)
 
 
 class KernelRun(OpRun):

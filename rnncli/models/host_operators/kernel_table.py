@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _MOMENTUM = ("momentum",)  # only training updates the running statistics
 
+# Of any tensors, those of a quantised unit included.
+_QUANTIZE = "rnncli.numerics.quantisation:quantize_linear"
+_DEQUANTIZE = "rnncli.numerics.quantisation:dequantize_linear"
+
 _ROWS = (
     # Below opset 13 the softmax family works on a matrix; the reference always uses one axis.
     Row("Softmax", 1, 12, "normalisation:softmax_of_matrix"),
@@ -82,11 +86,11 @@ _ROWS = (
     Row("MatMulInteger", 10, None, "precision:matmul_integer"),
     Row("QLinearMatMul", 10, None, "precision:qlinear_matmul"),
     # The reference lacks DequantizeLinear below 19 and saturates infinities to the wrong end.
-    Row("QuantizeLinear", 10, None, "precision:quantize_linear"),
-    Row("DequantizeLinear", 10, None, "precision:dequantize_linear"),
+    Row("QuantizeLinear", 10, None, _QUANTIZE),
+    Row("DequantizeLinear", 10, None, _DEQUANTIZE),
     # ONNX Runtime's, which its quantiser writes for 16 bits.
-    Row("QuantizeLinear", 1, None, "precision:quantize_linear", domain=contrib.DOMAIN),
-    Row("DequantizeLinear", 1, None, "precision:dequantize_linear", domain=contrib.DOMAIN),
+    Row("QuantizeLinear", 1, None, _QUANTIZE, domain=contrib.DOMAIN),
+    Row("DequantizeLinear", 1, None, _DEQUANTIZE, domain=contrib.DOMAIN),
     Row("Upsample", 1, 6, "interpolation:upsample_1"),
     Row("Upsample", 7, 8, "interpolation:upsample_7"),
     Row("Upsample", 9, 9, "interpolation:resize_10"),

@@ -8,15 +8,25 @@ import numpy as np
 
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.numerics import Array, dtype_of
-from rnncli.numerics.quantisation import PLAIN, rounded, saturated
-from rnncli.numerics.quantisation import dequantize_linear as dequantize_linear  # noqa: PLC0414
-from rnncli.numerics.quantisation import quantize_linear as quantize_linear  # noqa: PLC0414
+from rnncli.numerics import Array, dtype_of, round_to
+from rnncli.numerics.quantisation import saturated
+
+_PLAIN = {np.float32, np.float64}
+"""Types for which NumPy's own cast and product suffice."""
 
 
 def widened(x: Array) -> Array:
     """Return the values as float64, exactly."""
     return np.asarray(x).astype(np.float64)
+
+
+def rounded(values: Array, like: Array) -> Array:
+    """Round values once to the floating-point type of another array."""
+    if type(values) is np.ndarray and values.dtype == like.dtype:
+        return values
+    if like.dtype.type in _PLAIN:
+        return np.asarray(values).astype(like.dtype.type, copy=False)
+    return round_to(np.asarray(values), dtype_of(like))
 
 
 def gemm_dtype(*operands: Array) -> np.dtype[Any]:
@@ -27,7 +37,7 @@ def gemm_dtype(*operands: Array) -> np.dtype[Any]:
     products of 8-bit numbers.
     """
     kinds = {operand.dtype.type for operand in operands}
-    if len(kinds) == 1 and kinds <= PLAIN:
+    if len(kinds) == 1 and kinds <= _PLAIN:
         return np.dtype(kinds.pop())
     common = np.result_type(*(_standard(operand) for operand in operands))
     return np.dtype(np.float64) if common.kind in "iub" else np.result_type(common, np.float32)
