@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.vector import Vector
+    from rnncli.verifying.relations.relating import RelationPlan
     from rnncli.verifying.scoring import ScoreReport
     from rnncli.verifying.verification import DiagnosisReport, VerificationPlan
 
@@ -243,7 +244,7 @@ def relate(
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
     workers.expect("rnncli.verifying.relations.relating")
-    from rnncli.verifying.relations.relating import RelationPlan, judge_all, select
+    from rnncli.verifying.relations.relating import RelationPlan
 
     told = ",".join(f"{name}={size}" for name, size in (sizes or {}).items())
     chosen = [word for name in relation for word in ("--relation", name)]
@@ -263,9 +264,7 @@ def relate(
         digest=pack_digest,
         more=[*chosen, *(["--sizes", told] if told else [])],
     )
-    with _TURN:
-        selected = select(plan)
-        return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
+    return _related(plan, progress)
 
 
 @taking_values(_VALUES)
@@ -314,7 +313,6 @@ def stream(
             evaluated in float64.
     """
     workers.expect("rnncli.verifying.relations.relating")
-    from rnncli.verifying.relations.relating import judge_all, select
     from rnncli.verifying.relations.streaming import StreamPlan
 
     pairs, sizes = tuple((states or {}).items()), tuple((dims or {}).items())
@@ -338,9 +336,7 @@ def stream(
         trust=False,
         more=[*chain.from_iterable(words)],
     )
-    with _TURN:
-        selected = select(plan)
-        return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
+    return _related(plan, progress)
 
 
 @taking_values(_VALUES)
@@ -498,6 +494,14 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
     counting = _counting(len(selected.asked), progress)
     with _TURN:
         return judge_all(plan, selected, counting)
+
+
+def _related(plan: RelationPlan, progress: Progress | None) -> VerificationReport:
+    from rnncli.verifying.relations.relating import judge_all, select
+
+    with _TURN:
+        selected = select(plan)
+        return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
 
 
 def _counting(total: int, progress: Progress | None) -> Callable[[CaseVerdict], None]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from rnncli.cli.command import Command, Written
+from rnncli.cli.command import Command
+from rnncli.cli.options import printed_option
 from rnncli.errors import InvalidRequest
 from rnncli.talk.terminal import say
 
@@ -23,14 +24,7 @@ from rnncli.talk.terminal import say
     help="Lines that `rnncli verify PACK --json` printed for the whole pack; several times for the"
     " shards of a run.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=Written("without -o it is printed"),
-    default="",
-    metavar="FILE",
-    help="Write the claim to FILE instead of standard output.",
-)
+@printed_option("the claim")
 def claims(pack: Path, runs: tuple[Path, ...], output: str) -> None:
     """Write what an implementation claims, from a run, for `rnncli verify --claims`.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from rnncli.cli.command import JoinableOption, texts
+from rnncli.cli.command import JoinableOption, Written, texts
 from rnncli.limits import Limits
 from rnncli.models.evaluation_settings import HOSTS
 from rnncli.options import LONGEST, OptionKind, default_of, flag_of, texts_of, traits_of
@@ -163,6 +163,18 @@ class Listed(click.ParamType[list[Any]]):
             return list(read_targets(value))
         listed = text_of(read_standard_input(), "<stdin>") if value == "-" else read_text(value)
         return listed.splitlines()
+
+
+def printed_option(what: str) -> Callable[..., Any]:
+    """Return the option that writes to a file what is printed without it."""
+    return click.option(
+        "-o",
+        "--output",
+        type=Written("without -o it is printed"),
+        default="",
+        metavar="FILE",
+        help=f"Write {what} to FILE instead of standard output.",
+    )
 
 
 def from_option(what: str) -> Callable[..., Any]:

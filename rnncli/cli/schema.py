@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.command import Command, Written
+from rnncli.cli.command import Command
+from rnncli.cli.options import printed_option
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
@@ -20,14 +21,7 @@ SCHEMAS = {
 
 @click.command(cls=Command)
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
-@click.option(
-    "-o",
-    "--output",
-    type=Written("without -o it is printed"),
-    default="",
-    metavar="FILE",
-    help="Write the schema to FILE instead of standard output.",
-)
+@printed_option("the schema")
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
