@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
     from rnncli.models.model import Model, Site
+    from rnncli.operators.operator import Tensor
 
     Shape = tuple[int | str, ...]
 
@@ -314,9 +315,9 @@ class DataFlow:
         return needs
 
 
-def _by_role(names: Iterable[str], rows: Iterable[object]) -> dict[str, str]:
+def _by_role(names: Iterable[str], rows: Iterable[Tensor]) -> dict[str, str]:
     """Return the present tensors of a recurrent node by their roles."""
-    return {row.role: name for row, name in zip(rows, names, strict=False) if name}  # type: ignore[attr-defined]
+    return {row.role: name for row, name in zip(rows, names, strict=False) if name}
 
 
 def _moves(node: NodeProto) -> Iterator[tuple[str, str, bool]]:

@@ -13,7 +13,12 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, Problem
 from rnncli.numerics import dtype_named, dtype_of
-from rnncli.numerics.quantisation import dequantize_linear, quantize_linear, saturated
+from rnncli.numerics.quantisation import (
+    along_axis,
+    dequantize_linear,
+    quantize_linear,
+    saturated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -72,7 +77,8 @@ class Dress:
 
         The fraction is of the quotient by the scale. Computed in float64.
         """
-        scale, point = (_along(each, self.axis, reals) for each in self.factors(reals.shape))
+        factors = self.factors(reals.shape)
+        scale, point = (along_axis(each, reals.ndim, self._placed) for each in factors)
         wide, step = reals.astype(np.float64), scale.astype(np.float64)
         ends = []
         for sign in (-1, 1):
@@ -96,12 +102,6 @@ class Dress:
         lists = {"scale": self.scale, "zero_point": self.zero_point}
         plain = {k: v[0] if len(v) == 1 else [*v] for k, v in lists.items()}
         return {"type": self.type, **plain, **placed}
-
-
-def _along(values: Array, axis: int | None, like: Array) -> Array:
-    if axis is None:
-        return values
-    return values.reshape([-1 if k == axis % like.ndim else 1 for k in range(like.ndim)])
 
 
 @dataclass(frozen=True, slots=True)
