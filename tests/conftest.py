@@ -7,7 +7,7 @@ import signal
 import pytest
 from support import (
     between_workers,
-    examples,  # noqa: F401 -- registers hypothesis's profile `many`
+    examples,  # noqa: F401 -- registers hypothesis's profiles
 )
 from support.browser import Browser
 

@@ -24,7 +24,7 @@ from support.agreement import (
     within,
 )
 from support.examples import examples, part_of
-from support.nodes import UNQUANTISED, Limits, nodes
+from support.nodes import FREE, UNQUANTISED, Limits, nodes
 
 from rnncli.numerics import DTYPES, round_to, ulp_distance
 from rnncli.operators import OPERATORS
@@ -47,15 +47,33 @@ def specified(node):
     return found if node.outputs is None else {name: found[name] for name in node.outputs}
 
 
+# Kernels work in chunks of up to 64 steps, which all continue where the one before ended. Other
+# functions let roundings grow with every step.
+MANY_STEPS = Limits(
+    steps=(33, 65, 70), sequences=(1, 2), features=(1, 2), activations=("Sigmoid", "Tanh")
+)
+
+
 @pytest.mark.parametrize("operator", UNQUANTISED)
 def test_float64_agrees_with_the_scalar_specification(operator):
     """Any node of any row agrees to 1e-12 relative, and names, shapes and dtypes are as asked."""
+    agree_in_float64(operator, 100, FREE)
+
+
+@pytest.mark.parametrize("operator", ["RNN-22", "GRU-22", "LSTM-22"])
+def test_many_steps_agree_with_the_scalar_specification(operator):
+    """Longer sequences do, too."""
+    agree_in_float64(operator, 32, MANY_STEPS)
+
+
+def agree_in_float64(operator, count, limits):
+    """Compare so many examples, other ones of each operator."""
     own = OPERATORS[operator]
     dtype = "float64" if "float64" in own.dtypes else own.dtypes[0]
     row = replace(own, dtypes=("float64",))  # also of a dialect that has narrower ones only
 
-    @examples(100)
-    @given(nodes(operators=(operator,), dtypes=(dtype,)))
+    @examples(count, operator)
+    @given(nodes(operators=(operator,), dtypes=(dtype,), limits=limits))
     def agrees(node):
         node.inputs = {name: widened(values) for name, values in node.inputs.items()}
         wanted = specified(node)
