@@ -100,24 +100,28 @@ class Case:
         """The arrays of the present inputs, by name; made on first use."""
         return {name: stack[0] for name, stack in self.stacked([self.key]).items()}
 
-    def stacked(self, keys: Sequence[str], call: int = 0) -> dict[str, Array]:
+    def stacked(
+        self, keys: Sequence[str], call: int = 0, first: Case | None = None
+    ) -> dict[str, Array]:
         """Return the inputs of cases that differ from this one only in their keys.
 
-        At a later call, a tensor that equals the first call's is turned around.
+        At a later call, a tensor that equals the first call's is turned around; the first call is
+        this case itself, unless another is given.
 
         Returns:
             Arrays [keys, *shape] by name of the input, one row per key.
         """
-        made = self._made([key_of(key, call) for key in keys])
+        made = self.filled([key_of(key, call) for key in keys])
         if call:
-            first = self._made(keys)
+            before = (first or self).filled(keys)
             made = {
-                k: np.stack([_turned(*pair, blank) for pair in zip(first[k], made[k], strict=True)])
-                for k, blank in self.blanks.items()
+                k: np.stack([_turned(*pair, blank) for pair in zip(before[k], each, strict=True)])
+                for (k, each), blank in zip(made.items(), self.blanks.values(), strict=True)
             }
         return self.unit.inputs(made) if self.unit else made
 
-    def _made(self, keys: Sequence[str]) -> dict[str, Array]:
+    def filled(self, keys: Sequence[str]) -> dict[str, Array]:
+        """Return the values of the sources, [keys, *shape], before a unit makes them integers."""
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
 
     def place_of(self, subject: tuple[str, ...]) -> Place:

@@ -299,7 +299,7 @@ def _case_properties() -> dict[str, Schema]:
         **{key: {"type": ["boolean", "null"]} for key in Spelling._fields},
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
-        "calls": _choice(range(1, MOST_CALLS + 1), 1),
+        "calls": _calls(),
         "horizon": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [case_plan.ALL, None]}]},
         "matrix": {"$ref": "#/$defs/axes"},
         "zip": {"$ref": "#/$defs/axes"},
@@ -307,6 +307,12 @@ def _case_properties() -> dict[str, Schema]:
         "exclude": _items({**label, **closed(dict.fromkeys(_axis_paths(), labels))}),
         "include": _items({**label, **closed(dict.fromkeys(_axis_paths(), _SCALAR))}),
     }
+
+
+def _calls() -> Schema:
+    """Return the schema of a number of calls, or of a list of later calls."""
+    own = closed({name: _reference((name,)) for name in case_plan.OF_A_LATER_CALL})
+    return {"anyOf": [_choice(range(1, MOST_CALLS + 1), 1), _items(own)]}
 
 
 def _axis_paths() -> dict[str, Path]:

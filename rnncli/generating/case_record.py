@@ -61,10 +61,15 @@ def with_later_calls(
 ) -> dict[str, Any]:
     """Return the record of a case with several calls; it has the tags of all of them."""
     tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
-    own = [{name: record[name] for name in OF_A_CALL} for record in later]
+    own = [
+        {name: record[name] for name in OF_A_CALL if name != "sizes" or record[name] != first[name]}
+        for record in later
+    ]
+    largest = max(record["requirements"]["largest_size"] for record in (first, *later))
+    needs = {**first["requirements"], "largest_size": largest}
     horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
     nearest = {"horizon": min(horizons, key=_measured)} if horizons else {}
-    return {**first, "tags": list(tags), **nearest, "later_calls": own}
+    return {**first, "tags": list(tags), "requirements": needs, **nearest, "later_calls": own}
 
 
 def _measured(horizon: Mapping[str, int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from rnncli.errors import InvalidRequest
 from rnncli.operators.spelling import PLAIN
@@ -62,14 +62,14 @@ class CapturedCase:
         """A structure of its own: no other case shares it."""
         return self.id
 
-    def case(self) -> CapturedCase:
+    def case(self, call: int = 0) -> CapturedCase:
         """Return the case itself."""
+        assert call == 0
         return self
 
-    def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
+    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
         """Return its inputs, as a stack of one."""
         assert len(names) == 1
-        assert call == 0
         return {name: values[None] for name, values in self.inputs.items()}
 
 
@@ -101,11 +101,12 @@ class Stack(NamedTuple):
         Raises:
             InvalidRequest: its inputs are invalid.
         """
-        inputs = self.case.stacked([entry.id for entry in self.entries], call)
-        held = held_inputs(self.case.node.operator, self.entries[0].weights, inputs)
+        case: Any = self.entries[0].case(call)
+        inputs = case.stacked([entry.id for entry in self.entries], call, self.case)
+        held = held_inputs(case.node.operator, self.entries[0].weights, inputs)
         inputs |= {name: self.inputs[name] for name in held}
-        _check_lengths(self.case, inputs)
-        later = self._replace(inputs=inputs, call=call)
+        _check_lengths(case, inputs)
+        later = self._replace(case=case, inputs=inputs, call=call)
         _refuse_repetition(self, later)
         return later
 

@@ -92,6 +92,10 @@ def facts_of(vector: Vector) -> Iterator[tuple[str, str | int | float]]:
     for name, choice in record["readings"].items():
         yield f"READING_{_upper(name)}", choice
     yield "DATA_SETS", len(vector.calls)
+    for each in vector.later:
+        if each.record["sizes"] != record["sizes"]:
+            for name, size in each.record["sizes"].items():
+                yield f"CALL{each.call}_{name.upper()}", size
 
 
 def words_of(vector: Vector) -> list[str]:

@@ -44,7 +44,15 @@ from rnncli.packs.record import (
     WeightsPlace,
 )
 from rnncli.packs.single_file import vector_of
-from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, STEPS, TOLERANCES, group_of
+from rnncli.packs.vector import (
+    INPUTS,
+    OUTPUTS,
+    READINGS,
+    STEPS,
+    TOLERANCES,
+    calls_of,
+    group_of,
+)
 from rnncli.recurrence import readings
 
 if TYPE_CHECKING:
@@ -116,9 +124,10 @@ _EITHER = {
 RawOutputs = list[Annotated[RawOutput, Meta(extra_json_schema=_EITHER)]]
 
 
-class RawDataSet(Described):
+class RawDataSet(Described, kw_only=True):
     """One call."""
 
+    sizes: Annotated[Sizes | UnsetType, "its sizes, if they are not the case's"] = UNSET
     inputs: Annotated[list[RawInput], "every input that is present, in the node's order"]
     outputs: Annotated[RawOutputs, "the expected outputs, in the node's order"]
     other_readings: Annotated[
@@ -232,9 +241,15 @@ def raw_case(vector: Vector) -> RawCase:
         "in_words": in_words(vector),
         "readings": explained_readings(record),
         "output_names": [row.name for row in operator.outputs],
-        "data_sets": [_data_set(each, tensors) for each in vector.calls],
+        "data_sets": [
+            {**_own_sizes(each.record, record), **_data_set(each, tensors)} for each in vector.calls
+        ],
     }
     return RawCase(case, tensors.tensors)
+
+
+def _own_sizes(call: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    return {} if call["sizes"] == record["sizes"] else {"sizes": call["sizes"]}
 
 
 class _TensorFiles:
@@ -323,6 +338,9 @@ def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     told = {name: row["choice"] for name, row in case["readings"].items()}
     if told != record["readings"]:
         raise UnreadableFile("its readings are not those in the manifest")
+    for written, call in zip(case["data_sets"], calls_of(record), strict=False):  # counted later
+        if {**case, **written}["sizes"] != call["sizes"]:
+            raise UnreadableFile("the sizes of a call are not those in the manifest")
 
 
 def _tensors(

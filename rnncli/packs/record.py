@@ -34,7 +34,7 @@ from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
 from rnncli.operators.unit import INPUT_TYPES, QuantisedUnit, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
-from rnncli.packs.vector import attributes_of, unit_of
+from rnncli.packs.vector import attributes_of, calls_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -138,9 +138,12 @@ Tolerances = Annotated[
 FileSums = Annotated[Sums, "SHA-256 of every file, by path within the pack"]
 
 
-class CallRecord(Distinct):
+class CallRecord(Distinct, kw_only=True):
     """The entries that each call of a case has for itself."""
 
+    sizes: Annotated[
+        Sizes | UnsetType, "its sizes, if they are others; the model has `open_sizes`"
+    ] = UNSET
     alternatives: Alternatives
     golden: Proof
     tolerance: Tolerances
@@ -351,9 +354,13 @@ def check_record(record: Mapping[str, Any]) -> None:
             raise InvalidRequest("; ".join(sentences))
         return
     attributes = attributes_of(record)
-    inputs = _stand_ins(operator, record, attributes)
     rest = record["outputs"], record["readings"]
-    checked(operator, attributes, inputs, *rest, unit=unit_of(record))
+    resized = [call for call in calls_of(record) if call["sizes"] != record["sizes"]]
+    if resized and not record.get("open_sizes"):
+        raise InvalidRequest("a later call has other sizes, but the model has no 'open_sizes'")
+    for call in (record, *resized):
+        inputs = _stand_ins(operator, call, attributes)
+        checked(operator, attributes, inputs, *rest, unit=unit_of(record))
 
 
 @cache

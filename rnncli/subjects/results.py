@@ -58,6 +58,7 @@ from rnncli.packs.vector import (
     TOLERANCES,
     Attempt,
     Status,
+    calls_of,
     group_of,
     signal_names,
 )
@@ -205,16 +206,22 @@ def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 def expected_bytes(record: Mapping[str, Any]) -> int:
     """Return the bytes of a case's expected outputs and signals, in all calls."""
-    operator = operator_named(record["operator"])
-    frame = frame_of(operator, record["sizes"], record["attributes"])
-    if frame is None or record["expect"] != "result":
+    if record["expect"] != "result":
         return 0
-    rows = [row for row in operator.outputs if row.name in record["outputs"]]
-    elements = sum(math.prod(frame.shape(row)) for row in rows)
+    itemsize = dtype_named(record["dtype"]).numpy.itemsize
+    return sum(map(_elements, calls_of(record))) * itemsize
+
+
+def _elements(call: Mapping[str, Any]) -> int:
+    """Return the number of elements of the outputs and signals of a call."""
+    operator = operator_named(call["operator"])
+    frame = frame_of(operator, call["sizes"], call["attributes"])
+    if frame is None:
+        return 0
+    rows = [row for row in operator.outputs if row.name in call["outputs"]]
     signal = [frame.sizes[name] for name in OF_A_SIGNAL if name in frame.sizes]
-    elements += len(signal_names(record)) * math.prod(signal)
-    calls = 1 + len(record.get("later_calls", ()))
-    return calls * elements * dtype_named(record["dtype"]).numpy.itemsize
+    signals = len(signal_names(call)) * math.prod(signal)
+    return sum(math.prod(frame.shape(row)) for row in rows) + signals
 
 
 def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:

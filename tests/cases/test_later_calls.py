@@ -94,3 +94,50 @@ def test_a_case_that_must_be_refused_has_one_call(tmp_path):
     (finding,) = suite_findings(text, "one.yaml", tmp_path)
 
     assert "must be refused has no results that 'calls' could be about" in finding[1]
+
+
+SHAPES = """\
+suite: shapes
+summary: One case whose later calls have sizes of their own.
+cases:
+  case:
+    op: GRU-14
+    open_sizes: true
+    sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 3}
+    inputs: {sequence_lens: [1, 3], initial_h: uniform}
+    calls: [{sizes: {seq_length: 5, batch_size: 4}, inputs: {sequence_lens: [0, 5, 0, 2]}}, LATER]
+"""
+LATER = "{sizes: {batch_size: 1}, inputs: {sequence_lens: lengths}}"
+
+
+def test_a_later_call_has_the_sizes_and_the_inputs_that_it_is_given():
+    """What it does not name is the first call's, and is filled for the sizes there are."""
+    (entry,) = small_suite(SHAPES.replace("LATER", LATER)).entries
+    first, cases = entry.case(), [entry.case(call) for call in range(entry.calls)]
+    made = [case.stacked([entry.id], call, first) for call, case in enumerate(cases)]
+
+    assert [each["X"].shape for each in made] == [(1, 3, 2, 2), (1, 5, 4, 2), (1, 3, 1, 2)]
+    assert [each["initial_h"].shape[2] for each in made] == [2, 4, 1]
+    assert [each["sequence_lens"][0].tolist() for each in made] == [[1, 3], [0, 5, 0, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (LATER, "{sizes: {hidden_size: 4}}", "and 'hidden_size' is the model's"),
+        (LATER, "{attributes: {clip: 1}}", "unknown key 'attributes'"),
+        (LATER, "{inputs: [1]}", "'inputs' of a later call of case 'case' must be a mapping"),
+        (LATER, "{inputs: {h0: uniform}}", "unknown input 'h0'"),
+        (LATER, "{inputs: {initial_h: null}}", "call 3 must have the inputs of the first"),
+        (LATER, "{inputs: {B: uniform}}", "call 3 must have the inputs of the first"),
+        (LATER, "{inputs: {sequence_lens: [4, 1]}}", "sequence_lens"),
+        (LATER, "3", "a later call of case 'case' must be a mapping"),
+        ("open_sizes: true", "open_sizes: false", "which 'open_sizes: true' allows"),
+    ],
+)
+def test_what_a_session_cannot_be_asked_is_found(old, new, words, tmp_path):
+    """Its model has weights, attributes and inputs, and sizes unless they are open."""
+    text = SHAPES.replace(old, new).replace("LATER", LATER)
+    found = suite_findings(text.replace(old, new), "shapes.yaml", tmp_path)
+
+    assert any(words in sentence for _, sentence in found), found

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import second_calls
 from support.judged import computed, core, explained_verdict, ran, vectors_of
-from support.second_calls import right, twice
+from support.second_calls import SHAPES, right, twice
 from support.small_suite import small_suite
 from support.tables import every
 
@@ -450,6 +450,21 @@ def test_what_is_kept_between_calls_is_stale(runtime, kept, case_id):
     assert found.message.startswith("call 2 of 3: after another call of the same session, Y")
     assert found.message.endswith("; alone it is right")
     assert found.data_set == 1
+
+
+@pytest.mark.parametrize("case_id", twice(SHAPES))
+@pytest.mark.parametrize(
+    ("runtime", "verdict"),
+    [(second_calls.Right, Verdict.PASS), (second_calls.KeepsLongest, Verdict.STALE)],
+)
+def test_calls_of_more_and_fewer_steps_are_asked_of_one_session(runtime, verdict, case_id):
+    """There and back, so that each size follows a larger and a smaller one."""
+    vector = twice(SHAPES)[case_id]
+    found = judged(runtime, vector)
+
+    assert vector.call_order == (0, 1, 2, 1, 0)
+    assert found.verdict is verdict, found.message
+    assert found.message.startswith("call 2 of 5: " if verdict is Verdict.STALE else "")
 
 
 def test_what_is_wrong_alone_is_not_stale():

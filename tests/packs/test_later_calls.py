@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.forged_packs import resealed
-from support.second_calls import TEXT
+from support.second_calls import SHAPES, TEXT
 from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
@@ -213,3 +213,50 @@ def test_a_second_call_that_asks_nothing_else_is_refused():
     (error,) = make_vectors(small_suite(text).entries)
 
     assert str(error) == "rnn_14_same: call 2: every input is the same as in the first call"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_calls_of_other_sizes_come_back_from_every_layout(tmp_path, layout):
+    """Each with its own sizes in its record; the model has names for them."""
+    made(tmp_path / "onnx", SHAPES)
+    convert_pack(open_pack(tmp_path / "onnx"), tmp_path / "there", layout)
+    convert_pack(open_pack(tmp_path / "there"), tmp_path / "back", "onnx")
+
+    assert files(tmp_path / "back") == files(tmp_path / "onnx")
+    for vector in open_pack(tmp_path / "there").vectors():
+        assert [each.record["sizes"]["batch_size"] for each in vector.calls] == [2, 4, 1]
+        assert [each.inputs["X"].shape[:2] for each in vector.calls] == [(3, 2), (5, 4), (2, 1)]
+        assert vector.record["requirements"]["largest_size"] == 5
+        assert vector.has_one_model
+
+
+@pytest.mark.parametrize(("layout", "file"), [("c", "case.h"), ("hex", "case.svh")])
+def test_forms_for_kernels_have_the_sizes_of_every_call(tmp_path, layout, file):
+    """Beside those of the case."""
+    made(tmp_path / "onnx", SHAPES)
+    convert_pack(open_pack(tmp_path / "onnx"), tmp_path / "there", layout)
+    text = (tmp_path / "there" / "test_gru_14_fed" / file).read_text()
+
+    for name, size in {"": 3, "CALL1_": 5, "CALL2_": 2}.items():
+        assert f"gru_14_fed_{name}SEQ_LENGTH {size}\n" in text
+
+
+def test_other_sizes_need_a_model_that_leaves_them_open(tmp_path):
+    """A hostile manifest says otherwise."""
+    made(tmp_path / "pack", SHAPES)
+    case = dict(open_pack(tmp_path / "pack").case("gru_14_fed"))
+    del case["open_sizes"]
+
+    with pytest.raises(InvalidRequest, match="has no 'open_sizes'"):
+        check_case(case, "cases[0]")
+
+
+def test_sizes_of_calls_in_a_raw_pack_are_those_of_the_manifest(tmp_path):
+    """A file that says otherwise is damage, also with the right checksum."""
+    made(tmp_path / "pack", SHAPES, "raw")
+    path = tmp_path / "pack" / "test_gru_14_fed" / "case.json"
+    path.write_text(path.read_text().replace('"batch_size": 4', '"batch_size": 3'))
+    resealed(tmp_path / "pack")
+
+    with pytest.raises(UnreadableFile, match="the sizes of a call are not those"):
+        open_pack(tmp_path / "pack").read(open_pack(tmp_path / "pack").case("gru_14_fed"))

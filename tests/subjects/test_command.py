@@ -10,12 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.second_calls import SHAPES, twice
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.formats import read_tensors, write_tensors
+from rnncli.files.formats import pb, read_tensors, write_tensors
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.judgement import judge_session
 from rnncli.limits import Limits
 from rnncli.packs.vector import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject
+from rnncli.verifying.case_judging import session_calls_of
 
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -363,3 +368,27 @@ def test_outputs_have_the_names_that_are_asked_for(program, vector):
 
     assert list(outputs) == [vector.record["outputs"][1]]
     np.testing.assert_array_equal(outputs[vector.record["outputs"][1]], np.zeros(2, np.float32))
+
+
+ANSWERS = """
+import sys
+from pathlib import Path
+calls = Path(__file__).parent.glob("right_*")
+asked = [(Path(sys.argv[1]) / "input_0.pb").read_bytes()]
+(folder,) = [path for path in calls if (path / "x.pb").read_bytes() in asked]
+for path in folder.rglob("output_*"):
+    (Path(sys.argv[2]) / path.name).write_bytes(path.read_bytes())
+"""
+
+
+def test_a_program_is_started_for_every_call_of_other_sizes(program, tmp_path):
+    """It gets the inputs of that call alone, so it cannot keep anything of another."""
+    vector = twice(SHAPES)["gru_14_fed"]
+    for call in vector.calls:
+        folder = f"{tmp_path}/right_{call.call}"
+        write_tensors(f"{folder}/", call.answers.outputs)
+        Path(folder, "x.pb").write_bytes(pb.serialize("X", call.inputs["X"]))
+    session = session_calls_of(CommandSubject(program(ANSWERS, "{inputs} {outputs}")), vector)
+
+    assert [*session.order] == [0, 1, 2]
+    assert judge_session(session, PACK_RULE).verdict.verdict is Verdict.PASS

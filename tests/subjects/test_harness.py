@@ -11,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 from support import hostile_harness as hostile
-from support.second_calls import twice
+from support.second_calls import SHAPES, twice
 
 import rnncli
 from rnncli.cases.library import specs_folder
@@ -286,10 +286,10 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.parametrize("vector", [twice()["lstm_14_given"], twice(SHAPES)["gru_14_fed"]])
 @pytest.mark.parametrize(("kept", "verdict"), [("X", Verdict.STALE), ("none", Verdict.PASS)])
-def test_state_kept_from_call_to_call_is_found(tmp_path, kept, verdict):
-    """Calls of one session are compared with the same calls in a new process."""
-    vector = twice()["lstm_14_given"]
+def test_state_kept_from_call_to_call_is_found(tmp_path, vector, kept, verdict):
+    """Calls of one session, also of other sizes, are compared with those in a new process."""
     (tmp_path / "prog.py").write_text(KEEPS.replace("KEPT", repr(kept)))
     subject = HarnessSubject(shlex.join([sys.executable, f"{tmp_path}/prog.py"]))
     try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support import judge_c
 from support.forged_packs import resealed
-from support.second_calls import TEXT
+from support.second_calls import SHAPES, TEXT
 from support.small_suite import small_suite
 
 from rnncli.errors import UnreadableFile
@@ -177,6 +177,19 @@ def test_all_calls_follow_one_reading(judge, copy, calls, verdict):
     said = judge_c.run(judge, copy / "pack", copy / "right", "lstm_14_clip")
     assert said.cases == judge_c.judged(copy / "right", [vector])
     assert said.cases["lstm_14_clip"][0] == verdict
+
+
+@pytest.mark.parametrize("name", [RIGHT, "mutant:lengths-ignored"])
+def test_it_agrees_on_calls_of_other_sizes(judge, tmp_path, name):
+    """Each data set has shapes of its own."""
+    plan = GenerationPlan(suite=small_suite(SHAPES), layout="raw")
+    assert generate(plan, tmp_path / "pack", lambda _: None).failed == ()
+    vectors = [*open_pack(tmp_path / "pack").vectors()]
+    judge_c.write_all(tmp_path / "results", vectors, name)
+
+    said = judge_c.run(judge, tmp_path / "pack", tmp_path / "results")
+    assert said.cases == judge_c.judged(tmp_path / "results", vectors)
+    assert said.code == int(name != RIGHT)
 
 
 @pytest.fixture(scope="module")

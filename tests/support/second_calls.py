@@ -33,6 +33,23 @@ cases:
     calls: 1
 """
 
+# Of other sizes, which the models leave open.
+SHAPES = """\
+suite: shapes
+summary: Cases whose later calls have more and fewer steps and sequences.
+seed: 11
+defaults:
+  sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 2}
+  open_sizes: true
+  inputs: {sequence_lens: lengths}
+  calls:
+    - {sizes: {seq_length: 5, batch_size: 4}, inputs: {sequence_lens: rising}}
+    - {sizes: {seq_length: 2, batch_size: 1}, inputs: {sequence_lens: [0]}}
+cases:
+  fed: {op: GRU-14, inputs: {initial_h: uniform}}
+  held: {op: LSTM-14, weights: initializers, attributes: {direction: bidirectional}}
+"""
+
 
 def twice(text=TEXT):
     """Its vectors by id."""
@@ -94,6 +111,17 @@ class KeepsLengths(Right):
         """Evaluate by the first lengths."""
         lengths = kept.setdefault("lengths", vector.inputs["sequence_lens"])
         vector.inputs["sequence_lens"] = lengths
+        return right(vector)
+
+
+class KeepsLongest(Right):
+    """Runs as many steps as the longest sequence of the first call has, in every call."""
+
+    def call(self, vector, kept):
+        """Cut the lengths."""
+        lengths = vector.inputs["sequence_lens"]
+        longest = kept.setdefault("longest", lengths.max())
+        vector.inputs["sequence_lens"] = np.minimum(lengths, longest)
         return right(vector)
 
 

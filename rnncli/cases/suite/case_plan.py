@@ -24,13 +24,13 @@ from rnncli.cases.suite.template import (
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.operators.spelling import PLAIN, Spelling
+from rnncli.operators.spelling import OPEN, PLAIN, Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from rnncli.cases.suite.covering import Row
-    from rnncli.cases.suite.template import Path, Setting
+    from rnncli.cases.suite.template import Path, Setting, Settings
     from rnncli.cases.yaml_reader import Findings
     from rnncli.operators import Operator
 
@@ -45,7 +45,7 @@ WEIGHTS: Mapping[str, str] = {
     "initializers": "constants in the model",
 }
 DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "standard"
-MOST_CALLS = 2
+MOST_CALLS = 2  # as a number; a list may have more
 ALL = "all"
 
 # Every key of a suite and its meaning, for messages, the schema and help.
@@ -70,7 +70,8 @@ CASE_KEYS: Mapping[str, str] = {
     "axis_flags": "label -> more flags of the cases that carry it",
     "weights": "where W, R, B and P stand in the model: inputs (when not given) or initializers",
     "calls": "how many data sets one session of the model is asked: 1 (when not given) or 2; the"
-    " second has other inputs and other lengths",
+    " second has other inputs and other lengths; or a list of the later calls, each with the sizes"
+    " and inputs of its own",
     "empty_names": 'whether the node writes "" for inputs that are left out at the end, too;'
     " false when not given",
     "open_sizes": "whether the model, of ONNX, names steps and batch instead of giving their sizes;"
@@ -85,6 +86,11 @@ CASE_KEYS: Mapping[str, str] = {
     "exclude": "combinations left out: axis -> label or labels",
     "include": "combinations added: axis -> label; axes not named have their first value",
     "breaks": f"the one thing that makes the case invalid: {', '.join(KINDS)}",
+}
+# Sections that a later call may have; its other settings are those of the case.
+OF_A_LATER_CALL: Mapping[str, str] = {
+    "sizes": "seq_length or batch_size, of a model with 'open_sizes'",
+    "inputs": "values for inputs that the first call has, too",
 }
 # Keys of a case that control its expansion; the others are settings.
 EXPANSION_KEYS = (
@@ -145,7 +151,8 @@ def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
 class CasePlan:
     """A case of a suite with the rows of levels that become cases, all else as in their `Entry`.
 
-    Rows with a label have the flags of its axis as well.
+    Rows with a label have the flags of its axis as well; `later` has the settings of each later
+    call that are not the case's.
     """
 
     template: Template
@@ -154,7 +161,7 @@ class CasePlan:
     axis_flags: Mapping[str, tuple[Key, ...]]
     golden: str
     profile: str
-    calls: int = 1
+    later: tuple[Settings, ...] = ()
     horizon: int | str | None = None
     spelling: Spelling = PLAIN
 
@@ -194,7 +201,7 @@ def read_plan(
         axis_flags=_axis_flags(keys, template),
         golden=keys.choice("golden", GOLDENS, golden),
         profile=keys.choice("profile", PROFILES, profile),
-        calls=keys.count("calls", MOST_CALLS),
+        later=_later(keys, template),
         horizon=keys.steps("horizon"),
         spelling=Spelling(*map(keys.truth, Spelling._fields)),
     )
@@ -206,6 +213,37 @@ def _template(name: Key, keys: SuiteKeys) -> Template:
     template = Template(str(name), name.place, fixed, factors)
     _check_weights(template, keys.findings)
     return template
+
+
+def _later(keys: SuiteKeys, template: Template) -> tuple[Settings, ...]:
+    """Return the own settings of each later call; a number of calls gives none."""
+    node = keys.entry("calls")
+    if not isinstance(node.value, tuple):
+        return ({},) * (keys.count("calls", MOST_CALLS) - 1)
+    known = known_paths(_candidates(keys))
+    return tuple(_later_call(item, template, known, keys) for item in node.value)
+
+
+def _later_call(
+    node: YamlNode, template: Template, known: Collection[Path], keys: SuiteKeys
+) -> Settings:
+    """Read a later call, which is asked of the model, and by the inputs, of the first."""
+    whole, findings = f"a later call of case '{template.name}'", keys.findings
+    own = read_mapping(node, whole, "key", OF_A_LATER_CALL, findings)
+    found: Settings = {}
+    for path, setting in flatten(own).items():
+        if len(path) == 1:
+            sentence = f"'{path[0]}' of {whole} must be a mapping, NAME: VALUE"
+            findings.add(setting.node.place, sentence)
+        elif is_known(path, setting.key, known, findings):
+            if path[0] == "sizes" and path[1] not in OPEN:
+                listed = " and ".join(sorted(OPEN))
+                sentence = f"{whole} may change {listed}, and '{path[1]}' is the model's"
+                findings.add(setting.key.place, sentence)
+            found[path] = setting
+    if any(path[0] == "sizes" for path in found) and not keys.truth("open_sizes"):
+        findings.add(node.place, f"{whole} has sizes of its own, which 'open_sizes: true' allows")
+    return found
 
 
 def _candidates(keys: SuiteKeys) -> list[Operator]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.breakage import Breakage
     from rnncli.cases.suite.case_plan import CasePlan
     from rnncli.cases.suite.covering import Row
-    from rnncli.cases.suite.template import Template
+    from rnncli.cases.suite.template import Settings, Template
     from rnncli.errors import Place
     from rnncli.operators import Operator
     from rnncli.operators.spelling import Spelling
@@ -64,7 +64,7 @@ class Entry:
         golden: the origin of expected values, a key of `GOLDENS`.
         profile: the profile of its tolerances.
         breakage: the change that makes a must-reject case invalid, or None.
-        calls: the number of data sets; 1 for a must-reject case.
+        later: the own settings of each later call; none for a must-reject case.
         horizon: the number of steps for which an input must be visible, `ALL`, or None.
         spelling: how its model spells the node.
         steps: whether the signals of every step are stored.
@@ -78,7 +78,7 @@ class Entry:
     golden: str
     profile: str
     breakage: Breakage | None
-    calls: int
+    later: tuple[Settings, ...]
     horizon: int | str | None
     spelling: Spelling
     _template: Template = field(repr=False)
@@ -89,6 +89,11 @@ class Entry:
     def is_called(self, word: str) -> bool:
         """Return whether a lower-case word is the case's id, a part of it, or a flag."""
         return is_called(word, self.id, self.flags)
+
+    @property
+    def calls(self) -> int:
+        """The number of data sets."""
+        return 1 + len(self.later)
 
     @property
     def place(self) -> Place:
@@ -108,14 +113,16 @@ class Entry:
         """
         return id(self._template), self._template.structure(self._row)
 
-    def case(self) -> Case:
-        """Read the case; for a must-reject case, the valid one.
+    def case(self, call: int = 0) -> Case:
+        """Read the case as a call has it; for a must-reject case, the valid one.
 
         Raises:
             ConfigError: it is wrong; every finding has a place.
         """
         template = self._template
         settings = template.settings(self._row)
+        if call:
+            settings |= self.later[call - 1]
         for path in [path for path, setting in settings.items() if setting.node.value is None]:
             if has_not(self.operator, path):  # absent names need not exist
                 del settings[path]
@@ -133,6 +140,9 @@ class Entry:
             raise ConfigError([(template.place, f"a case that {what} cannot be quantised yet")])
         if self.horizon and Y not in case.outputs:
             sentence = f"a case that claims a horizon must ask for {Y}, which shows every step"
+            raise ConfigError([(template.place, sentence)])
+        if call and self.later[call - 1] and case.sources.keys() != self.case().sources.keys():
+            sentence = f"call {call + 1} must have the inputs of the first, which its model has"
             raise ConfigError([(template.place, sentence)])
         return case
 
@@ -161,7 +171,7 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
     breakage = _breakage(template, row, operator, findings)
-    claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
+    claims = {"calls": plan.later, "horizon": plan.horizon is not None}
     for name in [name for name, is_made in claims.items() if breakage and is_made]:
         sentence = f"a case that must be refused has no results that '{name}' could be about"
         findings.add(template.place, sentence)
@@ -177,7 +187,7 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         golden=plan.golden,
         profile=plan.profile,
         breakage=breakage,
-        calls=plan.calls,
+        later=plan.later,
         horizon=plan.horizon,
         spelling=plan.spelling,
         _template=template,
@@ -385,7 +395,8 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
 def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
     try:
         if entry.breakage is None:
-            entry.case()
+            for call in range(entry.calls):
+                entry.case(call)
         elif entry.refusal() is None:
             return ((entry.place, f"{entry.breakage.written} breaks nothing"),)
     except ConfigError as error:

@@ -116,7 +116,7 @@ def _of_yaml(target: str) -> CallSource:
         return _of_suite(found)
     case = read_case(root, found.stem, found.parent)
     called = {case.name: partial(is_called, case_id=case.name, flags=())}
-    make = partial(_calls_of_case, case, 1, "inputs", found.parent)
+    make = partial(_calls_of, [case], "inputs", found.parent)
     return CallSource(found.stem, called, lambda _, sizes: make(sizes), {case.name: {}})
 
 
@@ -126,27 +126,31 @@ def _of_suite(path: Path) -> CallSource:
 
     def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
         entry = entries[case_id]
-        return _calls_of_case(entry.case(), entry.calls, entry.weights, suite.folder, sizes)
+        cases = [entry.case(call) for call in range(entry.calls)]
+        return _calls_of(cases, entry.weights, suite.folder, sizes)
 
     called = {name: e.is_called for name, e in entries.items()}
     words = {name: {"flags": list(e.flags)} for name, e in entries.items()}
     return CallSource(suite.name, called, make, words)
 
 
-def _calls_of_case(
-    case: Case, calls: int, weights: str, folder: Path, sizes: Sizes
+def _calls_of(
+    cases: Sequence[Case], weights: str, folder: Path, sizes: Sizes
 ) -> tuple[NodeCall, ...]:
+    """Return the calls of a case, given the case as each of them has it."""
     if sizes:
-        root = resized(case.root, sizes)
-        case = read_case(root, case.name, folder, seed=case.seed, key=case.key)
-    first = NodeCall.of_case(case, weights)
-    return (first, *(_later_call(first, case, call) for call in range(1, calls)))
+        roots = [resized(case.root, sizes) for case in cases]
+        pairs = zip(roots, cases, strict=True)
+        cases = [read_case(root, c.name, folder, seed=c.seed, key=c.key) for root, c in pairs]
+    first = NodeCall.of_case(cases[0], weights)
+    return (first, *(_later_call(first, cases, call) for call in range(1, len(cases))))
 
 
-def _later_call(first: NodeCall, case: Case, call: int) -> NodeCall:
+def _later_call(first: NodeCall, cases: Sequence[Case], call: int) -> NodeCall:
     """Return a case's call with another data set; values stored in the model stay."""
+    case = cases[call]
     held = held_inputs(case.operator, first.weights, first.inputs)
-    made = {name: stack[0] for name, stack in case.stacked([case.key], call).items()}
+    made = {name: stack[0] for name, stack in case.stacked([case.key], call, cases[0]).items()}
     fed = {name: values for name, values in made.items() if name not in held}
     return first.with_changes(fed, data_set=call)
 
