@@ -51,9 +51,10 @@ def relate(
     CASE::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`; one that
     does not apply, or that would show nothing, is skipped.
 
-    Relations are again, padding, nan-padding, longer, cut, singles, tiles, sequences-permuted,
-    sequences-repeated, units-permuted, units-added, inputs-permuted, inputs-added, split, reversed,
-    directions, last-state, outputs, layout, weights, threads.
+    Relations are again, padding, nan-padding, longer, longer-259, cut, singles, tiles,
+    sequences-permuted, sequences-repeated, sequences-repeated-261, units-permuted, units-added,
+    units-added-149, inputs-permuted, inputs-added, inputs-added-293, split, reversed, directions,
+    last-state, outputs, layout, weights, threads.
 
     \b
     rnncli relate core --runtime onnxruntime --sizes hidden_size=512,batch_size=64

@@ -44,11 +44,10 @@ if TYPE_CHECKING:
     # Maps a call to the outputs that must equal the call's own.
     Transformation: TypeAlias = Callable[[NodeCall, Asker], Tensors]
 
-# Added sequences, units or inputs: more than the tiles, vectors and blocks of usual kernels, and
-# not a multiple of any.
-MORE = 37
-# Added steps of padding.
-MORE_STEPS = 19
+# What is added: first more than the tiles, vectors and blocks of usual kernels; then, in a relation
+# that has the amount in its name, more than two blocks of 64, or one of 128 or 256. Neither is a
+# multiple of any. Work grows with the square of units alone.
+STEPS, SEQUENCES, UNITS, INPUTS = (19, 259), (37, 261), (37, 149), (37, 293)
 ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
 # Initial states, and the outputs that hold their final values.
@@ -86,6 +85,27 @@ def relation(
         name = answer.__name__.removeprefix("_").replace("_", "-")
         table[name] = Relation(name, summary, finds, applies, answer, equality, quantised)
         return answer
+
+    return added
+
+
+def relations(
+    amounts: tuple[int, ...], summary: str, finds: str, *rest: Applicability, quantised: bool = True
+) -> Callable[[Callable[[NodeCall, Asker, int], Tensors]], None]:
+    """Return a decorator that makes a function of an amount a relation for each of some.
+
+    The summary names the amount as `{}`; so does the name of the relation, but for the first.
+    """
+
+    def added(answer: Callable[[NodeCall, Asker, int], Tensors]) -> None:
+        for amount in amounts:
+
+            def of_amount(call: NodeCall, ask: Asker, amount: int = amount) -> Tensors:
+                return answer(call, ask, amount)
+
+            suffix = "" if amount == amounts[0] else f"_{amount}"
+            of_amount.__name__ = f"{answer.__name__}{suffix}"
+            relation(summary.format(amount), finds, *rest, quantised=quantised)(of_amount)
 
     return added
 
@@ -145,17 +165,18 @@ def _valid(call: NodeCall) -> Array:
     return np.asarray(np.arange(call.sizes[T])[:, None] < call.lengths)
 
 
-@relation(
-    "more padding after all sequences, with sequence lengths",
+@relations(
+    STEPS,
+    "{} more steps of padding after all sequences, with sequence lengths",
     "steps counted from the end of X, chunks of time, lengths ignored",
     Applicability(
         "the operator has sequence lengths",
         lambda call: "" if call.named("lengths") else f"{call.operator} has no sequence lengths",
     ),
 )
-def _longer(call: NodeCall, ask: Asker) -> Tensors:
+def _longer(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     X = call.canonical("X")
-    more = np.concatenate([X, np.full((MORE_STEPS, *X.shape[1:]), 3, X.dtype)])
+    more = np.concatenate([X, np.full((amount, *X.shape[1:]), 3, X.dtype)])
     found = ask(call.with_canonical("X", more).with_input("lengths", call.lengths))
     of_steps = {name: values for name, values in found.items() if name == call.tensor("Y").name}
     return {**found, **picked_outputs(call, of_steps, T, range(call.sizes[T]))}
@@ -225,13 +246,14 @@ def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
 
 
-@relation(
-    f"a batch with {MORE} more sequences, which are shuffled copies",
+@relations(
+    SEQUENCES,
+    "a batch with {} more sequences, which are shuffled copies",
     "batch tiles, workers and their remainders beyond a small case's own size",
 )
-def _sequences_repeated(call: NodeCall, ask: Asker) -> Tensors:
+def _sequences_repeated(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     count = call.sizes[N]
-    copies = np.arange(MORE + count) % count
+    copies = np.arange(amount + count) % count
     order = call.shuffled(len(copies), "copies")
     found = ask(picked(call, N, copies[order]))
     # The last copy of each sequence: the first ones are the most likely to be right.
@@ -251,22 +273,23 @@ def _units_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return picked_outputs(call, ask(picked(call, H, order)), H, inverse(order))
 
 
-@relation(
-    f"{MORE} additional units of weight zero among the others",
+@relations(
+    UNITS,
+    "{} additional units of weight zero among the others",
     "vector tails, blocks and widths beyond a small case's own size",
     quantised=False,
 )
-def _units_added(call: NodeCall, ask: Asker) -> Tensors:
-    wide, places = _widened(call, H)
+def _units_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
+    wide, places = _widened(call, H, amount)
     return picked_outputs(call, ask(wide), H, places)
 
 
-def _widened(call: NodeCall, symbol: str) -> tuple[NodeCall, Array]:
-    """Return a call with `MORE` positions of a size, and the places of its own, the last included.
+def _widened(call: NodeCall, symbol: str, amount: int) -> tuple[NodeCall, Array]:
+    """Return a call with more positions of a size, and the places of its own, the last included.
 
     They are in order, and what is between them is zero.
     """
-    size = call.sizes[symbol] + MORE
+    size = call.sizes[symbol] + amount
     others = call.shuffled(size - 1, f"more {symbol}")[: call.sizes[symbol] - 1]
     places = np.append(np.sort(others), size - 1)
     return scattered(call, symbol, size, places), places
@@ -281,13 +304,14 @@ def _inputs_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return ask(picked(call, I, call.deranged(call.sizes[I], "inputs")))
 
 
-@relation(
-    f"{MORE} additional inputs of weight zero among the others",
+@relations(
+    INPUTS,
+    "{} additional inputs of weight zero among the others",
     "reduction blocks and their remainders beyond a small case's own size",
     quantised=False,
 )
-def _inputs_added(call: NodeCall, ask: Asker) -> Tensors:
-    wide, places = _widened(call, I)
+def _inputs_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
+    wide, places = _widened(call, I, amount)
     X = wide.canonical("X").copy()
     unread = np.setdiff1d(np.arange(X.shape[-1]), places)
     X[..., unread] = np.asarray(0.5 + unread % 3, X.dtype)
