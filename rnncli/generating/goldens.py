@@ -61,10 +61,10 @@ def solve(recurrence: Recurrence, kind: str, *, wants_signals: bool = False) -> 
     return Solution(recurrence, golden, proofs)
 
 
-def differing(one: Result, other: Result) -> Array:
-    """Return which recurrences of a stack have results that differ in any bit, [n]."""
-    pairs = zip((one.Y, *one.last), (other.Y, *other.last), strict=True)
-    unequal = [_bytes(a) != _bytes(b) for a, b in pairs if a is not None and b is not None]
+def differing(node: Node, one: Result, other: Result) -> Array:
+    """Return which results of a stack differ in any bit of a requested output, [n]."""
+    made, wanted = (node.outputs_of(each) for each in (one, other))
+    unequal = [_bytes(made[name]) != _bytes(wanted[name]) for name in made]
     return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
 
 
@@ -170,19 +170,10 @@ def _draft(stack: Stack) -> Draft:
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
     for name, readings in other_readings(stack.case.node, own.recurrence):
         solution = _solve(stack, stack.case.node.under(readings))
-        differs = differing(solution.golden, own.golden)
-        if stack.case.node.unit:
-            differs &= _differing_levels(stack.case.node, solution.golden, own.golden)
+        differs = differing(stack.case.node, solution.golden, own.golden)
         if differs.any():
             solutions[name], rows[name] = solution, differs
     return Draft(stack, solutions, rows)
-
-
-def _differing_levels(node: Node, one: Result, other: Result) -> Array:
-    """Return which entries of a stack have outputs of a unit that differ in any level, [n]."""
-    made, wanted = (node.outputs_of(each) for each in (one, other))
-    unequal = [_bytes(made[name]) != _bytes(wanted[name]) for name in made]
-    return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
 
 
 def _solve(stack: Stack, node: Node, *, wants_signals: bool = False) -> Solution:

@@ -163,3 +163,24 @@ def test_only_models_of_onnx_have_open_sizes():
     """OpenVINO's and WebNN's are written with their sizes."""
     with pytest.raises(ConfigError, match="models of WebNN have sizes: 'open_sizes' is for ONNX"):
         parse_suite(EMPTY.replace("GRU-14", "webnn.gru") % "true\n    open_sizes: true", "", Path())
+
+
+UNREQUESTED = """\
+suite: unrequested
+summary: With one step, another scope of clip changes Y_h and not Y_c.
+cases:
+  case:
+    op: LSTM-14
+    sizes: {seq_length: 1, batch_size: 2, input_size: 2, hidden_size: 3}
+    attributes: {clip: 0.5}
+    inputs: {initial_c: {normal: [0, 4]}}
+    matrix: {outputs: [{h: [Y_h]}, {c: [Y_c]}]}
+"""
+
+
+def test_a_reading_counts_where_it_changes_what_is_requested():
+    """Equal answers under two readings are damage to whoever reads the pack."""
+    found = {each.id: each for each in make_vectors(parse_suite(UNREQUESTED, "", Path()).entries)}
+
+    assert [*found["lstm_14_case_h"].alternatives] == ["clip-scope=gates"]
+    assert not found["lstm_14_case_c"].alternatives
