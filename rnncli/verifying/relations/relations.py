@@ -90,7 +90,12 @@ def relation(
 
 
 def relations(
-    amounts: tuple[int, ...], summary: str, finds: str, *rest: Applicability, quantised: bool = True
+    amounts: tuple[int, ...],
+    summary: str,
+    finds: str,
+    applies: Applicability = ALWAYS,
+    *,
+    quantised: bool = True,
 ) -> Callable[[Callable[[NodeCall, Asker, int], Tensors]], None]:
     """Return a decorator that makes a function of an amount a relation for each of some.
 
@@ -105,7 +110,7 @@ def relations(
 
             suffix = "" if amount == amounts[0] else f"_{amount}"
             of_amount.__name__ = f"{answer.__name__}{suffix}"
-            relation(summary.format(amount), finds, *rest, quantised=quantised)(of_amount)
+            relation(summary.format(amount), finds, applies, quantised=quantised)(of_amount)
 
     return added
 
