@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rnncli.errors import Place
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
-    from rnncli.operators.unit import QuantisedUnit
+    from rnncli.recurrence.unit import QuantisedUnit
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.kill_matrix import VectorRow, row_of
 from rnncli.mutants.catalogue import scored_of
 from rnncli.numerics.profiles import PROFILES
+from rnncli.operators import operator_named
 from rnncli.packs.case_folder import packed
 from rnncli.packs.conversion import write_cases
 from rnncli.packs.layouts import ONNX
@@ -312,20 +313,23 @@ def pack_manifest(
         "layout": plan.layout,
         "profiles": profiles_of(entry.profile for entry in entries),
         "notes": dict(plan.suite.notes),
-        **({"mutants": _scored_mutants(entries)} if plan.suite.score else {}),
+        **({"mutants": _scored_mutants(records)} if plan.suite.score else {}),
     }
     return in_layout(header, records, folder, spool)
 
 
-def _scored_mutants(entries: Iterable[Entry]) -> dict[str, list[str]]:
+def _scored_mutants(records: Iterable[Record]) -> dict[str, list[str]]:
     """Return the scored mutants of every cell among the cases."""
-    quantised: dict[str, bool] = {}
-    for entry in entries:
-        cell = entry.operator.cell.name
-        quantised[cell] = quantised.get(cell, False) or entry.operator.quantised
+    kinds: dict[str, set[str]] = {}
+    for record in records:
+        operator = operator_named(record["operator"])
+        kinds.setdefault(operator.cell.name, set()).update(
+            {"quantised"} if operator.quantised else (),
+            {"dressed"} if record.get("quantise") else (),
+        )
     return {
-        cell: [mutant.id for mutant in scored_of(cell, quantised=some)]
-        for cell, some in quantised.items()
+        cell: [mutant.id for mutant in scored_of(cell, **dict.fromkeys(some, True))]
+        for cell, some in kinds.items()
     }
 
 

@@ -260,7 +260,8 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
         InvalidRequest: a row is not exact although its profile is.
     """
     node, profile = stack.case.node, stack.entries[0].profile
-    if PROFILES[profile].is_exact:
+    is_exact = PROFILES[profile].is_exact
+    if is_exact:
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
                 raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
@@ -270,7 +271,7 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
             problem = conditioning_problem(values[k], allowed[name][k])
             raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
     tolerances = node.tolerances_of(solution.golden, tolerance)
-    return Answers(node.proved_outputs_of(solution.golden), tolerances)
+    return Answers(node.proved_outputs_of(solution.golden, is_exact=is_exact), tolerances)
 
 
 def _refuse_overflow(stack: Stack, solution: Solution) -> None:

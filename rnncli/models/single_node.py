@@ -12,7 +12,7 @@ from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
 from rnncli.operators.spelling import OPEN, PLAIN
-from rnncli.operators.unit import QuantisedUnit, opset_of
+from rnncli.operators.unit import opset_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
     from rnncli.operators.operator import Tensor
     from rnncli.operators.spelling import Spelling
+    from rnncli.recurrence.unit import QuantisedUnit
 
 # Before this IR version, initializers had to be graph inputs as well.
 FREE_INITIALIZERS = 4
@@ -106,7 +107,7 @@ def _dressing(
             continue
         shape = () if isinstance(values, DType) else values.shape
         scale, point = dress.factors(shape)
-        named = {f"{name}_scale": scale, f"{name}_zero_point": point}
+        named = {f"{name}_scale": scale, f"{name}_zero_point": point.astype(dress.numpy)}
         if dress.type == "int32":  # which has none
             del named[f"{name}_zero_point"]
         factors += [tensor_of(each, array) for each, array in named.items()]

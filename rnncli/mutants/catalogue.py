@@ -40,7 +40,7 @@ _SCORED = (
     *(functions.clip_bug, functions.function_bug, gates.reset_bug, gates.update_bug),
     *(gates.peephole_bug, gates.coupling_bug, gates.forget_bug),
     *(imprecision.format_bug, imprecision.approximation_bug, imprecision.loss_bug),
-    quantised_kernels.quantisation_bug,
+    *(quantised_kernels.quantisation_bug, quantised_kernels.unit_bug),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.
 REPORTED = (
@@ -56,7 +56,7 @@ _UNSCORED = (
     *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
     *(directions.finer_direction_bug, imprecision.finer_approximation_bug),
     *(batches.finer_length_bug, functions.finer_clip_bug, gates.finer_peephole_bug),
-    *(states.reset_bug, directions.input_bug, quantised_kernels.unit_bug, *REPORTED),
+    *(states.reset_bug, directions.input_bug, *REPORTED),
 )
 _STRUCTURAL = (
     special_paths.tail_bug,
@@ -75,14 +75,16 @@ _UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in family.rows)
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
-def scored_of(cell: str, *, quantised: bool = False) -> tuple[Mutant, ...]:
+def scored_of(cell: str, *, quantised: bool = False, dressed: bool = False) -> tuple[Mutant, ...]:
     """Return the mutants of a cell, such as "LSTM", by which suites are scored.
 
     Args:
         cell: its name.
         quantised: whether an operator quantises, so that the bugs of that count as well.
+        dressed: whether it is a quantised unit, likewise.
     """
-    left_out = () if quantised else quantised_kernels.quantisation_bug.rows
+    families = {quantised_kernels.quantisation_bug: quantised, quantised_kernels.unit_bug: dressed}
+    left_out = [row for family, counts in families.items() if not counts for row in family.rows]
     return tuple(row for row in mutants_of(cell) if is_scored(row.id) and row not in left_out)
 
 

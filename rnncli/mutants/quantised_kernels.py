@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rnncli.mutants.equivalence import NO_OFFSET, where
-from rnncli.mutants.mutant import ALL, LSTM, Change, Family
+from rnncli.mutants.equivalence import NOT_DRESSED, where
+from rnncli.mutants.mutant import ALL, LSTM, Change, Family, Variant, stepped
 from rnncli.numerics import FLOAT32
+from rnncli.numerics.quantisation import saturated
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
+from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
+    from rnncli.mutants.mutant import Right, Run
     from rnncli.numerics import Array
+    from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.unit import Dress
 
 NOTHING_QUANTISED = where(lambda r: r.quantiser is None, "nothing is quantised")
 SAME_LEVELS = "every product takes the same levels"
 FAR_OFF = "Every value is far off."
 
+NO_OFFSET = where(lambda r: not _offset(r), "no constant has a zero point other than 0")
 NO_SPLIT_OFFSET = where(
     lambda r: not _split(r), "no constant that importers split has a zero point other than 0"
 )
+BY_LEVELS = "Values are off by a level, or by some."
+SAME_OUTPUTS = "all outputs have the same levels"
+Dresses: TypeAlias = "Mapping[str, Dress]"
 
-unit_bug = Family("quantised unit", FAR_OFF, ALL, NO_OFFSET)
+unit_bug = Family("quantised unit", FAR_OFF, ALL, NOT_DRESSED)
 
 
-@unit_bug(of=("RNN", "GRU"))  # those of an LSTM are all split
+@unit_bug(NO_OFFSET, of=("RNN", "GRU"))  # those of an LSTM are all split
 def constants_with_zero_point_are_zero(recurrence: Recurrence) -> Recurrence:
     """W, R and B of 8 bits whose zero point is not 0 are folded to zero before an 8-bit output."""
-    return _without(recurrence, recurrence.offset)
+    return _without(recurrence, _offset(recurrence))
 
 
 @unit_bug(NO_SPLIT_OFFSET)
@@ -45,10 +55,21 @@ def split_constants_with_zero_point_are_zero(recurrence: Recurrence) -> Recurren
     return _without(recurrence, _split(recurrence))
 
 
+def _offset(recurrence: Recurrence) -> list[str]:
+    """Return which of W, R and B have 8-bit levels with a zero point, as an output has 8 bits."""
+    if recurrence.unit is None:
+        return []
+    dresses, outputs = recurrence.unit.dresses, recurrence.unit.node.outputs
+    if not any(name in dresses and dresses[name].is_narrow for name in outputs):
+        return []
+    own = {name: dresses[name] for name in "WRB" if name in dresses}
+    return [name for name, dress in own.items() if dress.is_narrow and any(dress.zero_point)]
+
+
 def _split(recurrence: Recurrence) -> list[str]:
     """Return the roles with an offset that importers split."""
     is_whole = len(recurrence.directions) == 1 and recurrence.cell.name not in LSTM
-    return [role for role in recurrence.offset if role == "B" or not is_whole]
+    return [role for role in _offset(recurrence) if role == "B" or not is_whole]
 
 
 def _without(recurrence: Recurrence, roles: Sequence[str]) -> Recurrence:
@@ -56,6 +77,203 @@ def _without(recurrence: Recurrence, roles: Sequence[str]) -> Recurrence:
     tensors = {name: getattr(recurrence, name) for name in names}
     zeros: dict[str, Any] = {k: v if v is None else np.zeros_like(v) for k, v in tensors.items()}
     return replace(recurrence, **zeros)
+
+
+# Tensors -> the fields of a recurrence that they become; initial states have places of their own.
+FIELDS = {"X": ("X",), "W": ("W",), "R": ("R",), "B": ("Wb", "Rb"), "P": ("P",)}
+STARTING = ("initial_h", "initial_c")
+MADE = ("Y", "Y_h", "Y_c")
+
+
+def misread(function: Callable[[Dresses], Dresses]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that reads the levels of inputs by other dresses: name -> dress."""
+
+    def change(recurrence: Recurrence) -> Recurrence:
+        unit = recurrence.unit
+        if unit is None:
+            return recurrence
+        wrong = {n: d for n, d in function(unit.dresses).items() if n in unit.inputs}
+        if all(unit.dresses[name] == dress for name, dress in wrong.items()):
+            return recurrence
+        other = unit.under(wrong)
+        starts = zip(STARTING, recurrence.initial, other.initial, strict=False)
+        changed: dict[str, Any] = {f: getattr(other, f) for n in wrong for f in FIELDS.get(n, ())}
+        initial = tuple(new if name in wrong else own for name, own, new in starts)
+        return replace(recurrence, initial=initial, **changed)
+
+    return change
+
+
+def mislevelled(function: Callable[[Dresses, str, Array], Array]) -> Change:
+    """Return the change that makes other levels of outputs: (dresses, name, reals) -> levels."""
+
+    def result(run: Run, recurrence: Recurrence) -> Result:
+        right, unit = run(recurrence), recurrence.unit
+        if unit is None:
+            return right
+        made: list[Any] = [right.Y, *right.last]
+        for k, name in enumerate(MADE[: len(made)]):
+            if name in unit.dresses and name in unit.node.outputs:
+                levels = partial(function, unit.dresses, name)
+                made[k] = unit.node.relevelled(name, made[k], levels)
+        return Result(made[0], tuple(made[1:]))
+
+    return Change(result=result)
+
+
+def _with_points(dress: Dress, function: Callable[[int], int]) -> Dress:
+    return replace(dress, zero_point=tuple(map(function, dress.zero_point)))
+
+
+DRESSED = [Variant(name, name) for name in ("X", "W", "R", "B")]
+
+
+@unit_bug(changes=misread, each=DRESSED)
+def zero_point_of_X_dropped(name: str, dresses: Dresses) -> Dresses:
+    """The zero point of {} is not subtracted."""
+    return {n: _with_points(d, lambda _: 0) for n, d in dresses.items() if n == name}
+
+
+@unit_bug(changes=misread, each=DRESSED)
+def zero_point_of_X_subtracted_twice(name: str, dresses: Dresses) -> Dresses:
+    """The zero point of {} is subtracted twice."""
+    return {n: _with_points(d, lambda p: 2 * p) for n, d in dresses.items() if n == name}
+
+
+@unit_bug(changes=misread, each=DRESSED)
+def zero_point_of_X_added(name: str, dresses: Dresses) -> Dresses:
+    """The zero point of {} is added instead of subtracted."""
+    return {n: _with_points(d, lambda p: -p) for n, d in dresses.items() if n == name}
+
+
+def _scaled_as(dresses: Dresses, name: str, other: str) -> Dresses:
+    """Return a tensor with the scale of another one."""
+    if not {name, other} <= dresses.keys():
+        return {}
+    scale, axis = dresses[other].scale, dresses[other].axis
+    return {name: replace(dresses[name], scale=scale, axis=axis)}
+
+
+@unit_bug(changes=misread)
+def recurrent_weights_scaled_as_input_weights(dresses: Dresses) -> Dresses:
+    """R has the scale of W."""
+    return _scaled_as(dresses, "R", "W")
+
+
+@unit_bug(changes=misread)
+def biases_scaled_as_products(dresses: Dresses) -> Dresses:
+    """B has the product of the scales of X and W instead of its own scale."""
+    if not {"X", "W", "B"} <= dresses.keys() or len(dresses["W"].scale) > 1:
+        return {}
+    scale = np.float32(dresses["X"].scale[0]) * np.float32(dresses["W"].scale[0])
+    return {"B": replace(dresses["B"], scale=(float(scale),), axis=None)}
+
+
+@unit_bug(changes=misread, each=[Variant(name, name) for name in ("W", "R")])
+def scales_of_X_along_other_axis(name: str, dresses: Dresses) -> Dresses:
+    """The scales of {} are those of its columns, not of its rows, or the other way round."""
+    dress = dresses.get(name)
+    other = {-2: -1, -1: -2}.get(dress.axis or 0) if dress else None
+    return {} if dress is None or other is None else {name: replace(dress, axis=other)}
+
+
+@unit_bug(changes=misread, each=[Variant(name, name) for name in ("W", "R")])
+def scales_of_X_are_the_first(name: str, dresses: Dresses) -> Dresses:
+    """All rows of {} have the scale of the first, as if it were per tensor."""
+    return {n: replace(d, scale=d.scale[:1]) for n, d in dresses.items() if n == name}
+
+
+@unit_bug(changes=misread)
+def initial_state_dressed_as_outputs(dresses: Dresses) -> Dresses:
+    """initial_h has the scale and zero point of Y instead of its own."""
+    if not {"initial_h", "Y"} <= dresses.keys():
+        return {}
+    own, Y = dresses["initial_h"], dresses["Y"]
+    return {"initial_h": replace(own, scale=Y.scale, zero_point=Y.zero_point, axis=Y.axis)}
+
+
+def _dressed_as(others: Mapping[str, str], dresses: Dresses, name: str, reals: Array) -> Array:
+    """Return an output's levels by the scale and zero point of another one, in its own type."""
+    own, other = dresses[name], dresses.get(others.get(name, ""))
+    if other is None:
+        return own.levels(reals)
+    levels = replace(other, scale=other.scale[:1], axis=None).unsaturated(reals)
+    return saturated(levels, own.numpy)
+
+
+@unit_bug(changes=mislevelled, unreached=SAME_OUTPUTS)
+def last_state_dressed_as_outputs(dresses: Dresses, name: str, reals: Array) -> Array:
+    """Y_h has the scale and zero point of Y instead of its own."""
+    return _dressed_as({"Y_h": "Y"}, dresses, name, reals)
+
+
+@unit_bug(changes=mislevelled, unreached=SAME_OUTPUTS)
+def outputs_and_last_state_exchange_dresses(dresses: Dresses, name: str, reals: Array) -> Array:
+    """Y has the scale and zero point of Y_h, and Y_h those of Y."""
+    return _dressed_as({"Y": "Y_h", "Y_h": "Y"}, dresses, name, reals)
+
+
+rounding_bug = partial(
+    unit_bug,
+    changes=mislevelled,
+    each=[
+        Variant(("Y", "Y is"), ("Y",)),
+        Variant(("last state", "Y_h is"), ("Y_h",)),
+        Variant(("outputs", "All outputs are"), MADE),
+    ],
+    effect=BY_LEVELS,
+    unreached=SAME_OUTPUTS,
+)
+
+
+def _rounded(
+    rounding: str, names: Collection[str], dresses: Dresses, name: str, reals: Array
+) -> Array:
+    dress = dresses[name]
+    return (replace(dress, rounding=rounding) if name in names else dress).levels(reals)
+
+
+@rounding_bug()
+def X_truncated(names: Collection[str], dresses: Dresses, name: str, reals: Array) -> Array:
+    """{1} truncated where levels are rounded to nearest."""
+    return _rounded("truncate", names, dresses, name, reals)
+
+
+@rounding_bug()
+def X_rounded_away(names: Collection[str], dresses: Dresses, name: str, reals: Array) -> Array:
+    """{1} rounded away from zero between two levels, not to the even one."""
+    return _rounded("half-away", names, dresses, name, reals)
+
+
+@unit_bug(changes=mislevelled, unreached=SAME_OUTPUTS)
+def outputs_wrap_around(dresses: Dresses, name: str, reals: Array) -> Array:
+    """Levels beyond the ends of their type wrap around instead of being cut off."""
+    dress = dresses[name]
+    levels = np.nan_to_num(dress.unsaturated(reals), posinf=0, neginf=0)
+    wide = np.clip(levels, -(2.0**52), 2.0**52).astype(np.int64)
+    return np.asarray(wide.astype(dress.numpy))
+
+
+@unit_bug(changes=mislevelled, effect=BY_LEVELS, unreached=SAME_OUTPUTS)
+def lowest_level_left_out(dresses: Dresses, name: str, reals: Array) -> Array:
+    """The lowest level of signed outputs, such as -128, becomes the next one."""
+    levels = dresses[name].levels(reals)
+    lowest = -np.iinfo(levels.dtype).max if levels.dtype.kind == "i" else 0
+    return np.asarray(np.maximum(levels, lowest))
+
+
+@unit_bug(effect="Values drift by levels, more with each step.")
+def state_rounded_to_levels(recurrence: Recurrence) -> Recurrence:
+    """H is rounded to the levels of Y after each step, and goes on so."""
+    dress = recurrence.unit.dresses.get("Y") if recurrence.unit else None
+    if dress is None or dress.axis not in (None, -1):
+        return recurrence
+
+    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
+        H, *others = right(p, x, states)
+        return dress.reals(dress.levels(H)).astype(H.dtype), *others
+
+    return stepped(step)(recurrence)
 
 
 quantisation_bug = Family(

@@ -5,10 +5,15 @@ https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_numbered, dtype_of, round_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _INT_RANGES = {  # ml_dtypes' own integers have no np.iinfo
     "uint4": (0, 15),
@@ -28,8 +33,9 @@ def quantize_linear(
     output_dtype: int = 0,
     precision: int = 0,
     saturate: int = 1,
+    rounding: str = "half-even",
 ) -> Array:
-    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``."""
+    """Return ``saturate(round_half_even(x / y_scale) + y_zero_point)``, or rounded otherwise."""
     if y_zero_point is None:
         y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
     divisor = _spread(y_scale, x, axis, block_size)
@@ -42,7 +48,8 @@ def quantize_linear(
 
             return np.asarray(numpy_helper.saturate_cast(quotient, row.numpy))
         return quotient.astype(row.numpy)
-    return saturated(quotient, y_zero_point, _spread(y_zero_point, x, axis, block_size))
+    points = _spread(y_zero_point, x, axis, block_size)
+    return saturated(ROUNDINGS[rounding](quotient, points), row.numpy)
 
 
 def dequantize_linear(
@@ -63,15 +70,35 @@ def dequantize_linear(
     return round_to(product, own)
 
 
-def saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> Array:
-    """Round half to even, add the zero point, and clip in floating point.
+def _half_even(quotient: Array, zero_point: Array) -> Array:
+    return np.asarray(np.rint(quotient).astype(np.float64) + zero_point.astype(np.float64))
+
+
+def _half_away(quotient: Array, zero_point: Array) -> Array:
+    wide = quotient.astype(np.float64)  # in which the sum with a half is exact
+    away = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+    return np.asarray(away + zero_point.astype(np.float64))
+
+
+def _truncated(quotient: Array, zero_point: Array) -> Array:
+    return np.asarray(np.trunc(quotient.astype(np.float64) + zero_point.astype(np.float64)))
+
+
+# The choices of the reading `round`: (quotient, zero point) -> the level before it is clipped.
+ROUNDINGS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "half-even": _half_even,
+    "half-away": _half_away,
+    "truncate": _truncated,
+}
+
+
+def saturated(shifted: Array, dtype: np.dtype[Any]) -> Array:
+    """Return levels as integers of a type, clipped in floating point.
 
     Clipping after conversion to integers would map infinities and large values to the wrong end.
     NaN, of which ONNX says nothing, becomes the lower end, as in ONNX Runtime.
     """
-    dtype = zero_point.dtype
     low, high = _INT_RANGES.get(dtype.name) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    shifted = np.rint(quotient).astype(np.float64) + spread_zero_point.astype(np.float64)
     return np.asarray(np.fmax(np.minimum(shifted, high), low)).astype(dtype)
 
 

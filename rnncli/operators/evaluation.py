@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from rnncli.backends.backend import Backend
     from rnncli.numerics import Array
     from rnncli.operators.operator import Operator
-    from rnncli.operators.unit import QuantisedUnit
     from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.unit import QuantisedUnit
 
 
 def evaluate(
@@ -60,7 +61,10 @@ def evaluate(
     row = operator_named(operator) if isinstance(operator, str) else operator
     node = checked(row, attributes or {}, inputs, outputs, readings, unit=unit)
     engine = backend_named(backend), compute_named(compute)
-    return node.outputs_of(evaluate_recurrence(row, node.recurrence(inputs), *engine))
+    recurrence = node.recurrence(inputs)
+    if unit and engine[1] is Compute.FLOAT64:  # so that no level is rounded twice
+        recurrence = replace(recurrence, dtype=dtype_named("float64"))
+    return node.outputs_of(evaluate_recurrence(row, recurrence, *engine))
 
 
 def evaluate_recurrence(

@@ -20,17 +20,25 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
-from rnncli.operators.unit import QuantisedUnit, unit_problems
+from rnncli.operators.unit import unit_problems
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
-from rnncli.recurrence.recurrence import Constants, Direction, Recurrence, Result, is_constant
+from rnncli.recurrence.recurrence import (
+    Constants,
+    Direction,
+    Recurrence,
+    Result,
+    UnitTensors,
+    is_constant,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.operators.operator import Dim, Operator
     from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.unit import QuantisedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +237,10 @@ class Node:
         merged = {**self.readings, **readings}
         return Node(self.operator, self.attributes, self.outputs, merged, self.unit)
 
+    def dressed(self, unit: QuantisedUnit) -> Node:
+        """Return the node with its tensors dressed otherwise."""
+        return Node(self.operator, self.attributes, self.outputs, self.readings, unit)
+
     @cached_property
     def activations(self) -> tuple[tuple[Activation, ...], ...]:
         """The activations of each direction; warns about alpha or beta values that none uses."""
@@ -245,13 +257,6 @@ class Node:
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
             "options": _options(values, self.readings),
-            "offset": tuple(
-                row.role
-                for row in self.operator.inputs
-                if row.role in {"W", "R", "B"}
-                and self.unit
-                and self.unit.is_offset(row.name, self.outputs)
-            ),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -305,6 +310,7 @@ class Node:
             initial=tuple([tensors.get(name) for name in states]),
             lengths=_lengths(tensors),
             quantiser=quantiser,
+            unit=UnitTensors(self, inputs) if self.unit else None,
             **self._settings,
         )
         recurrence.constants = weights.constants
@@ -312,7 +318,7 @@ class Node:
 
     def outputs_of(self, result: Result) -> dict[str, Array]:
         """Return the requested outputs by name, in the operator's layout; of a unit, as levels."""
-        return self.unit.levels(self.reals_of(result)) if self.unit else self.reals_of(result)
+        return self.unit.made(self.reals_of(result)) if self.unit else self.reals_of(result)
 
     def reals_of(self, result: Result) -> dict[str, Array]:
         """Return the requested outputs likewise, but all as real numbers."""
@@ -325,13 +331,29 @@ class Node:
             return reals
         return self.canonical(name, dress.levels(self.in_layout(name, reals)))
 
-    def proved_outputs_of(self, result: Result) -> dict[str, Array]:
+    def relevelled(self, name: str, reals: Array, levels: Callable[[Array], Array]) -> Array:
+        """Return a dressed output, with the recurrence's axes, as the reals of other levels.
+
+        A real whose level is the right one stays as it is.
+        """
+        assert self.unit is not None
+        dress, placed = self.unit.by_name[name], self.in_layout(name, reals)
+        found = levels(placed)
+        other = np.where(found == dress.levels(placed), placed, dress.reals(found))
+        return self.canonical(name, other.astype(reals.dtype))
+
+    def proved_outputs_of(self, result: Result, *, is_exact: bool = False) -> dict[str, Array]:
         """Return the requested outputs of a result that is proved; of a unit it is in float64.
+
+        Args:
+            result: the outputs as real numbers.
+            is_exact: whether no arithmetic rounds them.
 
         Raises:
             InvalidRequest: a number lies on a tie between two levels.
         """
-        return self.unit.proved(self.reals_of(result)) if self.unit else self.reals_of(result)
+        reals = self.reals_of(result)
+        return self.unit.proved(reals, is_exact=is_exact) if self.unit else reals
 
     def tolerances_of(self, result: Result, tolerance: Result) -> dict[str, Array]:
         """Return the tolerances of the requested outputs by name; of a unit, in levels.

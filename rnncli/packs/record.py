@@ -32,7 +32,7 @@ from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
-from rnncli.operators.unit import INPUT_TYPES, QuantisedUnit, opset_of
+from rnncli.operators.unit import INPUT_TYPES, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.vector import attributes_of, calls_of, unit_of
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.recurrence.unit import QuantisedUnit
 
 # Characters of the name of a suite, which is shown in one line.
 LONGEST_NAME = 300

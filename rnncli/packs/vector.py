@@ -22,7 +22,7 @@ from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.node import checked
-from rnncli.operators.unit import QuantisedUnit
+from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

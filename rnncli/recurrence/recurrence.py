@@ -11,20 +11,22 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from rnncli.numerics import FLOAT32, FLOAT64
 from rnncli.recurrence.cells import NO_OPTIONS
+from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.quantisation import Quantiser
+    from rnncli.recurrence.unit import Dress
 
 
 # The maximum number of objects derived from the same weights.
@@ -83,8 +85,7 @@ class Recurrence:
         quantiser: how products take inputs and states, if those are quantised; W and R are float64
             then.
         wants_Y: whether all steps are requested, or only the last states.
-        offset: the roles W, R and B of 8-bit levels with another zero point than 0, in a unit of
-            which an output has 8 bits, too; what optimisations for 8 bits fold.
+        unit: the node and the levels that this is made of, in a quantised unit.
         constants: objects derived from the weights, if those are constants. `replace` does not copy
             it, since it may replace the weights.
     """
@@ -107,7 +108,7 @@ class Recurrence:
     options: CellOptions = NO_OPTIONS
     quantiser: Quantiser | None = None
     wants_Y: bool = True
-    offset: tuple[str, ...] = ()
+    unit: UnitTensors | None = None
     constants: Constants | None = field(default=None, init=False)
 
     def bound(self, letter: str) -> float:
@@ -121,6 +122,46 @@ class Recurrence:
     def opting(self, **options: bool) -> Recurrence:
         """Return a copy with some other options of its cell."""
         return replace(self, options=self.options._replace(**options))
+
+
+class DressedNode(Protocol):
+    """What a mutant sees of a unit's node."""
+
+    unit: QuantisedUnit | None
+    outputs: tuple[str, ...]
+
+    def dressed(self, unit: QuantisedUnit) -> DressedNode:
+        """Return the node with its tensors dressed otherwise."""
+
+    def recurrence(self, inputs: Mapping[str, Array], /) -> Recurrence:
+        """Return the canonical recurrence."""
+
+    def relevelled(self, name: str, reals: Array, levels: Callable[[Array], Array]) -> Array:
+        """Return an output, with the recurrence's axes, as the reals of levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTensors:
+    """A unit's node and its inputs as levels, of which a recurrence is made.
+
+    Attributes:
+        node: the node.
+        inputs: the inputs; the recurrence's own arrays count, so they are not compared.
+    """
+
+    node: DressedNode
+    inputs: Mapping[str, Array] = field(compare=False)
+
+    @property
+    def dresses(self) -> Mapping[str, Dress]:
+        """The dresses by the names of their tensors."""
+        assert self.node.unit is not None
+        return self.node.unit.by_name
+
+    def under(self, dresses: Mapping[str, Dress]) -> Recurrence:
+        """Return the recurrence of the same levels, some dressed otherwise."""
+        unit = QuantisedUnit(tuple({**self.dresses, **dresses}.items()))
+        return self.node.dressed(unit).recurrence(self.inputs)
 
 
 # The fields that are arrays, or None; `initial` is a tuple of them. All others are settings.

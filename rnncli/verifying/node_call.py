@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
     from rnncli.operators.operator import Dim, Tensor
-    from rnncli.operators.unit import QuantisedUnit
     from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.unit import QuantisedUnit
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)

@@ -86,7 +86,7 @@ def test_finer_variants_name_and_do_not_count(rnncli):
     assert not records["input-bias-of-f-dropped"]["scored"]
     assert "suites are not scored by it" in rnncli("mutants", "activation-g-is-relu").out
     assert "no suite" not in rnncli("mutants", "biases-dropped").out
-    assert len(scored_of("LSTM", quantised=True)) == sum(
+    assert len(scored_of("LSTM", quantised=True, dressed=True)) == sum(
         record["kind"] == "semantic" and "LSTM" in record["cells"] for record in records.values()
     )
 

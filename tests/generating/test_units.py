@@ -186,6 +186,5 @@ def test_a_bug_of_units_is_named_by_its_levels(vectors):
     fits = found.fitting([(bug,), (other,)])
 
     assert vector.record["operator"] == "LSTM-14"
-    assert vector.recurrence.offset == ("R",)
     assert judge(vector, attempt_of(vector, wrong)).verdict is Verdict.DIFFERS
     assert [fit.hypothesis for fit in fits] == [(bug,)]

@@ -16,7 +16,10 @@ from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidRequest
 from rnncli.mutants.catalogue import MUTANTS, mutant_named, mutants_of
 from rnncli.mutants.mutant import RIGHT
+from rnncli.operators import operator_named
 from rnncli.operators.node import Node
+from rnncli.recurrence.cells import CELLS as CELL_ROWS
+from rnncli.recurrence.unit import QuantisedUnit
 
 CELLS = ("RNN", "GRU", "LSTM")
 FUNCTIONS = {
@@ -189,9 +192,50 @@ def _quantised_ties(cell):
     return _replaced(found, X=X.reshape(found.X.shape).astype(np.float32))
 
 
-def _unit(cell):
-    """Constants of 8 bits with zero points."""
-    return _replaced(recurrence_of(cell, **BOTH), offset=("W", "R", "B"))
+POINTED = {"scale": [0.004, 0.01, 0.002], "zero_point": 3, "axis": -2}
+DRESSES = {
+    "X": {"type": "uint8", "scale": 0.01, "zero_point": 50},
+    "W": {"type": "uint8", **POINTED},
+    "R": {"type": "int8", **POINTED},
+    "B": {"type": "uint8", "scale": 0.02, "zero_point": 55},
+    "initial_h": {"type": "int8", "scale": 0.01, "zero_point": 5},
+    "Y": {"type": "int8", "scale": 0.004, "zero_point": -100},
+    "Y_h": {"type": "uint8", "scale": 0.002, "zero_point": 7},
+}
+
+
+def _unit(cell, **other):
+    """A unit whose tensors are of 8 bits, each with another scale and zero point."""
+    draw, (T, N, I, H, G) = np.random.default_rng(0), (5, 3, 4, 5, len(CELL_ROWS[cell].gates))  # noqa: E741
+    shapes = {"X": (T, N, I), "W": (2, G * H, I), "R": (2, G * H, H), "B": (2, 2 * G * H)}
+    shapes["initial_h"] = (2, N, H)
+    inputs = {
+        name: draw.integers(0, 100, shape).astype(DRESSES[name]["type"])
+        for name, shape in shapes.items()
+    }
+    unit = QuantisedUnit.of(DRESSES | other)
+    attributes = {"hidden_size": H, "direction": "bidirectional"}
+    return Node(operator_named(f"{cell}-14"), attributes, unit=unit).recurrence(inputs)
+
+
+def _unit_with_products(cell):
+    """The same, W with one scale, so that it and X have a product of scales."""
+    return _unit(cell, W={"type": "uint8", "scale": 0.004, "zero_point": 3})
+
+
+def _unit_of_ties(cell):
+    """A unit that sums levels halfway between those of its outputs."""
+    unit = QuantisedUnit.of(
+        {name: {"type": "int8", "scale": 1.0} for name in "XWR"}
+        | {name: {"type": "int8", "scale": 2.0} for name in ("Y", "Y_h")}
+    )
+    functions = {"RNN": ["Relu"], "GRU": ["HardSigmoid", "Relu"]}
+    functions["LSTM"] = ["HardSigmoid", "Relu", "Relu"]
+    W = {"RNN": [1], "GRU": [0, 0, 2], "LSTM": [3, 3, 0, 1]}[cell]  # of X = 1, with which H is 1
+    inputs = {"X": [[[1]]], "W": [[[k] for k in W]], "R": [[[0]] * len(W)]}
+    levels = {name: np.array(values, np.int8) for name, values in inputs.items()}
+    attributes = {"hidden_size": 1, "activations": functions[cell]}
+    return Node(operator_named(f"{cell}-14"), attributes, unit=unit).recurrence(levels)
 
 
 def _node(form):
@@ -225,7 +269,7 @@ SPECIAL = {
             _huge,
         ),
         *(_without_biases, _without_states, _previous),
-        *(_quantised, _quantised_ties, _unit),
+        *(_quantised, _quantised_ties, _unit, _unit_with_products, _unit_of_ties),
     )
 }
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from support.quantised_lstm import LSTM, away_from_ties
 
+from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.quantised_kernels import quantisation_bug, unit_bug
 from rnncli.operators import operator_named
 from rnncli.operators.node import Node
-from rnncli.operators.unit import QuantisedUnit
+from rnncli.recurrence.unit import QuantisedUnit
 
 FULL = ("bidirectional", True, True, True)
 ROWS = quantisation_bug.rows
@@ -115,7 +116,108 @@ def test_constants_that_are_split_are_zero(operator, direction, zero):
     wrong = row.change.recurrence(right)
 
     assert {n for n in ("W", "R", "Wb", "Rb") if not getattr(wrong, n).any()} == zero
-    real = Node(operator_named(operator), attributes).recurrence(
-        {name: values.astype(np.float32) for name, values in inputs.items()}
+
+
+@pytest.mark.parametrize("row", unit_bug.rows, ids=[row.id for row in unit_bug.rows])
+def test_nothing_is_seen_where_no_tensor_is_dressed(row):
+    """The recurrence and its results stay the same, with a reason."""
+    plain = right()
+
+    assert row.equivalent_when(plain) == "no tensor is dressed in levels"
+    assert is_same(row.change.recurrence(plain), plain)
+
+
+# X is (8 - 4) / 4 = 1, W is (6 - 2) / 8, R 0, B (3 - 1) / 2 in its first half; H is their sum.
+SMALL = {
+    "X": {"type": "uint8", "scale": 0.25, "zero_point": 4},
+    "W": {"type": "int8", "scale": 0.125, "zero_point": 2},
+    "R": {"type": "int8", "scale": 1.0},
+    "B": {"type": "uint8", "scale": 0.5, "zero_point": 1},
+    "Y": {"type": "int8", "scale": 0.5, "zero_point": -1},
+    "Y_h": {"type": "uint8", "scale": 1.0, "zero_point": 5},
+}
+GIVEN = {
+    "X": np.array([[[8]]], np.uint8),
+    "W": np.array([[[6]]], np.int8),
+    "R": np.array([[[0]]], np.int8),
+    "B": np.array([[3, 1]], np.uint8),
+}
+
+
+def levels_with(id_, dresses=(), **inputs):
+    """The levels of Y and Y_h of a small unit, whose H is 1.5, with a bug."""
+    unit = QuantisedUnit.of({**SMALL, **dict(dresses)})
+    attributes = {"hidden_size": 1, "activations": ["Affine"], "activation_alpha": [1.0]}
+    node = Node(operator_named("RNN-14"), attributes, unit=unit)
+    row = next(row for row in unit_bug.rows if row.id == id_)
+    made = node.outputs_of(row.run(node.recurrence({**GIVEN, **inputs})))
+    return made["Y"].item(), made["Y_h"].item()
+
+
+@pytest.mark.parametrize(
+    ("id_", "wanted"),
+    [
+        ("biases-scaled-as-products", (0, 6)),  # H is 0.5 + 2 / 32: 1.125 and 0.5625 levels
+        ("zero-point-of-x-dropped", (3, 7)),  # H is 2 * 0.5 + 1
+        ("zero-point-of-x-subtracted-twice", (1, 6)),  # H is 0 * 0.5 + 1
+        ("zero-point-of-x-added", (4, 7)),  # H is 3 * 0.5 + 1 = 2.5, a tie of Y_h
+        ("zero-point-of-w-dropped", (3, 7)),  # H is 0.75 + 1: 3.5 levels, a tie of Y
+        ("zero-point-of-b-dropped", (4, 7)),  # H is 0.5 + 1.5 + 0.5 of the second half = 2.5
+        ("last-state-dressed-as-outputs", (2, 2)),
+        ("outputs-and-last-state-exchange-dresses", (7, 2)),
+        ("y-truncated", (2, 7)),
+        ("last-state-truncated", (2, 6)),
+        ("outputs-truncated", (2, 6)),
+        ("last-state-rounded-away", (2, 7)),
+        ("state-rounded-to-levels", (2, 7)),
+    ],
+)
+def test_levels_of_a_unit_with_the_bug(id_, wanted):
+    """Right are 1.5 / 0.5 - 1 = 2 and 1.5 / 1 + 5, of which 1.5 goes to the even 2: 7."""
+    assert levels_with(id_) == wanted
+
+
+@pytest.mark.parametrize(
+    ("id_", "scale", "wanted"),
+    [
+        ("outputs-wrap-around", 1 / 128, -1 + 192 - 256),  # 191 is no int8
+        ("outputs-wrap-around", -1 / 128, -193 + 256),
+        ("lowest-level-left-out", -1 / 128, -127),
+    ],
+)
+def test_levels_at_the_ends_of_their_type(id_, scale, wanted):
+    """H is 1.5 or -1.5, and Y a signed level of 1/128."""
+    Y = {"Y": {"type": "int8", "scale": abs(scale), "zero_point": -1}}
+    turned = (
+        {} if scale > 0 else {"W": np.array([[[-2]]], np.int8), "B": np.array([[0, 0]], np.uint8)}
     )
-    assert row.equivalent_when(real) == "no constant has a zero point other than 0"
+
+    assert levels_with(id_, Y, **turned)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("id_", "dress", "wanted"),
+    [
+        ("scales-of-w-along-other-axis", {"scale": [1.0, 2.0], "axis": -2}, [[1, 2], [1, 2]]),
+        ("scales-of-w-are-the-first", {"scale": [1.0, 2.0], "axis": -2}, [[1, 1], [1, 1]]),
+        ("recurrent-weights-scaled-as-input-weights", {"scale": 3.0}, [[1, 1], [2, 2]]),
+    ],
+)
+def test_weights_read_with_other_scales(id_, dress, wanted):
+    """All levels are 1, so that W is its scales, [[1, 1], [2, 2]] if they are by row; R is 3."""
+    unit = QuantisedUnit.of(
+        {"W": {"type": "int8", **dress}, "R": {"type": "int8", "scale": 3.0}, "Y": SMALL["Y"]}
+    )
+    ones = {name: np.ones((1, 2, 2), np.int8) for name in "WR"}
+    node = Node(operator_named("RNN-14"), {"hidden_size": 2}, unit=unit)
+    given = node.recurrence({"X": np.ones((1, 1, 2), np.float32), **ones})
+    row = next(row for row in unit_bug.rows if row.id == id_)
+
+    found = row.change.recurrence(given)
+
+    if id_.startswith("scales"):
+        assert found.W[0, 0].tolist() == wanted
+        assert found.R is given.R
+    else:
+        assert found.W is given.W
+        assert (found.R == 3.0).all()

@@ -18,8 +18,9 @@ from rnncli.judging.comparing.verdict import RIGHT
 from rnncli.judging.judgement import judge
 from rnncli.numerics import dtype_named, round_to
 from rnncli.operators import OPERATORS, evaluate, operator_for
-from rnncli.operators.unit import Dress, QuantisedUnit, opset_of
+from rnncli.operators.unit import opset_of
 from rnncli.packs.vector import attempt_of
+from rnncli.recurrence.unit import Dress, QuantisedUnit
 
 SEEDS = range(300)
 TOGETHER = 10

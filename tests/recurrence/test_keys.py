@@ -24,7 +24,7 @@ from rnncli.numerics import DTYPES
 from rnncli.operators.node import Node
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS, CellOptions
-from rnncli.recurrence.recurrence import Direction, Recurrence
+from rnncli.recurrence.recurrence import Direction, Recurrence, UnitTensors
 
 ATTRIBUTES, INPUTS, _ = away_from_ties(("bidirectional", True, True, True))
 RIGHT = Node(LSTM, ATTRIBUTES).recurrence(INPUTS)
@@ -41,7 +41,7 @@ OTHER = {
     "activations": RELUS,
     "clip": 0.25,
     "options": RIGHT.options._replace(input_forget=not RIGHT.options.input_forget),
-    "offset": ("W",),
+    "unit": UnitTensors(Node(LSTM, ATTRIBUTES), INPUTS),
     "quantiser": replace(RIGHT.quantiser, by_sequence=not RIGHT.quantiser.by_sequence),
     **{
         row.name: not getattr(RIGHT, row.name)

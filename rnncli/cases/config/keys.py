@@ -17,7 +17,8 @@ from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
 from rnncli.operators.attributes import complete
-from rnncli.operators.unit import INPUT_TYPES, QuantisedUnit, unit_problems
+from rnncli.operators.unit import INPUT_TYPES, unit_problems
+from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
-    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
 AXES = {"T": "steps", "N": "sequences", "I": "inputs", "H": "units"}
@@ -96,7 +95,7 @@ def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
     operator = operator_named(vector.record["operator"])
-    found = outcomes(vector, _scored(operator), rule)
+    found = outcomes(vector, _scored(vector), rule)
     sizes = [sizes_of(call.recurrence) for call in vector.calls]
     largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
     dtype = vector.record["dtype"]
@@ -104,8 +103,10 @@ def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     return VectorRow(vector.id, name, dtype, found, operator.name, largest, calls)
 
 
-def _scored(operator: Operator) -> tuple[Mutant, ...]:
-    return scored_of(operator.cell.name, quantised=operator.quantised)
+def _scored(vector: Vector) -> tuple[Mutant, ...]:
+    node = vector.node
+    row, is_unit = node.operator, node.unit is not None
+    return scored_of(row.cell.name, quantised=row.quantised, dressed=is_unit)
 
 
 def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
@@ -113,7 +114,7 @@ def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     row = row_of(vector, rule)
     if isinstance(row, Unscored):
         return row
-    scored = _scored(operator_named(row.operator))
+    scored = _scored(vector)
     later = [outcomes(call, scored, rule) for call in vector.later]
     of_calls = (row.outcomes, *later)
     best = {name: best_of(found[name] for found in of_calls) for name in row.outcomes}

@@ -9,7 +9,7 @@ import numpy as np
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
-from rnncli.numerics.quantisation import saturated
+from rnncli.numerics.quantisation import ROUNDINGS, saturated
 
 _PLAIN = {np.float32, np.float64}
 """Types for which NumPy's own cast and product suffice."""
@@ -135,7 +135,8 @@ def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as man
 
 def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
     """Quantise real values to the type of the zero point."""
-    return saturated(values / np.asarray(scale, np.float64), zero_point, zero_point)
+    quotient = values / np.asarray(scale, np.float64)
+    return saturated(ROUNDINGS["half-even"](quotient, zero_point), zero_point.dtype)
 
 
 def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:

@@ -83,3 +83,17 @@ def test_every_bug_is_named_by_the_smallest_case_that_shows_it(cell):
     found = {mutant.id: naming(mutant, cases, mutants) for mutant in mutants}
 
     assert [id_ for id_, names in found.items() if READINGS.get(id_, id_) not in names] == []
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_bug_of_units_is_named_by_its_levels(cell):
+    """By the first unit that shows it, among all bugs of the cell; and one unit shows each."""
+    cases = [v for v in vectors("units") if v.recurrence.cell.name == cell]
+    mutants = mutants_of(cell)
+    found = {
+        mutant.id: naming(mutant, cases, mutants)
+        for mutant in mutants
+        if mutant.family == unit_bug.name
+    }
+
+    assert [id_ for id_, names in found.items() if id_ not in names] == []

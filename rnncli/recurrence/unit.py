@@ -1,0 +1,256 @@
+"""Quantised units: an operator whose tensors are integers, dressed in scales and zero points.
+
+A unit is DequantizeLinear on some inputs, the operator, and QuantizeLinear on some outputs. What
+lies between is the operator itself on real numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest
+from rnncli.numerics import FLOAT32, FLOAT64, dtype_named, dtype_of
+from rnncli.numerics.quantisation import (
+    ROUNDINGS,
+    along_axis,
+    dequantize_linear,
+    quantize_linear,
+    saturated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.numerics import Array
+
+# A level of int32 beyond this is rounded when it becomes float32, before it is multiplied.
+LARGEST_EXACT = 1 << 24
+# Rounding errors of a proved number, and of float32's quotient by the scale, as fractions.
+PROVED, DIVIDED = 2.0**-50, 2.0**-23
+
+
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """The integers that stand for one tensor.
+
+    Attributes:
+        type: the element type, one of `INPUT_TYPES`.
+        scale: float32 values; one, or a pattern that is repeated along the axis.
+        zero_point: integers of the type; one, or a pattern likewise.
+        axis: the axis of the scales, counted from the last one, -1; None if there is one scale.
+        rounding: how a quotient by the scale becomes a level, a choice of the reading `round`.
+    """
+
+    type: str
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...] = (0,)
+    axis: int | None = None
+    rounding: str = "half-even"
+
+    def factors(self, shape: Sequence[int]) -> tuple[Array, Array]:
+        """Return scale and zero point of a tensor's shape: scalars, or vectors along the axis."""
+        scale = np.array(self.scale, np.float32)
+        point = np.array(self.zero_point, np.int64)
+        if self.axis is None:
+            return scale.reshape(()), point.reshape(())
+        size = shape[self.axis]
+        return np.resize(scale, size), np.resize(point, size)
+
+    def reals(self, levels: Array) -> Array:
+        """Return the float32 values that DequantizeLinear makes of levels."""
+        scale, point = self.factors(levels.shape)
+        return dequantize_linear(levels, scale, point, axis=self._placed)
+
+    def levels(self, reals: Array) -> Array:
+        """Return the levels that QuantizeLinear makes of real values, in float64 if they are."""
+        scale, point = self.factors(reals.shape)
+        return quantize_linear(
+            reals,
+            scale,
+            point.astype(self.numpy),
+            axis=self._placed,
+            precision=dtype_of(reals).onnx if reals.dtype == FLOAT64 else 0,
+            rounding=self.rounding,
+        )
+
+    def unsaturated(self, reals: Array) -> Array:
+        """Return the levels of real values in float64, where they may lie beyond the type."""
+        scale, point = self._spread(reals)
+        return ROUNDINGS[self.rounding](reals.astype(FLOAT64) / scale.astype(FLOAT64), point)
+
+    def levels_within(self, reals: Array, distance: Array, error: float) -> tuple[Array, Array]:
+        """Return the lowest and highest levels of what may be off by a distance and a fraction.
+
+        The fraction is of the quotient by the scale. Computed in float64.
+        """
+        scale, point = self._spread(reals)
+        wide, step = reals.astype(np.float64), scale.astype(np.float64)
+        ends = []
+        for sign in (-1, 1):
+            quotient = (wide + sign * distance.astype(np.float64)) / step
+            end = quotient + sign * error * np.abs(quotient)
+            ends.append(saturated(ROUNDINGS[self.rounding](end, point), self.numpy))
+        return ends[0], ends[1]
+
+    def _spread(self, values: Array) -> list[Array]:
+        """Return scale and zero point so that they broadcast to values."""
+        return [along_axis(f, values.ndim, self._placed) for f in self.factors(values.shape)]
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The element type as NumPy has it."""
+        return dtype_named(self.type).numpy
+
+    @property
+    def divides_exactly(self) -> bool:
+        """Whether no quotient is rounded: scales are powers of two."""
+        return bool((np.frexp(self.scale)[0] == 0.5).all())
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a level has 8 bits."""
+        return self.type in {"uint8", "int8"}
+
+    @property
+    def _placed(self) -> int:
+        return -1 if self.axis is None else self.axis  # which one scale does not need
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The form in YAML and in records."""
+        placed = {} if self.axis is None else {"axis": self.axis}
+        lists = {"scale": self.scale, "zero_point": self.zero_point}
+        plain = {k: v[0] if len(v) == 1 else [*v] for k, v in lists.items()}
+        return {"type": self.type, **plain, **placed}
+
+
+@dataclass(frozen=True, slots=True)
+class QuantisedUnit:
+    """The dressed tensors of an operator, at least one, by name; others are float32."""
+
+    dresses: tuple[tuple[str, Dress], ...]
+
+    @classmethod
+    def of(cls, written: Mapping[str, Mapping[str, Any]]) -> QuantisedUnit:
+        """Return a unit from its written form, which was checked."""
+        return cls(tuple((name, _dress(each)) for name, each in written.items()))
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.dresses)
+
+    @property
+    def by_name(self) -> Mapping[str, Dress]:
+        """The dresses by the names of their tensors."""
+        return dict(self.dresses)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The form in YAML and in records."""
+        return {name: dress.written for name, dress in self.dresses}
+
+    def stand_ins(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return inputs for checks: those that are dressed as float32 zeros of their shape."""
+        zero, dresses = np.zeros((), np.float32), self.by_name
+        return {
+            name: np.broadcast_to(zero, values.shape) if name in dresses else values
+            for name, values in inputs.items()
+        }
+
+    def reals(self, tensors: Mapping[str, Array]) -> dict[str, Array]:
+        """Return tensors by name, those that are dressed as the reals they stand for."""
+        return self._each(tensors, Dress.reals)
+
+    def levels(self, tensors: Mapping[str, Array]) -> dict[str, Array]:
+        """Return tensors by name, those to be dressed as levels."""
+        return self._each(tensors, Dress.levels)
+
+    def made(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Return outputs by name, as levels or else in float32, of either precision."""
+        found = self.levels(outputs)
+        return {n: v if n in self else v.astype(FLOAT32, copy=False) for n, v in found.items()}
+
+    def inputs(self, reals: Mapping[str, Array]) -> dict[str, Array]:
+        """Return inputs as levels, given real numbers, that every DequantizeLinear takes alike.
+
+        Raises:
+            InvalidRequest: a level of int32 is one that float32 rounds before it is multiplied.
+        """
+        found = self.levels(reals)
+        for name in self:
+            is_wide = name in found and found[name].dtype.itemsize > 2
+            if is_wide and (np.abs(found[name].astype(np.int64)) > LARGEST_EXACT).any():
+                raise InvalidRequest(f"{name} has levels beyond 2**24: give it a larger scale")
+        return found
+
+    def _each(self, tensors: Mapping[str, Array], change: Any) -> dict[str, Array]:
+        dresses = self.by_name
+        return {
+            name: change(dresses[name], values) if name in dresses else values
+            for name, values in tensors.items()
+        }
+
+    def proved(self, reals: Mapping[str, Array], *, is_exact: bool = False) -> dict[str, Array]:
+        """Return outputs of which every level is the one of the real number.
+
+        Args:
+            reals: outputs proved correctly rounded to float64.
+            is_exact: whether no arithmetic rounds these numbers. Then a tie has one right level if
+                the scale is a power of two.
+
+        Raises:
+            InvalidRequest: a number lies on a tie between two levels, both of which are right.
+        """
+        made, dresses = dict(reals), self.by_name
+        for name in reals:
+            if dress := dresses.get(name):
+                exact = np.zeros_like(made[name])
+                error = 0.0 if is_exact and dress.divides_exactly else PROVED
+                low, high = dress.levels_within(made[name], exact, error)
+                if len(where := np.argwhere(low != high)):
+                    place = tuple(map(int, where[0]))
+                    raise InvalidRequest(
+                        f"{name} is {made[name][place]:.9g} at {[*place]}, a tie between the levels"
+                        f" {low[place]} and {high[place]}: change the scale of {name} or the fills"
+                    )
+                made[name] = low
+            else:
+                made[name] = _rounded_once(name, made[name])
+        return made
+
+    def tolerances(
+        self, reals: Mapping[str, Array], tolerances: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Return tolerances in levels: how far the levels of real +- tolerance reach.
+
+        The tolerance is the same on both sides. It includes the rounding of float32's quotient.
+        """
+        found = dict(tolerances)
+        for name, dress in self.dresses:
+            if name in found:
+                exact = np.zeros_like(reals[name])
+                own, _ = dress.levels_within(reals[name], exact, 0.0)
+                error = 0.0 if dress.divides_exactly and not found[name].any() else DIVIDED
+                ends = dress.levels_within(reals[name], found[name], error)
+                reach = [np.abs(end.astype(np.float64) - own.astype(np.float64)) for end in ends]
+                found[name] = np.maximum(*reach).astype(np.float32)
+        return found
+
+
+def _rounded_once(name: str, reals: Array) -> Array:
+    """Return proved float64 numbers in float32, of which none is rounded twice."""
+    low, high = (np.float32(reals * (1 + error)) for error in (-PROVED, PROVED))
+    if not np.array_equal(low, high):
+        raise InvalidRequest(f"{name} has a tie of float32: change the fills")
+    return np.asarray(low)
+
+
+def _dress(written: Mapping[str, Any]) -> Dress:
+    lists = {
+        key: tuple(each) if isinstance(each, list | tuple) else (each,)
+        for key, each in (("scale", written["scale"]), ("zero_point", written.get("zero_point", 0)))
+    }
+    scale = tuple(float(np.float32(each)) for each in lists["scale"])
+    return Dress(written["type"], scale, lists["zero_point"], written.get("axis"))
