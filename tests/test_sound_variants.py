@@ -2,11 +2,11 @@
 
 import pytest
 from support.shipped import vectors
-from support.sound_variants import COARSE, SOUND, alarms, judged
+from support.sound_variants import COARSE, NARROW, SOUND, alarms, judged
 
 SUITES = [
     *("core", "smoke", "diagnostic", "pairwise", "edge", "exact"),
-    *("openvino", "openvino_tiles", "webnn", "webnn_tiles"),
+    *("openvino", "openvino_tiles", "webnn", "webnn_tiles", "units"),
 ]
 # The cases that `standard` grants no four units in: gates and states that stay saturated.
 SATURATED = "edge"
@@ -30,3 +30,11 @@ def test_functions_off_by_four_units_have_a_profile():
 
     assert [vector.id for vector in saturated if judged(COARSE, vector).fails]
     assert [v.id for v in saturated if judged(COARSE, v, "four-ulp").fails] == []
+
+
+def test_float16_inside_a_unit_has_a_profile():
+    """Most units fail it by their own profile, and none does by `float16-inside`."""
+    units = [v for v in vectors("units") if v.record["profile"] == "standard"]
+
+    assert [vector.id for vector in units if judged(NARROW, vector).fails]
+    assert [v.id for v in units if judged(NARROW, v, "float16-inside").fails] == []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,17 +31,21 @@ class Accumulator:
         factor_precision: significand bits that each factor of a product is rounded to first; 0
             means that factors are not rounded.
         summary: a description.
+        stored: the dtype of gates, states and factors where the tensors' own is finer; "" if it is
+            theirs.
     """
 
     precision: int
     factor_precision: int
     summary: str
+    stored: str = ""
 
 
 ACCUMULATORS: Mapping[str, Accumulator] = {
     "float32": Accumulator(24, 0, "sums in float32, in float64 for float64 tensors"),
     "dtype": Accumulator(0, 0, "sums in the tensors' own dtype"),
     "tf32": Accumulator(24, 11, "products of factors rounded to 11 bits, summed in float32"),
+    "float16": Accumulator(24, 11, "float16 but for sums, which are in float32", "float16"),
 }
 
 
@@ -106,9 +111,13 @@ class Profile:
 
 @cache
 def _rounding(profile: Profile, dtype: DType) -> Rounding:
-    unit, sums = 2.0**-dtype.precision, ACCUMULATORS[profile.accumulator]
+    sums = ACCUMULATORS[profile.accumulator]
+    stored = dtype_named(sums.stored) if sums.stored else dtype
+    if stored.precision > dtype.precision:
+        stored = dtype
+    unit = 2.0**-stored.precision
     rounds_factors = 0 < sums.factor_precision < dtype.precision <= sums.precision
-    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    info = ml_dtypes.finfo(stored.numpy)  # type: ignore[no-untyped-call]
     least = info.smallest_normal if profile.flush_to_zero else info.smallest_subnormal
     return Rounding(
         unit=unit,
@@ -149,6 +158,11 @@ _ROWS = (
         ka=4.0,
     ),
     Profile("tf32", "products of factors rounded to 11 bits, summed in float32", "tf32"),
+    Profile(
+        "float16-inside",
+        "float16 between tensors of any dtype, such as levels; sums in float32",
+        "float16",
+    ),
     Profile(
         "flush-to-zero",
         "float32 accumulation; subnormal numbers may become zero",

@@ -81,7 +81,8 @@ def _half_away(quotient: Array, zero_point: Array) -> Array:
 
 
 def _truncated(quotient: Array, zero_point: Array) -> Array:
-    return np.asarray(np.trunc(quotient.astype(np.float64) + zero_point.astype(np.float64)))
+    """Drop the fraction as a shift of a two's complement number does, also below zero."""
+    return np.asarray(np.floor(quotient.astype(np.float64) + zero_point.astype(np.float64)))
 
 
 # The choices of the reading `round`: (quotient, zero point) -> the level before it is clipped.

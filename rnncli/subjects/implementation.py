@@ -80,7 +80,8 @@ class Implementation:
 
     Attributes:
         runtime: Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv, iree,
-            emx-onnx-cgen, mnn, or one that an installed package adds; `rnncli runtimes` lists them.
+            emx-onnx-cgen, mnn, onnxruntime-qnn, or one that an installed package adds; `rnncli
+            runtimes` lists them.
         backend: Judge a backend of rnncli; `rnncli backends` lists them.
         results: Judge outputs computed elsewhere: a folder laid out like the pack, or one .npz or
             .h5 (docs/howto/device.md).

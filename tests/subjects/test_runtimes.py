@@ -5,13 +5,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
 from rnncli.generating.production import make_vectors
 from rnncli.packs.vector import Status
-from rnncli.subjects.runtimes import SUBJECTS, subject_named
+from rnncli.subjects.runtime import Refusal
+from rnncli.subjects.runtimes import SUBJECTS, onnx_runtime, subject_named
 
 EMPTY = """\
 suite: empty
@@ -93,6 +95,8 @@ PARTIAL = {
 @pytest.mark.parametrize("number", [0, 1])
 def test_it_runs_a_plain_vector_as_it_should(runtime, core, number):
     """Inputs, outputs and their names get through."""
+    if runtime.name == "onnxruntime-qnn":
+        pytest.skip("it takes quantised units alone")
     vector = core(PARTIAL.get(runtime.name, ("rnn_7_plain", "gru_7_plain"))[number])
 
     assert passes(runtime.attempt(vector), vector)
@@ -169,7 +173,7 @@ def test_onnxruntime_takes_options():
         subject.close()
 
 
-@pytest.mark.parametrize("settings", [{"optimization": "most"}, {"provider": "Abacus"}])
+@pytest.mark.parametrize("settings", [{"optimization": "most"}, {"ep": "Abacus"}])
 def test_onnxruntime_refuses_options_that_it_cannot_keep(settings):
     """Its own library would fall back in silence."""
     subject = opened("onnxruntime", settings=settings)
@@ -178,6 +182,33 @@ def test_onnxruntime_refuses_options_that_it_cannot_keep(settings):
             subject.describe()
     finally:
         subject.close()
+
+
+AZURE = "AzureExecutionProvider"  # in every package, and takes none of these nodes
+
+
+def test_onnxruntime_is_not_judged_by_a_provider_that_it_falls_back_to(core):
+    """What a provider does not take is refused, where ONNX Runtime has the CPU compute it."""
+    vector = core("gru_7_plain")
+    silent = ort.InferenceSession(vector.model, providers=[AZURE])
+    assert len(silent.run(None, vector.fed)) == len(vector.answers.outputs)
+    subject = opened("onnxruntime", settings={"ep": AZURE})
+    try:
+        attempt = subject.attempt(vector)
+    finally:
+        subject.close()
+
+    assert attempt.status is Status.REFUSED
+    assert "fallback to CPU EP has been explicitly disabled" in attempt.message
+
+
+def test_a_profile_shows_which_provider_ran_each_node(monkeypatch, core):
+    """Were ONNX Runtime to fall back all the same, for some nodes of a provider or for all."""
+    monkeypatch.setattr(onnx_runtime, "NO_FALLBACK", "session.no_such_entry")
+    subject = onnx_runtime.OnnxRuntime({"ep": AZURE}, 1)
+
+    with pytest.raises(Refusal, match=f"{AZURE} leaves the node GRU '.*' to CPUExecutionProvider"):
+        subject.run(core("gru_7_plain"))
 
 
 @pytest.mark.parametrize("case_id", ["rnn_22_dtype_bfloat16", "gru_14_dtype_float16"])

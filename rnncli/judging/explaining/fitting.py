@@ -17,6 +17,7 @@ from rnncli.judging.comparing.margins import MeasuredOutput, errors_of
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import RIGHT, Change, Mutant
+from rnncli.mutants.quantised_kernels import unit_bug
 from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
@@ -262,6 +263,11 @@ class WrongOutputs:
         self._derived: dict[str, Result] = {}
 
     @property
+    def has_levels(self) -> bool:
+        """Whether the case is a quantised unit."""
+        return self._node.unit is not None
+
+    @property
     def multiplications(self) -> int:
         """The number of multiplications in the matrix products of one run."""
         T, N, I = self.recurrence.X.shape  # noqa: E741 -- the specification's letter
@@ -441,8 +447,10 @@ class WrongOutputs:
         are not numbers of the dtype.
         """
         own, row = self.recurrence.dtype.precision, dtype_named(dtype)
-        if not self.is_comparable or row.precision >= own or self._node.unit:
+        if not self.is_comparable or row.precision >= own:
             return math.inf
+        if self._node.unit:
+            return self._coarse_levels(hypothesis, dtype)
         if not all(
             is_rounded_to(each.got, each.wanted, row) for each in self.requested if each.got.size
         ):
@@ -450,16 +458,57 @@ class WrongOutputs:
         ((_, result),) = self._results([hypothesis])
         return float(self._distances(result, self._coarse(hypothesis, dtype))[0][0])
 
-    def _coarse(self, hypothesis: Hypothesis, dtype: str) -> list[Array]:
-        """Return the tolerances of each requested output in a coarser dtype."""
+    def _coarse_levels(self, hypothesis: Hypothesis, dtype: str) -> float:
+        """Return 1 if the reals that a coarser dtype may have become all levels, else infinity.
+
+        A hypothesis says how reals become levels; one that changes more does not count.
+        """
+        if any(
+            m.family != unit_bug.name or replace(m.change, result=RIGHT.result) != RIGHT
+            for m in hypothesis
+        ):
+            return math.inf
+        right, errors = self._runs.of(RIGHT.engine)(self.recurrence), self._derive(dtype)
+        low, high = (self._remade(hypothesis, _moved(right, errors, sign)) for sign in (-1, 1))
+        for each in self.requested:
+            ends = [(end.Y, *end.last)[each.which] for end in (low, high)]
+            least, most = (self._node.as_given(each.name, end) for end in ends if end is not None)
+            if not ((least <= each.got) & (each.got <= most)).all():
+                return math.inf
+        return 1.0
+
+    def _remade(self, hypothesis: Hypothesis, result: Result) -> Result:
+        """Return what a hypothesis makes of a result."""
+
+        def run(_: Recurrence) -> Result:
+            return result
+
+        for mutant in hypothesis:
+            run = partial(mutant.change.result, run)
+        return run(self.recurrence)
+
+    def _derive(self, dtype: str) -> Result:
+        """Return the tolerances of the right result in a coarser dtype."""
         if dtype not in self._derived:
             coarse = replace(self.recurrence, dtype=dtype_named(dtype))
             self._derived[dtype] = derive(coarse, PROFILES["standard"])
-        derived = self._derived[dtype]
+        return self._derived[dtype]
+
+    def _coarse(self, hypothesis: Hypothesis, dtype: str) -> list[Array]:
+        """Return the tolerances of each requested output in a coarser dtype."""
+        derived = self._derive(dtype)
         allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
         if hypothesis:
             return [np.full_like(values, values.max(initial=0)) for values in allowed]
         return allowed
+
+
+def _moved(result: Result, errors: Result, sign: int) -> Result:
+    """Return a result as far off as errors allow."""
+    last = zip(result.last, errors.last, strict=True)
+    is_there = result.Y is not None and errors.Y is not None
+    Y: Any = result.Y + sign * errors.Y if is_there else None  # type: ignore[operator]
+    return Result(Y, tuple(state + sign * error for state, error in last))
 
 
 def _requested(found: MeasuredAttempt) -> Iterator[RequestedOutput]:

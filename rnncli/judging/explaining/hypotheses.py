@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -325,12 +326,17 @@ def evidence_of_several(
 
 
 def evidence_of_named(found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]) -> Evidence:
-    """Try the pairs that fit other cases on an unexplained case."""
+    """Try the pairs that fit other cases on an unexplained case; levels with arithmetic, too."""
     wrong = WrongOutputs(found)
     known = {**MUTANTS, **{each.id: each for each in _readings(found.vector)}}
     parts = [parts_of(name) for name in names]
     pairs = [together([known[part] for part in each]) for each in parts if known.keys() >= {*each}]
-    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(pairs))})
+    fits = {**evidence.fits, **_margins(wrong.fitting(pairs))}
+    if wrong.has_levels:
+        for *bugs, last in parts:
+            if last in PRECISIONS and known.keys() >= {*bugs}:
+                fits |= _fitting(wrong, [tuple(known[bug] for bug in bugs)], last)
+    return replace(evidence, fits=fits)
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
@@ -379,14 +385,29 @@ def _margins(fits: Iterable[Fit]) -> dict[str, float]:
 
 
 def _coarse(wrong: WrongOutputs, near: Sequence[Hypothesis]) -> Iterator[tuple[str, float]]:
-    """Yield the finest coarser arithmetic with errors of that size, alone or with a bug."""
-    for hypotheses in ([()], near):
-        for name, dtype in PRECISIONS.items():
-            for hypothesis in hypotheses:
-                margin = wrong.coarsely(hypothesis, dtype)
-                if margin <= 1:
-                    yield AND.join(filter(None, (name_of(hypothesis), name))), margin
-                    return
+    """Yield the finest coarser arithmetic with errors of that size, alone or with a bug.
+
+    Of levels all that fit with the finest one: a bug of levels moves many by one, and coarse
+    arithmetic few; which it is, several cases show.
+    """
+    if wrong.has_levels:
+        for name in PRECISIONS:
+            if fits := [*_fitting(wrong, [(), *near], name)]:
+                yield from fits
+                return
+        return
+    tried = (fit for group in ([()], near) for n in PRECISIONS for fit in _fitting(wrong, group, n))
+    yield from islice(tried, 1)
+
+
+def _fitting(
+    wrong: WrongOutputs, hypotheses: Iterable[Hypothesis], name: str
+) -> Iterator[tuple[str, float]]:
+    """Yield the hypotheses that fit, each together with a coarser arithmetic."""
+    for hypothesis in hypotheses:
+        margin = wrong.coarsely(hypothesis, PRECISIONS[name])
+        if margin <= 1:
+            yield AND.join(filter(None, (name_of(hypothesis), name))), margin
 
 
 def explained(attempt: JudgedAttempt) -> CaseVerdict:

@@ -55,6 +55,12 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "onnxruntime",
         "runtimes",
     ),
+    "onnxruntime-qnn": RuntimeRow(
+        "rnncli.subjects.runtimes.onnx_runtime_qnn:OnnxRuntimeQnn",
+        "ONNX Runtime on Qualcomm's QNN, whose package has an emulator; quantised units",
+        "onnxruntime_qnn",
+        "qnn",
+    ),
     "openvino": RuntimeRow(
         "rnncli.subjects.runtimes.open_vino:OpenVino",
         "OpenVINO, on the CPU in float32 unless told otherwise",

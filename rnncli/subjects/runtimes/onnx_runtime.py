@@ -11,14 +11,17 @@ import onnxruntime
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.reading import read_bytes
-from rnncli.subjects.runtime import Prepared, TimedRuntime, known_settings
+from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.packs.vector import Vector
 
-PROVIDER, OPTIMIZATION = "provider", "optimization"
+EP, OPTIMIZATION = "ep", "optimization"
+CPU = "CPUExecutionProvider"
+# Without it, what a provider does not take is computed on the CPU, in silence.
+NO_FALLBACK = "session.disable_cpu_ep_fallback"
 LEVELS = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -37,22 +40,32 @@ MICROSECOND = 1e-6
 class OnnxRuntime(TimedRuntime):
     """Runs ONNX Runtime, with a new session for each vector.
 
-    Settings are ``provider``, ``optimization`` (none, basic, extended, all), and any name with a
-    dot, which is a session configuration entry: ``session.set_denormal_as_zero=1``.
+    Settings are ``ep``, the execution provider, ``optimization`` (none, basic, extended, all), and
+    any name with a dot, which is a session configuration entry: ``session.set_denormal_as_zero=1``.
+    Another provider than the CPU's is never judged by what the CPU computes: ONNX Runtime is told
+    not to fall back, and a profile of the first run shows that every node ran where it should.
+
+    Attributes:
+        is_built_in: whether its provider is part of ONNX Runtime, else one that the options have.
     """
+
+    is_built_in = True
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         entries = {name: value for name, value in settings.items() if "." in name}
         others = {name: value for name, value in settings.items() if "." not in name}
-        known_settings(others, (PROVIDER, OPTIMIZATION))
-        self._settings = {PROVIDER: "CPUExecutionProvider", OPTIMIZATION: "all", **settings}
-        _one_of(PROVIDER, self._settings, onnxruntime.get_available_providers())
+        known_settings(others, (EP, OPTIMIZATION))
+        self._settings = {EP: CPU, OPTIMIZATION: "all", **settings}
+        if self.is_built_in:
+            _one_of(EP, self._settings, onnxruntime.get_available_providers())
         _one_of(OPTIMIZATION, self._settings, LEVELS)
         self._options = onnxruntime.SessionOptions()
         self._options.intra_op_num_threads = threads
         self._options.inter_op_num_threads = 1
         self._options.log_severity_level = FATAL
         self._options.graph_optimization_level = LEVELS[self._settings[OPTIMIZATION]]
+        if self._settings[EP] != CPU:
+            entries[NO_FALLBACK] = "1"
         for name, value in entries.items():
             self._options.add_session_config_entry(name, value)
 
@@ -63,6 +76,8 @@ class OnnxRuntime(TimedRuntime):
     def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Create a session."""
         session = self.session(vector)
+        if self._settings[EP] != CPU:
+            self._refuse_others(vector)
         names = [output.name for output in session.get_outputs()]
 
         def bound(asked: Vector) -> Prepared:
@@ -77,19 +92,22 @@ class OnnxRuntime(TimedRuntime):
     def session(self, vector: Vector) -> Any:
         """Return a session with a vector's model."""
         return onnxruntime.InferenceSession(
-            vector.model, self._options, providers=[self._settings[PROVIDER]]
+            vector.model,
+            self._options,
+            providers=[self._settings[EP]] if self.is_built_in else None,
         )
+
+    def _refuse_others(self, vector: Vector) -> None:
+        """Run a model once and refuse it if another provider runs a node of it."""
+        for event in self._events(vector, runs=1):
+            provider = event.get("args", {}).get("provider", self._settings[EP])
+            if event["name"].endswith(KERNEL) and provider != self._settings[EP]:
+                node = f"{event['args']['op_name']} '{event['name'].removesuffix(KERNEL)}'"
+                raise Refusal(f"{self._settings[EP]} leaves the node {node} to {provider}")
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return the seconds per run of each operator, as ONNX Runtime measures them."""
-        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
-            self._options.enable_profiling = True
-            self._options.profile_file_prefix = f"{folder}/profile"
-            session = self.session(vector)
-            self._options.enable_profiling = False
-            for _ in range(1 + runs):
-                session.run(None, vector.fed)
-            events = json.loads(read_bytes(session.end_profiling()))
+        events = self._events(vector, 1 + runs)
         warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
         seconds: defaultdict[str, float] = defaultdict(float)
         for event in events:
@@ -98,6 +116,20 @@ class OnnxRuntime(TimedRuntime):
         for name in BODIES:
             seconds.pop(name, None)
         return {name: each / runs for name, each in seconds.items()}
+
+    def _events(self, vector: Vector, runs: int) -> list[dict[str, Any]]:
+        """Return the events of a profile of some runs."""
+        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
+            self._options.enable_profiling = True
+            self._options.profile_file_prefix = f"{folder}/profile"
+            try:
+                session = self.session(vector)
+            finally:
+                self._options.enable_profiling = False
+            for _ in range(runs):
+                session.run(None, vector.fed)
+            found: list[dict[str, Any]] = json.loads(read_bytes(session.end_profiling()))
+        return found
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:

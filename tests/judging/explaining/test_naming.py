@@ -5,12 +5,13 @@ import re
 import pytest
 from support.judged import core, outputs_of, vectors_of
 from support.shipped import vectors
+from support.sound_variants import EMULATED, NARROW
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.explaining.hypotheses import evidence_of_failure
+from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_of_two
 from rnncli.judging.scoring.adequacy import Fate, Trial
-from rnncli.mutants.catalogue import mutants_of
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.quantised_kernels import unit_bug
 
 CELLS = ("RNN", "GRU", "LSTM")
@@ -97,3 +98,18 @@ def test_every_bug_of_units_is_named_by_its_levels(cell):
     }
 
     assert [id_ for id_, names in found.items() if id_ not in names] == []
+
+
+@pytest.mark.parametrize("case_id", ["gru_14_types_forward_s8", "lstm_14_types_bidirectional_u8"])
+def test_a_bug_of_levels_is_named_in_coarse_arithmetic(case_id):
+    """As of an NPU that computes in float16, truncates Y and rounds Y_h to nearest."""
+    vector = next(v for v in vectors("units") if v.id == case_id)
+    reals = EMULATED[NARROW].run(vector.recurrence)
+    truncated = MUTANTS["y-truncated"].change.result(lambda _: reals, vector.recurrence)
+    found = MeasuredAttempt(vector, outputs_of(vector, truncated))
+    mutants = mutants_of(vector.recurrence.cell.name)
+
+    fits = evidence_of_two(found, evidence_of_failure(found, mutants), mutants).fits
+
+    assert {"y-truncated", "y-truncated + computed-in-float16"} & fits.keys()
+    assert not fits.keys() & {"computed-in-float16", "y-rounded-away + computed-in-float16"}
