@@ -81,6 +81,12 @@ LARGEST = 2_000_000_000
     show_default=True,
     help="Profile of the tolerances: which roundings of an implementation they allow for.",
 )
+@click.option(
+    "--inner",
+    is_flag=True,
+    help="Only the operator inside a quantised unit, on real numbers; by default the unit, with"
+    " DequantizeLinear and QuantizeLinear, and golden levels that are proved.",
+)
 @layout_option
 @steps_option
 @within_limits
@@ -95,7 +101,8 @@ def extract(model: str, from_file: list[Any] | None, **options: Any) -> int:
     outputs and the tolerance of each element. Weights stored in the model are stored in the case's
     model. Expected outputs follow from the values that reached the node here; they do not test the
     nodes before it. Of an execution in which errors grow until they may be anything, the first
-    steps become the case.
+    steps become the case. A node between DequantizeLinear and QuantizeLinear becomes a case with
+    those, whose levels are proved (extra `certified`).
 
     \b
     rnncli extract model.onnx -o pack
@@ -166,7 +173,10 @@ def _capture(listed: ListedTarget, options: dict[str, Any]) -> Captures:
         raise InvalidRequest(f"{target}: is a config of one operator; `extract` is for models")
     limits = {name: options.pop(name) for name in ("max_cases", "max_bytes")}
     unevaluated = None if ir is None else ir.unevaluated
-    captures = Captures(loaded, options.pop("nodes"), **limits, unevaluated=unevaluated)
+    units = not options.pop("inner")
+    captures = Captures(
+        loaded, options.pop("nodes"), **limits, unevaluated=unevaluated, units=units
+    )
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
     request = listed.asked(Request(tolerance=EXACT, **options))

@@ -30,7 +30,7 @@ from rnncli.generating.leftovers import is_earlier_pack
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
-from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
+from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, units_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
 from rnncli.operators.node import WEIGHTS
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Node
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.record import Record
+    from rnncli.recurrence.unit import QuantisedUnit
 
     NodePath = tuple[str, ...]
 
@@ -66,6 +67,7 @@ class Capture:
     path: NodePath  # path of its node, from its graph or function
     node: int  # index of its node in the order of first execution, from 0
     number: int  # number of the execution of that node, from 1
+    unit: QuantisedUnit | None = None  # the unit that its node is the inside of, if that is asked
 
     @property
     def where(self) -> str:
@@ -85,6 +87,7 @@ class Captures:
         max_cases: most executions to keep.
         max_bytes: largest size of the inputs and outputs of an execution.
         unevaluated: the nodes that cannot be evaluated; by default those of the model.
+        units: whether a node between DequantizeLinear and QuantizeLinear is captured with those.
 
     Raises:
         NothingSelected: the model has no recurrent node, or none that matches.
@@ -99,10 +102,12 @@ class Captures:
         max_cases: int = MOST_CASES,
         max_bytes: int = MOST_BYTES,
         unevaluated: Sequence[UnevaluatedNode] | None = None,
+        units: bool = False,
     ) -> None:
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
         self.paths = [rooted(model, (*site.path, site.name)) for site, _ in recurrent_sites(model)]
         self._unevaluated = [*unevaluated_nodes(model)] if unevaluated is None else unevaluated
+        self._units = units_of(model) if units else {}
         self._takes_all = not wanted
         self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
         self._refuse_idle(wanted)
@@ -153,7 +158,8 @@ class Captures:
         elif occurrence.nbytes > self.max_bytes:
             self._large.setdefault(path, []).append(occurrence.nbytes)
         else:
-            self._keep(Capture(occurrence, path, node, self._executions[node]))
+            number, unit = self._executions[node], self._units.get(path)
+            self._keep(Capture(occurrence, path, node, number, unit))
 
     def _keep(self, capture: Capture) -> None:
         insort(self._kept, capture, key=lambda kept: (kept.number, kept.node))
@@ -422,16 +428,18 @@ def _header(plan: ExtractionPlan) -> dict[str, Any]:
 def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[CapturedCase]:
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
-        sizes = _sizes(node, inputs)
+        sizes, dtype = _sizes(node, inputs), _dtype(node, inputs)
+        if capture.unit:
+            node, inputs = node.dressed(capture.unit), capture.unit.levels_of(inputs)
         yield CapturedCase(
             id=case_id,
-            golden=plan.golden,
+            golden="certified" if capture.unit else plan.golden,
             profile=plan.profile,
             summary=_summary(plan, capture),
             weights="initializers" if _holds_weights(capture.occurrence) else "inputs",
             node=node,
             sizes=sizes,
-            dtype=_dtype(node, inputs),
+            dtype=dtype,
             inputs=inputs,
             flags=(FLAG,),
             steps=plan.steps,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rnncli.models.model import GRAPH, attribute_value, operator_name, rooted, walk
+from rnncli.models.quantised_units import UnitFinder
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from rnncli.models.model import Model, Site
     from rnncli.operators import Operator
+    from rnncli.recurrence.unit import QuantisedUnit
 
     Shape = tuple[int | str, ...]
 
@@ -35,6 +37,7 @@ class RecurrentNode:
     # dimension
     inputs: Mapping[str, Shape | None]
     outputs: tuple[str, ...]  # the operator's names of the node's outputs
+    unit: QuantisedUnit | None  # how DequantizeLinear and QuantizeLinear beside it dress them
 
     def __str__(self) -> str:
         return " / ".join(self.path)
@@ -45,9 +48,20 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     from rnncli.models.shape_inference import inferred, shapes_in  # all of onnx
 
     shapes = shapes_in(inferred(model, {}).proto)
+    units = units_of(model)
     for site, row in recurrent_sites(model):
         path = rooted(model, (*site.path, site.name))
-        yield _described(site, row, path, shapes if path[0] == GRAPH else {})
+        yield _described(site, row, path, shapes if path[0] == GRAPH else {}, units.get(path))
+
+
+def units_of(model: Model) -> dict[tuple[str, ...], QuantisedUnit]:
+    """Return the quantised units of a model by the paths of their nodes."""
+    finder = UnitFinder(model.proto)
+    found = {
+        rooted(model, (*site.path, site.name)): finder.unit_of(site.node, row)
+        for site, row in recurrent_sites(model)
+    }
+    return {path: unit for path, unit in found.items() if unit}
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,11 @@ def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:
 
 
 def _described(
-    site: Site, row: Operator, path: tuple[str, ...], shapes: Mapping[str, Shape]
+    site: Site,
+    row: Operator,
+    path: tuple[str, ...],
+    shapes: Mapping[str, Shape],
+    unit: QuantisedUnit | None,
 ) -> RecurrentNode:
     node = site.node
     return RecurrentNode(
@@ -99,6 +117,7 @@ def _described(
         outputs=tuple(
             made.name for made, name in zip(row.outputs, node.output, strict=False) if name
         ),
+        unit=unit,
     )
 
 

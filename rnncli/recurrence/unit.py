@@ -167,6 +167,11 @@ class QuantisedUnit:
         """Return tensors by name, those to be dressed as levels."""
         return self._each(tensors, Dress.levels)
 
+    def levels_of(self, reals: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the levels that inputs were before DequantizeLinear made reals of them."""
+        wide = {name: v.astype(FLOAT64) if name in self else v for name, v in reals.items()}
+        return self.levels(wide)
+
     def made(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """Return outputs by name, as levels or else in float32, of either precision."""
         found = self.levels(outputs)

@@ -102,6 +102,7 @@ def _node_record(node: RecurrentNode) -> dict[str, Any]:
         "attributes": {k: v for k, v in node.attributes.items() if v is not None},
         "inputs": {name: None if s is None else list(s) for name, s in node.inputs.items()},
         "outputs": list(node.outputs),
+        **({"quantise": node.unit.written} if node.unit else {}),
     }
 
 

@@ -254,3 +254,39 @@ def test_extracted_cases_judge_onnxruntime(rnncli, tmp_path):
     assert vector.inputs["W"].dtype == np.int8
     assert set(vector.initializers) > {"W", "R_scale", "R_zero_point"}
     assert judged.code == 0, judged.out
+
+
+UNIT = """
+unit (uint8[2,1,1] x) => (uint8[2,1,1,1] yq, float[1,1,1] h)
+<float s = {0.0078125}, uint8 z = {128}, int8[1,1,1] w = {64}, int8 zero = {0},
+ int32[1,2] b = {9, 0}>
+{
+  X = DequantizeLinear (x, s, z)
+  W = DequantizeLinear (w, s, zero)
+  B = DequantizeLinear (b, s)
+  y, h = RNN <hidden_size = 1> (X, W, W, B)
+  yq = com.microsoft.QuantizeLinear (y, s, z)
+}
+"""
+
+
+def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
+    """All DequantizeLinear that feed a node and the QuantizeLinear that reads it, or --inner."""
+    model = saved(tmp_path / "model.onnx", UNIT)
+    for folder, options in {"unit": [], "inner": ["--inner"]}.items():
+        assert rnncli("extract", model, "-o", tmp_path / folder, *options).code == 0
+    (node,) = json.loads(rnncli("inspect", model, "--json").out)["recurrent_nodes"]
+    ((unit,), (inner,)) = (open_pack(tmp_path / each).manifest.cases for each in ("unit", "inner"))
+
+    level = {"scale": 0.0078125, "zero_point": 0}
+    assert unit["quantise"] == node["quantise"]
+    assert unit["quantise"] == {
+        "X": {"type": "uint8", **level, "zero_point": 128},
+        "W": {"type": "int8", **level},
+        "R": {"type": "int8", **level},
+        "B": {"type": "int32", **level},
+        "Y": {"type": "uint8", **level, "zero_point": 128},
+    }
+    assert "quantise" not in inner
+    assert unit["outputs"] == inner["outputs"] == ["Y", "Y_h"]
+    assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0

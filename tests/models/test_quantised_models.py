@@ -4,17 +4,22 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper, numpy_helper, version_converter
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize, quantize_dynamic
 from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
 from support.quantised_lstm import session
 from support.real_models import PATHS, recorded
 
 from rnncli.errors import RnncliWarning
+from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
+from rnncli.judging.comparing.verdict import RIGHT
+from rnncli.judging.judgement import judge
 from rnncli.models.evaluator import outputs, prepare
-from rnncli.models.loading import load_model
+from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
+from rnncli.packs.vector import attempt_of
 
+UNITS = ("lstm_packed_bi_ts", "gtcrn_simple")
 NAMES = [name for name in ("lstm_packed_bi_ts", "tf_lstm_hardsig_op13", "model_1") if name in PATHS]
 
 
@@ -114,3 +119,37 @@ def test_a_unit_of_the_qnn_quantiser_agrees_with_onnxruntime(tmp_path, kind, gat
     allowed = 2 / 65535 * 1.01 if has_16_bits else 1e-5
     for own, wanted in zip(found.values(), theirs.run(None, {"X": X}), strict=True):
         np.testing.assert_allclose(own, wanted, rtol=0, atol=allowed)
+
+
+def quantised(name, opset, activation, folder):
+    """A real model at an opset, quantised for QNN; its path and inputs."""
+    model, (inputs, _) = onnx.load(PATHS[name]), recorded(PATHS[name])
+    onnx.save(version_converter.convert_version(model, opset), folder / "float.onnx")
+    config = get_qnn_qdq_config(
+        folder / "float.onnx", OneReading(dict(inputs)), activation_type=activation
+    )
+    quantize(folder / "float.onnx", folder / "units.onnx", config)
+    return folder / "units.onnx", inputs
+
+
+@pytest.mark.parametrize("opset", [17, 21])
+@pytest.mark.parametrize("activation", [QuantType.QUInt8, QuantType.QUInt16])
+@pytest.mark.parametrize("name", UNITS)
+def test_units_of_real_models_are_listed_and_become_cases(tmp_path, name, opset, activation):
+    """With the levels that the model holds; the case's model gives the golden levels."""
+    path, inputs = quantised(name, opset, activation, tmp_path)
+    model = load_model(path)
+    nodes = [*recurrent_nodes(model)]
+    captures = Captures(model, (), units=True)
+    outputs(prepare(model, observer=captures.add), inputs)
+    held = {each.name: numpy_helper.to_array(each) for each in model.proto.graph.initializer}
+
+    vectors = [made for made, _ in vectors_of(ExtractionPlan("units"), captures.chosen())]
+
+    assert len(vectors) == len(nodes)
+    for node, vector in zip(nodes, vectors, strict=True):
+        assert vector.record["quantise"] == node.unit.written
+        assert {*"XWR"} <= {*node.unit}
+        assert any(np.array_equal(vector.inputs["W"], each) for each in held.values())
+        made = outputs(prepare(model_from(onnx.ModelProto.FromString(vector.model))), vector.fed)
+        assert judge(vector, attempt_of(vector, made)).verdict in RIGHT
