@@ -278,6 +278,8 @@ def stream(
     states: Mapping[str, str] | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    steps: int | None = None,
+    sequences: int | None = None,
     xfails: str | Path | None = None,
     allow_refused: bool = False,
     exitfirst: bool = False,
@@ -296,6 +298,9 @@ def stream(
         states: input -> the output that it continues, instead of the pairs that are found.
         dims: sizes of symbolic dimensions.
         shapes: shapes of inputs, for dimensions without a name.
+        steps: only so many of the first steps, or as many calls of a model that takes a fixed
+            number of steps at each; all by default.
+        sequences: only so many of the first sequences of the batch; all by default.
         xfails: a file of known failures, by ids of relations.
         allow_refused: whether refusing a call is not a failure.
         exitfirst: whether the run ends at the first failure.
@@ -321,8 +326,18 @@ def stream(
     words += [("--dim", f"{name}={size}") for name, size in sizes]
     asked = tuple((name, tuple(shape)) for name, shape in (shapes or {}).items())
     words += [("--shape", f"{name}={','.join(map(str, shape))}") for name, shape in asked]
+    words += [("--steps", f"{steps}")] if steps else []
+    words += [("--sequences", f"{sequences}")] if sequences else []
     plan = _plan(
-        partial(StreamPlan, relations=tuple(relation), states=pairs, dims=sizes, shapes=asked),
+        partial(
+            StreamPlan,
+            relations=tuple(relation),
+            states=pairs,
+            dims=sizes,
+            shapes=asked,
+            steps=steps or 0,
+            sequences=sequences or 0,
+        ),
         "stream",
         Path(model),
         subject,

@@ -50,6 +50,18 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
 )
 @dim_option
 @shape_option
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first N steps, or N calls of a model that takes a fixed number at each.",
+)
+@click.option(
+    "--sequences",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first N sequences of the batch.",
+)
 @allow_refused_option
 @run_gate_options
 @report_options

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 PLURAL = {Verdict.DIFFERS: "differ"}
 # The most case ids that a `repeat:` command line lists.
 MOST_NAMED = 20
+# The operator in records of whole models.
+WHOLE_MODEL = "model"
 # The option that judges a claim: a concession if less than the whole pack is claimed.
 CLAIMS = "--claims"
 
@@ -239,13 +241,15 @@ class VerificationReport(Conclusion):
 
     @property
     def verb(self) -> str:
-        """The command that judges such cases: `relate` if they are relations, else `verify`."""
-        return "relate" if any("relation" in case.record for case in self.cases) else "verify"
+        """The command that judges such cases: `stream` or `relate` relations, `verify` others."""
+        if not any("relation" in case.record for case in self.cases):
+            return "verify"
+        return "stream" if all(case.operator == WHOLE_MODEL for case in self.cases) else "relate"
 
     @property
     def flag_noun(self) -> str:
         """The word for the flags of its cases."""
-        return "relation" if self.verb == "relate" else "feature"
+        return "feature" if self.verb == "verify" else "relation"
 
     @property
     def fails(self) -> bool:
@@ -331,8 +335,10 @@ class VerificationReport(Conclusion):
         if len(ids) > MOST_NAMED:
             return self.command or f"rnncli.{self.verb}(...)"
         if not self.command:
-            return f"rnncli.{self.verb}(..., cases=rnncli.Selected(select={selection!r}))"
-        return f"{self.command} -k {shlex.quote(selection)}"
+            given = zip(verdict.narrowed[::2], verdict.narrowed[1::2], strict=True)
+            more = "".join(f"{name.removeprefix('--')}={value}, " for name, value in given)
+            return f"rnncli.{self.verb}(..., {more}cases=rnncli.Selected(select={selection!r}))"
+        return f"{self.command} {shlex.join([*verdict.narrowed, '-k', selection])}"
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

@@ -285,10 +285,10 @@ class InputRecipe:
             for value in wanted
             if _dtype(value).numpy.kind in "iu" and not _is_rate(value.name, found[value.name])
         ]
-        purposes = _purposes(self.model, known, whole) if whole else {}
+        found_purposes = purposes(self.model, known, whole) if whole else {}
         inputs = {name: v for name, v in self.given.items() if only is None or name in only}
         for value in wanted:
-            purpose = purposes.get(value.name)
+            purpose = found_purposes.get(value.name)
             inputs[value.name] = _values(value, found[value.name], purpose, self.seed)
         return inputs
 
@@ -302,7 +302,7 @@ class InputRecipe:
         return sum(math.prod(self.sizes.shape(value, sizes)) for value in made)
 
 
-def _purposes(
+def purposes(
     model: Model, shapes: Mapping[str, Sequence[int]], names: Sequence[str]
 ) -> dict[str, Purpose]:
     """Return the purposes of integer inputs, which requires onnx's shape inference."""

@@ -28,7 +28,7 @@ def test_reports_and_known_failures_are_those_of_every_command(place, rnncli):
     (case,) = (line for line in lines if line["kind"] == "case")
 
     assert (failed.code, case["id"], case["verdict"]) == (1, "swapped::chunks-2", "differs")
-    assert case["repeat"].endswith("--relation chunks-2 -k id:swapped::chunks-2")
+    assert case["repeat"].endswith(" --steps 3 --sequences 1 -k id:swapped::chunks-2")
     assert "swapped::chunks-2" in (place / "out.xml").read_text()
     assert rnncli(*command, "--xfails", "known.txt").code == 0
 
@@ -54,7 +54,8 @@ def test_states_and_sizes_are_options(place, rnncli):
 
     assert passed.code == 0
     assert failed.code == 1
-    assert " --state c_in=h_out --dim T=9 -k id:right::chunks-1" in failed.out + failed.err
+    repeat = " --state c_in=h_out --dim T=9 --steps 2 --sequences 1 -k id:right::chunks-1"
+    assert repeat in failed.out + failed.err
     assert unknown.code == 2
     assert "--state: no input 'h'" in unknown.err
 

@@ -171,6 +171,9 @@ class CaseVerdict(Described):
         "ids of the earlier cases of the same process that make this one stale; empty if another"
         " call of its own session does",
     ] = ()
+    narrowed: Annotated[
+        tuple[str, ...], "of a stream that differs: the options that make it the smallest that does"
+    ] = ()
 
     @property
     def margin(self) -> float:

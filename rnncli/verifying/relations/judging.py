@@ -102,6 +102,14 @@ class Asker:
     refuse: Callable[[JudgedCall], str] = lambda _: ""
     seconds: float = 0.0
 
+    def begin(self) -> None:
+        """Begin another relation: forget what the one before took."""
+        self.seconds = 0.0
+
+    def explained(self, _: AnsweredCall, __: Relation, verdict: CaseVerdict) -> CaseVerdict:
+        """Return the verdict on outputs that differ, with what may be known of the reason."""
+        return verdict
+
     def __call__(self, call: JudgedCall) -> Tensors:
         """Return the outputs of a call, each checked for shape and dtype.
 
@@ -203,7 +211,7 @@ def judge_case(
     for call in calls:
         if all(obstacles[call].values()):
             continue
-        asker.seconds = 0.0
+        asker.begin()
         try:
             answered.append(AnsweredCall(call, asker(call), profile, bounds))
         except UnansweredError as error:
@@ -226,14 +234,21 @@ def judge_case(
 
 def judge(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
     """Judge a relation that applies to a call."""
-    asker.seconds = 0.0
+    asker.begin()
+    verdict = attempted(case, relation, asker)
+    if verdict.verdict is Verdict.DIFFERS:
+        verdict = asker.explained(case, relation, verdict)
+    return replace(verdict, seconds=asker.seconds)
+
+
+def attempted(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
+    """Return the verdict on a relation, without an explanation of it."""
     try:
-        verdict = _compared(case, relation, relation.answer(case.call, asker))
+        return _compared(case, relation, relation.answer(case.call, asker))
     except UnansweredError as error:
         is_lacking = error.verdict is Verdict.SKIPPED
         why = _inapplicable(relation, str(error)) if is_lacking else str(error)
-        verdict = _verdict(case.call, relation.name, error.verdict, why)
-    return replace(verdict, seconds=asker.seconds)
+        return _verdict(case.call, relation.name, error.verdict, why)
 
 
 def _inapplicable(relation: Relation, why: str) -> str:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
+from rnncli.judging.report import WHOLE_MODEL
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
-from rnncli.models.generated_inputs import InputRecipe
+from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import Answers, Vector
@@ -92,7 +93,7 @@ class StreamedModel:
         for wanted in (batch, {}):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RnncliWarning)
-                sizing = Sizing(self._recipe({**wanted, **self.dims}, 0), self._run)
+                sizing = Sizing(self._recipe({**wanted, **self.dims}, 0), self.own)
                 try:
                     sizing.settle()
                 except RnncliError:
@@ -116,7 +117,7 @@ class StreamedModel:
         states = {pair.output for pair in self.streams.pairs}
 
         def tells(some: Mapping[str, int]) -> bool:
-            one, other = (self._run(self.inputs(some, seed)) for seed in (0, 1))
+            one, other = (self.own(self.inputs(some, seed)) for seed in (0, 1))
             return all(
                 float(np.abs(values - other[name]).max(initial=0)) > TOLD
                 for name, values in one.items()
@@ -148,7 +149,8 @@ class StreamedModel:
     def _recipe(self, sizes: Mapping[str, int], seed: int) -> InputRecipe:
         return InputRecipe(self.model, seed=seed, dims=sizes, shapes=self.shapes)
 
-    def _run(self, inputs: Tensors) -> Tensors:
+    def own(self, inputs: Tensors) -> Tensors:
+        """Return the outputs in the model's own types."""
         return outputs_of(self._native, inputs)
 
     def problem(self, sizes: Mapping[str, int]) -> str | None:
@@ -169,7 +171,7 @@ class StreamedModel:
         """Return outputs of the shapes and types that the model has for such inputs."""
         key = tuple((name, values.shape) for name, values in inputs.items())
         if key not in self._shapes:
-            self._shapes[key] = self._run(inputs)
+            self._shapes[key] = self.own(inputs)
         return self._shapes[key]
 
     def output_axes(self, axes: Mapping[str, FreeAxis]) -> dict[str, int]:
@@ -198,18 +200,62 @@ class StreamedModel:
         return self.output_axes(self.streams.batch)
 
     @cached_property
-    def lengths(self) -> list[str]:
-        """The inputs of whole numbers for each sequence or step, which cannot be cut."""
-        states = {pair.input for pair in self.streams.pairs}
+    def lengths(self) -> frozenset[str]:
+        """The inputs that recurrent nodes read as the length of each sequence."""
+        made = self.inputs(self.sizes, 0)
+        shapes = {name: values.shape for name, values in made.items()}
+        found = purposes(self.model, shapes, self._whole_numbers(made))
+        return frozenset(name for name, purpose in found.items() if purpose.lengths)
+
+    @cached_property
+    def uncut(self) -> list[str]:
+        """The inputs of whole numbers that say something of all steps, but have no axis of time."""
+        return self._whole_numbers(self.inputs(self.sizes, 0))
+
+    def _whole_numbers(self, tensors: Tensors) -> list[str]:
+        others = {pair.input for pair in self.streams.pairs} | self.streams.time.keys()
         return [
             name
-            for name, values in self.inputs(self.sizes, 0).items()
-            if values.ndim and values.dtype.kind in "iu" and name not in states
+            for name, values in tensors.items()
+            if values.ndim and values.dtype.kind in "iu" and name not in others
         ]
 
-    def call(self, name: str) -> StreamCall:
-        """Return the stream that is judged: one call on all steps, or several on a few."""
-        count = 1 if self.has_free_time else CALLS
+    def states_after(self, made: Tensors) -> Tensors:
+        """Return the states that a call's outputs hold, by the inputs that continue them."""
+        return {pair.input: made[pair.output] for pair in self.streams.pairs}
+
+    def part(self, tensors: Tensors, steps: range) -> Tensors:
+        """Return some steps of inputs or outputs; those without steps stay whole."""
+        axes = {name: axis.axis for name, axis in self.streams.time.items()}
+        return _taken(tensors, {**self.times, **axes}, steps)
+
+    def some_of(self, tensors: Tensors, sequences: Sequence[int]) -> Tensors:
+        """Return some sequences of the batch; tensors without its axis stay whole."""
+        axes = {name: axis.axis for name, axis in self.streams.batch.items()}
+        return _taken(tensors, {**self.batches, **axes}, sequences)
+
+    def call(self, name: str, steps: int = 0, sequences: int = 0) -> StreamCall:
+        """Return the stream that is judged: one call on all steps, or several on a few.
+
+        Args:
+            name: its id.
+            steps: only so many of its first steps, or as many calls; 0 for all.
+            sequences: only so many of its first sequences; 0 for all.
+
+        Raises:
+            InvalidRequest: it has fewer.
+        """
+        whole = self._whole(name, steps or CALLS)
+        for option, asked, known in (
+            ("--steps", steps, whole.steps),
+            ("--sequences", sequences, whole.sequences),
+        ):
+            if asked > known:
+                raise InvalidRequest(f"{name}: {option} {asked}: the stream has only {known}")
+        return whole.narrowed(steps or whole.steps, sequences or whole.sequences)
+
+    def _whole(self, name: str, calls: int) -> StreamCall:
+        count = 1 if self.has_free_time else calls
         made = [self.inputs(self.sizes, seed) for seed in range(count)]
         states = {pair.input: made[0][pair.input] for pair in self.streams.pairs}
         floats = {name for name, v in made[0].items() if dtype_of(v).is_float} - states.keys()
@@ -235,7 +281,15 @@ class StreamedModel:
                 evaluator, {name: widened(change(name, v)) for name, v in inputs.items()}
             )
 
-        return [self._run, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
+        return [self.own, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
+
+
+def _taken(tensors: Tensors, axes: Mapping[str, int], some: Sequence[int]) -> Tensors:
+    """Return tensors with some positions of an axis alone; those without the axis stay whole."""
+    return {
+        name: values.take(some, axes[name]) if name in axes else values
+        for name, values in tensors.items()
+    }
 
 
 def _symbols(axes: Mapping[str, FreeAxis]) -> list[str]:
@@ -244,11 +298,12 @@ def _symbols(axes: Mapping[str, FreeAxis]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class ModelCall:
-    """One call of a whole model."""
+    """One call of a whole model; `wanted` are outputs that are known from other calls."""
 
     id: str
     source: StreamedModel
     inputs: Tensors
+    wanted: Tensors = field(default_factory=dict)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -287,34 +342,63 @@ class StreamCall:
         source: the model.
         feeds: the inputs of each call but the states.
         states: the states before the first call, by input.
+        wanted: outputs of each call that are known from others; () if none are.
     """
 
     id: str
     source: StreamedModel
     feeds: tuple[Tensors, ...]
     states: Tensors
+    wanted: tuple[Tensors, ...] = ()
     data_set: int = 0
     quantises: ClassVar[bool] = False
-    operator: ClassVar[str] = "model"
+    operator: ClassVar[str] = WHOLE_MODEL
 
     @property
     def first(self) -> ModelCall:
         """The first call."""
-        return self._model_call(self.feeds[0], self.states)
+        return self.call_of(self.feeds[0], self.states)
 
-    def _model_call(self, feed: Tensors, states: Tensors) -> ModelCall:
+    def call_of(self, feed: Tensors, states: Tensors, wanted: Tensors | None = None) -> ModelCall:
+        """Return a call of the model with some states."""
         named = {**feed, **states}
         ordered = {value.name: named[value.name] for value in self.source.model.inputs}
-        return ModelCall(self.id, self.source, ordered)
+        return ModelCall(self.id, self.source, ordered, wanted or {})
 
     def calls(self, run: Callable[[ModelCall], Tensors]) -> Iterator[tuple[ModelCall, Tensors]]:
         """Yield each call, with the states that the one before returned, and its outputs."""
         states = self.states
-        for feed in self.feeds:
-            call = self._model_call(feed, states)
+        for feed, wanted in zip(self.feeds, self.wanted or ({},) * len(self.feeds), strict=True):
+            call = self.call_of(feed, states, wanted)
             made = run(call)
-            states = {pair.input: made[pair.output] for pair in self.source.streams.pairs}
+            states = self.source.states_after(made)
             yield call, made
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, or of calls if each takes a fixed number."""
+        axes = self.source.streams.time if self.source.has_free_time else {}
+        sizes = {feed[name].shape[axes[name].axis] for feed in self.feeds for name in axes}
+        return max(sizes, default=len(self.feeds))
+
+    @property
+    def sequences(self) -> int:
+        """The number of sequences of the batch, 1 if it is not free."""
+        axes, first = self.source.streams.batch, self.first.inputs
+        return max((first[name].shape[axis.axis] for name, axis in axes.items()), default=1)
+
+    def narrowed(self, steps: int, sequences: int) -> StreamCall:
+        """Return the stream of the first steps of the first sequences."""
+        source, feeds, states = self.source, self.feeds, self.states
+        if sequences != self.sequences:
+            feeds = tuple(source.some_of(feed, range(sequences)) for feed in feeds)
+            states = source.some_of(states, range(sequences))
+        if not source.has_free_time:
+            return replace(self, feeds=feeds[:steps], states=states)
+        ends = {name: np.minimum(feeds[0][name], steps) for name in source.lengths}
+        return replace(
+            self, feeds=({**source.part(feeds[0], range(steps)), **ends},), states=states
+        )
 
     def streamed(self, run: Callable[[ModelCall], Tensors]) -> Tensors:
         """Return the outputs of the whole stream."""
@@ -336,6 +420,16 @@ class StreamCall:
             elif (axis := self.source.times.get(name)) is not None:
                 found[name] = np.concatenate([each[name] for each in made], axis)
         return found
+
+    @property
+    def batch_axes(self) -> dict[str, int]:
+        """The axis of the batch of each of the stream's outputs that has one."""
+        states = {pair.output for pair in self.source.streams.pairs}
+        stacked = 0 if self.source.has_free_time else 1
+        return {
+            name: axis + (0 if name in states else stacked)
+            for name, axis in self.source.batches.items()
+        }
 
     def in_float64(self, run: Run | None = None) -> Tensors:
         """Return the outputs in float64, or by another evaluation of the model."""
@@ -378,6 +472,33 @@ class StreamCall:
             "sizes": sizes,
             "requirements": {**needs, "largest_size": max(sizes.values(), default=1)},
         }
+
+
+def disturbed(call: StreamCall, sequence: int) -> StreamCall:
+    """Return a stream with other numbers in one sequence of the floating-point inputs."""
+    axes = call.source.streams.batch
+
+    def other(feed: Tensors) -> Tensors:
+        changed = dict(feed)
+        for name in set(real(feed)) & axes.keys():
+            place = (slice(None),) * axes[name].axis + (sequence,)
+            changed[name] = feed[name].copy()
+            changed[name][place] = other_numbers(feed[name])[place]
+        return changed
+
+    return replace(call, feeds=tuple(map(other, call.feeds)))
+
+
+def real(tensors: Tensors) -> list[str]:
+    """Return the names of floating-point tensors; a whole number may count steps or index."""
+    return [name for name, values in tensors.items() if dtype_of(values).is_float]
+
+
+def other_numbers(values: Array) -> Array:
+    """Return other numbers of the same size."""
+    steps = np.arange(values.size).reshape(values.shape) % 7
+    moved: Array = np.flip(values) + (0.25 + steps / 8).astype(values.dtype)
+    return np.ascontiguousarray(moved, values.dtype)
 
 
 def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:

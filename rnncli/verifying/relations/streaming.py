@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace as replace_in
 
 from rnncli.cases.selection import is_called
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, Unsupported
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.models.loading import load_model
 from rnncli.models.streams import streams_of
-from rnncli.numerics import dtype_of
 from rnncli.running.target import short_names
 from rnncli.subjects.runtimes import row_of
+from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import (
     BIT,
     Applicability,
@@ -31,15 +32,18 @@ from rnncli.verifying.relations.stream_call import (
     StreamCall,
     StreamedModel,
     measured_closeness,
+    other_numbers,
+    real,
 )
+from rnncli.verifying.relations.stream_faults import fault_of, smallest
 from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
-    from rnncli.verifying.relations.judging import Bounds
+    from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
 STREAM_RELATIONS: dict[str, Relation] = {}
 """Every relation of streams by its name, in the order of this file."""
@@ -51,21 +55,52 @@ class StreamAsker(Asker):
     """Runs streams on a subject, a call at a time, and single calls of whole models.
 
     Attributes:
+        turn: the calls of a relation with their outputs, in order.
         made: the calls of each stream that was run, with the states that the subject returned.
         own: the outputs of those streams.
     """
 
+    turn: list[tuple[ModelCall, Tensors]] = field(default_factory=list)
     made: dict[StreamCall, list[ModelCall]] = field(default_factory=dict)
     own: dict[StreamCall, Tensors] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Begin another relation; see `Asker`."""
+        super().begin()
+        self.turn = []
 
     def __call__(self, call: Any) -> Tensors:
         """Return the outputs of a stream or of a call; see `Asker`."""
         if not isinstance(call, StreamCall):
-            return super().__call__(call)
-        pairs = [*call.calls(super().__call__)]
-        self.made[call] = [each for each, _ in pairs]
+            made = super().__call__(call)
+            self.turn.append((call, made))
+            return made
+        pairs = [*call.calls(self)]
+        self.made[call] = [replace(each, wanted=made) for each, made in pairs]
         self.own[call] = call.joined([made for _, made in pairs])
         return self.own[call]
+
+    def in_turn(self, calls: Sequence[Any]) -> list[Tensors]:
+        """Return the outputs of several calls, made in one session; see `Asker`."""
+        made = super().in_turn(calls)
+        self.turn += zip(calls, made, strict=True)
+        return made
+
+    def explained(
+        self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict
+    ) -> CaseVerdict:
+        """Return the verdict on the smallest stream on which a relation fails, and the fault."""
+        fault = fault_of(case, relation, self)
+        least, found = smallest(case, relation, self, verdict)
+        steps = "step" if case.call.source.has_free_time else "call"
+        sizes = {"--steps": least.call.steps, "--sequences": least.call.sequences}
+        words = (counted(sizes["--steps"], steps), counted(sizes["--sequences"], "sequence"))
+        more = [f"in the smallest case, {' of '.join(words)}", fault]
+        return replace_in(
+            found,
+            message="; ".join([found.message, *filter(None, more)]),
+            narrowed=tuple(word for name, size in sizes.items() for word in (name, f"{size}")),
+        )
 
     def after_others(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
         """Return the outputs of a stream's calls, after others in the same session."""
@@ -90,7 +125,7 @@ def _has_states(call: StreamCall) -> str:
 
 
 def _has_real_states(call: StreamCall) -> str:
-    return _has_states(call) or ("" if _real(call.states) else "no state is floating-point")
+    return _has_states(call) or ("" if real(call.states) else "no state is floating-point")
 
 
 def _has_free_time(call: StreamCall) -> str:
@@ -98,8 +133,8 @@ def _has_free_time(call: StreamCall) -> str:
         return why
     if not call.source.has_free_time:
         return "the model takes a fixed number of steps at each call"
-    if call.source.lengths:
-        return f"{', '.join(call.source.lengths)} cannot be cut"
+    if call.source.uncut:
+        return f"{', '.join(call.source.uncut)} cannot be cut"
     return "" if call.source.times else "no output has a step for each step of the inputs"
 
 
@@ -157,20 +192,8 @@ def _again(call: StreamCall, ask: StreamAsker) -> Tensors:
 
 def _disturbed(call: ModelCall, names: Iterable[str]) -> ModelCall:
     """Return a call with other numbers in those of some inputs that are real."""
-    real = _real({name: call.inputs[name] for name in names})
-    return call.with_inputs(**{name: _other(call.inputs[name]) for name in real})
-
-
-def _real(tensors: Tensors) -> list[str]:
-    """Return the names of floating-point tensors; a whole number may count steps or index."""
-    return [name for name, values in tensors.items() if dtype_of(values).is_float]
-
-
-def _other(values: Array) -> Array:
-    """Return other numbers of the same size."""
-    steps = np.arange(values.size).reshape(values.shape) % 7
-    moved: Array = np.flip(values) + (0.25 + steps / 8).astype(values.dtype)
-    return np.ascontiguousarray(moved, values.dtype)
+    floats = real({name: call.inputs[name] for name in names})
+    return call.with_inputs(**{name: other_numbers(call.inputs[name]) for name in floats})
 
 
 @stream_relation(
@@ -198,8 +221,9 @@ def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
         for name, axis in each.items()
         if axis.size == symbol
     ]
+    kind = "batch" if any(a.size == symbol for a in streams.batch.values()) else "time axis"
     return (
-        f"'{symbol}', {' and '.join(axes)}, is declared free but frozen: the model runs at"
+        f"{kind} frozen: '{symbol}', {' and '.join(axes)}, is declared free, but the model runs at"
         f" {call.source.sizes[symbol]}, not at {size}: {problem}"
     )
 
@@ -208,15 +232,12 @@ def _chunks(size: int) -> None:
     """Add the relation of a size of chunks."""
 
     def chunked(call: StreamCall, ask: StreamAsker) -> Tensors:
-        times = call.source.streams.time
-        (feed,) = call.feeds
-        steps = next(feed[name].shape[axis.axis] for name, axis in times.items())
-        feeds = []
-        for begin in range(0, steps, size):
-            part = range(begin, min(begin + size, steps))
-            cut = {name: feed[name].take(part, axis.axis) for name, axis in times.items()}
-            feeds.append({**feed, **cut})
-        return ask(StreamCall(call.id, call.source, tuple(feeds), call.states))
+        (feed,), source, own = call.feeds, call.source, ask.own[call]
+        parts = [range(k, min(k + size, call.steps)) for k in range(0, call.steps, size)]
+        wanted = [source.part({n: own[n] for n in source.times}, part) for part in parts]
+        wanted[-1] |= {pair.output: own[pair.output] for pair in source.streams.pairs}
+        feeds = tuple(source.part(feed, part) for part in parts)
+        return ask(replace(call, feeds=feeds, wanted=tuple(wanted)))
 
     chunked.__name__ = f"_chunks_{size}"
     stream_relation(
@@ -236,35 +257,30 @@ for _size in CHUNKS:
     BATCHED,
 )
 def _singles(call: StreamCall, ask: StreamAsker) -> Tensors:
-    source = call.source
-    symbols = {axis.size for axis in source.streams.batch.values()}
-    count = max(source.sizes[symbol] for symbol in symbols)
-    for symbol in symbols:
+    source, count = call.source, call.sequences
+    for symbol in {axis.size for axis in source.streams.batch.values()}:
         if count == 1 and (problem := source.problem({**source.sizes, symbol: 2})):
             raise UnansweredError(Verdict.DIFFERS, _frozen(call, symbol, 2, problem))
     if count == 1:
         raise UnansweredError(Verdict.SKIPPED, "the batch is 1")
-    made = [ask(_alone(call, n)) for n in range(count)]
-    stacked = 0 if source.has_free_time else 1
-    states = {pair.output for pair in source.streams.pairs}
+    made = [ask(_alone(call, n, ask.made[call])) for n in range(count)]
     return {
-        name: np.concatenate(
-            [each[name] for each in made], axis + (0 if name in states else stacked)
-        )
-        for name, axis in source.batches.items()
+        name: np.concatenate([each[name] for each in made], axis)
+        for name, axis in call.batch_axes.items()
     }
 
 
-def _alone(call: StreamCall, n: int) -> StreamCall:
-    axes = call.source.streams.batch
-
+def _alone(call: StreamCall, n: int, made: Sequence[ModelCall]) -> StreamCall:
     def picked(tensors: Tensors) -> Tensors:
-        return {
-            name: values.take([n], axes[name].axis) if name in axes else values
-            for name, values in tensors.items()
-        }
+        return call.source.some_of(tensors, [n])
 
-    return StreamCall(call.id, call.source, tuple(map(picked, call.feeds)), picked(call.states))
+    own = ({name: each.wanted[name] for name in call.source.batches} for each in made)
+    return replace(
+        call,
+        feeds=tuple(map(picked, call.feeds)),
+        states=picked(call.states),
+        wanted=tuple(map(picked, own)),
+    )
 
 
 @stream_relation(
@@ -274,11 +290,11 @@ def _alone(call: StreamCall, n: int) -> StreamCall:
     equality=BIT,
 )
 def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
-    first, names = call.first, _real(call.states)
+    first, names = call.first, real(call.states)
     own, *others = ask.in_turn([first, *(_disturbed(first, [name]) for name in names)])
     for name, made in zip(names, others, strict=True):
         if not _differing(own, made):
-            why = f"state {name}: another value of it changes no output"
+            why = f"state not used: another value of {name} changes no output"
             raise UnansweredError(Verdict.DIFFERS, why)
     return ask.after_others(call, [first])
 
@@ -293,10 +309,12 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
     other = _disturbed(call.first, call.feeds[0])
     own, made = ask.in_turn([call.first, other])
     changed = _differing(own, made)
-    real = _real(call.states)
+    floats = real(call.states)
     for begin, end, _ in call.source.streams.pairs:
-        if begin in real and end not in changed:
-            why = f"state {end}, which {begin} continues: other inputs leave it as it is"
+        if begin in floats and end not in changed:
+            is_same = np.array_equal(made[end], other.inputs[begin])
+            how = "is returned as it came" if is_same else "is the same after other inputs"
+            why = f"state not returned: {end}, which {begin} continues, {how}"
             raise UnansweredError(Verdict.DIFFERS, why)
     return ask.after_others(call, [other])
 
@@ -313,6 +331,8 @@ class StreamPlan(RelationPlan):
         states: pairs of state input and output, instead of those found.
         dims: sizes of symbolic dimensions.
         shapes: shapes of inputs.
+        steps: only so many of the first steps, or as many calls; 0 for all.
+        sequences: only so many of the first sequences; 0 for all.
 
     Raises:
         InvalidRequest: as `RelationPlan`; or an option does not concern whole models.
@@ -322,6 +342,8 @@ class StreamPlan(RelationPlan):
     states: tuple[tuple[str, str], ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    steps: int = 0
+    sequences: int = 0
 
     def __post_init__(self) -> None:
         # Without arguments it would look for the class that `slots` replaces.
@@ -366,7 +388,8 @@ class StreamPlan(RelationPlan):
     def source(self) -> CallSource:
         """The model as a case of its own; it is kept until its file changes."""
         written = self.pack.stat().st_mtime_ns if self.pack.is_file() else 0
-        return _source_of(str(self.pack), self.states, self.dims, self.shapes, written)
+        sizes = (self.steps, self.sequences)
+        return _source_of(str(self.pack), self.states, self.dims, self.shapes, sizes, written)
 
 
 RUNS_MODELS = frozenset({"backend", "runtime", "function"})
@@ -378,6 +401,7 @@ def _source_of(
     states: tuple[tuple[str, str], ...],
     dims: tuple[tuple[str, int], ...],
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    cut: tuple[int, int],
     _: int,
 ) -> CallSource:
     model = load_model(target)
@@ -397,7 +421,7 @@ def _source_of(
             RnncliWarning,
             stacklevel=2,
         )
-    call = source.call(name)
+    call = source.call(name, *cut)
     return CallSource(
         name,
         {name: partial(is_called, case_id=name, flags=())},

@@ -164,61 +164,69 @@ def time_frozen(graph):
     graph.node.insert(0, helper.make_node("Reshape", ["x", "traced"], ["frozen"]))
 
 
+CHUNKS = ["chunks-1", "chunks-2", "chunks-7"]
+# Fault -> the model, options, and what is said of each relation that it breaks.
 PLANTED = {
     "state not returned": (
         lambda: surgery(SILERO, state_returned_as_it_came),
         {"dims": WINDOW},
-        {"states-renewed": "state stateN, which state continues: other inputs leave it as it is"},
+        {"states-renewed": "stateN, which state continues, is returned as it came"},
     ),
-    "cache not returned": (
+    "state not returned, of several": (
         lambda: surgery(GTCRN, cache_returned_as_it_came),
         {},
-        {"states-renewed": "conv_cache_out, which conv_cache continues: other inputs leave it"},
+        {"states-renewed": "conv_cache_out, which conv_cache continues, is returned as it came"},
     ),
-    "state read but not used": (
+    "state not used": (
         lambda: surgery(GTCRN, state_read_but_not_used),
         {},
-        {"states-used": "state tra_cache: another value of it changes no output"},
+        {"states-used": "another value of tra_cache changes no output"},
     ),
     "batch mixed": (
         lambda: surgery(SILERO, batch_mixed),
         {"dims": WINDOW, "relation": ["singles"]},
-        {"singles": "output at call 0, [0, 0, 0]"},
+        {"singles": "other inputs of sequence 2 alone change output of sequence 0"},
     ),
     "time axis frozen": (
         lambda: surgery(PACKED, time_frozen),
         {"relation": ["sizes"]},
-        {"sizes": "'seq', axis 1 of x, is declared free but frozen: the model runs at 5, not at 6"},
+        {"sizes": "'seq', axis 1 of x, is declared free, but the model runs at 5, not at 6"},
     ),
     "pair swapped": (
         lambda: layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")),
         {},
-        dict.fromkeys(["chunks-1", "chunks-2", "chunks-7"], "y at step"),
+        dict.fromkeys(
+            CHUNKS, "outputs are right if h_in continues c_out, and c_in continues h_out"
+        ),
     ),
-    "chunk border off by one": (
+    "chunk border off by 1": (
         lambda: layers(
             LAYERS.replace("int64[1] {-2}", "int64[1] {-3}").replace(
                 "int64[1] {9223372036854775807}", "int64[1] {-1}"
             )
         ),
         {},
-        dict.fromkeys(["chunks-1", "chunks-2", "chunks-7"], "y at step"),
+        dict.fromkeys(
+            CHUNKS,
+            "past_out lacks the last step of a chunk; 1 step of look-ahead would explain it",
+        ),
     ),
 }
 
 
-@pytest.mark.parametrize(("make", "options", "sentences"), PLANTED.values(), ids=PLANTED)
-def test_faults_of_models_are_found_and_named(judged, make, options, sentences):
+@pytest.mark.parametrize("fault", PLANTED)
+def test_faults_of_models_are_found_and_named(judged, fault):
     """By our own backend, with the relation that it breaks and no other."""
+    make, options, sentences = PLANTED[fault]
     found = judged(make(), **options)
 
     assert failing(found) == sentences.keys(), found
     for name, sentence in sentences.items():
-        assert sentence in found[name].message
+        assert f"{fault.partition(',')[0]}: {sentence}" in found[name].message
 
 
-def test_the_first_step_after_a_border_is_named(judged):
-    """A swapped pair is right before the second chunk, and wrong at its first step."""
+def test_the_smallest_case_is_the_first_step_after_a_border(judged):
+    """A swapped pair is right before the second chunk; the options cut the stream after it."""
     found = judged(layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")))
 
     steps = {name: found[name].message.partition(",")[0] for name in failing(found)}
@@ -227,6 +235,50 @@ def test_the_first_step_after_a_border_is_named(judged):
         "chunks-2": "y at step 2",
         "chunks-7": "y at step 7",
     }
+    assert found["chunks-7"].narrowed == ("--steps", "8", "--sequences", "1")
+    assert "in the smallest case, 8 steps of 1 sequence" in found["chunks-7"].message
+
+
+def test_the_smallest_case_fails_alike(judged):
+    """What is told of it is what its options show, in the same words."""
+    swapped = layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out"))
+    told = judged(swapped, relation=["chunks-2"])["chunks-2"]
+
+    alone = judged(swapped, relation=["chunks-2"], steps=3, sequences=1)["chunks-2"]
+    shorter = judged(swapped, relation=["chunks-2"], steps=2, sequences=1)["chunks-2"]
+
+    assert alone.message.partition(";")[0] == told.message.partition(";")[0]
+    assert alone.outputs == told.outputs
+    assert shorter.verdict == "pass"
+
+
+# A window of the last three steps: of the steps to come, or without those of the chunk before.
+WINDOW_OF_3 = """<ir_version: 8, opset_import: ["": 17]>
+window (float[N,4,T] x, float[N,4,2] past_in) => (float[N,5,T] y, float[N,4,2] past_out) {
+    begin = Constant <value = int64[1] {-2}> ()
+    end = Constant <value = int64[1] {9223372036854775807}> ()
+    last = Constant <value = int64[1] {2}> ()
+    all = Concat <axis = -1> (past_in, x)
+    past_out = Slice (all, begin, end, last)
+    zeros = Sub (past_in, past_in)
+    read = Concat <axis = -1> (zeros, x)
+    y = Conv (read, K)
+}"""
+
+
+@every(
+    "read, sentence",
+    [
+        ("zeros, x", "first at step 8, at it; 2 steps of overlap would explain it"),
+        ("x, zeros", "first at step 6, 2 steps before it; 2 steps of look-ahead would explain it"),
+    ],
+    ids=str,
+)
+def test_steps_of_overlap_or_look_ahead_are_counted(judged, read, sentence):
+    """By the steps about a border at which an output is not that of the whole."""
+    found = judged(layers(WINDOW_OF_3.replace("zeros, x", read)), relation=["chunks-7"])
+
+    assert f"y depends on a chunk's border {sentence}" in found["chunks-7"].message
 
 
 class Wrapper:
@@ -255,17 +307,20 @@ class Wrapper:
 
 
 @every(
-    "fault, broken",
+    "fault, broken, sentence",
     [
-        ("keeps_state", "again"),
-        ("keeps_buffer", "sizes"),
-        ("swaps", "chunks-2"),
+        ("keeps_state", "again", "reset missing: the call begins with h_in as the call before it"),
+        ("keeps_buffer", "sizes", "stale buffer: the 144 wrong elements of y are those of the"),
+        ("swaps", "chunks-2", "pair swapped: outputs are right if h_in continues c_out, and c_in"),
     ],
     ids=str,
 )
-def test_faults_of_what_runs_a_model_are_found(judged, fault, broken):
+def test_faults_of_what_runs_a_model_are_found_and_named(judged, fault, broken, sentence):
     """A reset that is missing, a buffer of the shape before, states fed to the wrong input."""
-    assert broken in failing(judged(layers(), Wrapper(**{fault: True})))
+    found = judged(layers(), Wrapper(**{fault: True}))
+
+    assert broken in failing(found)
+    assert sentence in found[broken].message
 
 
 def test_a_wrapper_without_faults_passes(judged):

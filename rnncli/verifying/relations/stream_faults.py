@@ -1,0 +1,312 @@
+"""What is behind a relation of streams that does not hold: the smallest case, and the fault.
+
+A fault is a hypothesis that gives the wrong outputs, or without which they are right: states that
+are exchanged, or that are those of a step earlier or later; inputs of steps that a chunk has not
+seen; a state or an output of the call before. Each is tried by calls of the model, up to a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.talk.words import counted
+from rnncli.verifying.relations.judging import AnsweredCall, UnansweredError, attempted
+from rnncli.verifying.relations.stream_call import disturbed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.verifying.relations.judging import Relation
+    from rnncli.verifying.relations.stream_call import ModelCall, StreamCall
+
+# The number of smaller streams to try, and of steps by which a state may be off.
+TRIES, FARTHEST = 8, 3
+# The number of states up to which each is tried alone, and each two are exchanged.
+MOST_STATES = 6
+
+
+def smallest(
+    case: AnsweredCall, relation: Relation, ask: Any, verdict: CaseVerdict
+) -> tuple[AnsweredCall, CaseVerdict]:
+    """Return the stream of the fewest sequences, then steps, on which a relation fails.
+
+    Args:
+        case: the stream on which it fails.
+        relation: the relation.
+        ask: what runs calls; after this it has run the smallest stream last.
+        verdict: the verdict on it.
+    """
+    best, tried = (case, verdict), 1
+
+    def fails(steps: int, sequences: int) -> bool:
+        nonlocal best, tried
+        tried += 1
+        found = _failure(case, case.call.narrowed(steps, sequences), relation, ask)
+        best = found or best
+        return found is not None
+
+    steps, sequences = case.call.steps, case.call.sequences
+    sequences = next((n for n in range(1, min(sequences, 3)) if fails(steps, n)), sequences)
+    passing = 0
+    while steps - passing > 1 and tried < TRIES:
+        middle = (steps + passing) // 2
+        steps, passing = (middle, passing) if fails(middle, sequences) else (steps, middle)
+    if tried > 1:
+        return _failure(*best[:1], best[0].call, relation, ask) or best
+    return best
+
+
+def _failure(
+    case: AnsweredCall, call: StreamCall, relation: Relation, ask: Any
+) -> tuple[AnsweredCall, CaseVerdict] | None:
+    ask.begin()
+    try:
+        smaller = AnsweredCall(call, ask(call), case.profile, case.bounds)
+    except UnansweredError:
+        return None
+    verdict = attempted(smaller, relation, ask)
+    return (smaller, verdict) if verdict.verdict is Verdict.DIFFERS else None
+
+
+def fault_of(case: AnsweredCall, relation: Relation, ask: Any) -> str:
+    """Return the fault that a relation shows in a sentence, or "" if none is known."""
+    found = FAULTS.get(relation.name.partition("-")[0])
+    if not found:
+        return ""
+    try:
+        if found is not _of_session:
+            turn, ask.turn = ask.turn, ask.turn[-1:]
+            own = tuple(each.wanted for each in ask.made[case.call])
+            repeated = ask(replace(case.call, wanted=own))
+            if any(_differs(values, repeated[name]) for name, values in case.outputs.items()):
+                return next(_of_session(case, ask), "")
+            ask.turn = turn
+        return next(found(case, ask), "")
+    except UnansweredError:
+        return ""
+
+
+class Border:
+    """A stream in two parts, the second of which begins with the states after the first."""
+
+    def __init__(self, case: AnsweredCall, ask: Any) -> None:
+        self.call: StreamCall = case.call
+        self._ask = ask
+        self._own, self._allowed = case.outputs, case.closeness.allowed
+        self.at = self.call.steps // 2
+        self._made: dict[int, Tensors] = {}
+
+    def early(self, steps: int) -> Tensors:
+        """Return the outputs of the first steps alone."""
+        if steps not in self._made:
+            self._made[steps] = self._asked(range(steps), self.call.states)
+        return self._made[steps]
+
+    def states(self, steps: int) -> Tensors:
+        """Return the states after the first steps, by the inputs that continue them."""
+        return self.call.source.states_after(self.early(steps))
+
+    def late(self, states: Tensors, begin: int) -> Tensors:
+        """Return the outputs of the steps from one on, after some states."""
+        return self._asked(range(begin, self.call.steps), states)
+
+    def _asked(self, steps: range, states: Tensors) -> Tensors:
+        feed = self.call.source.part(self.call.feeds[0], steps)
+        made: Tensors = self._ask(self.call.call_of(feed, states))
+        return made
+
+    def wrong(self, made: Tensors, begin: int = 0) -> list[tuple[int, str]]:
+        """Return the steps at which outputs differ from the whole's, in order, and which."""
+        found = []
+        for name, axis in self.call.source.times.items():
+            steps = range(begin, begin + made[name].shape[axis])
+            own, allowed = (all_[name].take(steps, axis) for all_ in (self._own, self._allowed))
+            apart = np.moveaxis(_apart(own, made[name], allowed), axis, 0)
+            by_step = apart.reshape(len(steps), -1).any(axis=1)
+            found += [(begin + int(step), name) for step in np.flatnonzero(by_step)]
+        return sorted(found)
+
+    def explains(self, states: Tensors) -> bool:
+        """Whether the second part is right with other states."""
+        return not self.wrong(self.late(states, self.at), self.at)
+
+    @cached_property
+    def groups(self) -> list[list[str]]:
+        """Each state alone, and all together."""
+        names = [*self.call.states]
+        return [*([name] for name in names[:MOST_STATES]), names]
+
+
+def _apart(one: Any, other: Any, allowed: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    return (distance > allowed) | (np.isnan(one) != np.isnan(other))
+
+
+def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
+    """Yield what explains outputs that depend on where a stream is cut."""
+    border = Border(case, ask)
+    at, ends = border.at, _ends(case.call)
+    if ahead := border.wrong(border.early(at)):
+        yield _seen_ahead(border, ahead)
+        return
+    states = border.states(at)
+    if not (after := border.wrong(border.late(states, at), at)):
+        return
+    for one, other in combinations([*states][:MOST_STATES], 2):
+        if states[one].shape == states[other].shape and border.explains(
+            {**states, one: states[other], other: states[one]}
+        ):
+            yield (
+                f"pair swapped: outputs are right if {one} continues {ends[other]}, and {other}"
+                f" continues {ends[one]}"
+            )
+    for steps in (sign * n for n in range(1, FARTHEST + 1) for sign in (1, -1)):
+        if not 0 < at + steps < case.call.steps:
+            continue
+        moved = border.states(at + steps)
+        for names in border.groups:
+            if border.explains({**states, **{name: moved[name] for name in names}}):
+                said = ", ".join(ends[name] for name in names)
+                yield f"chunk border off by {abs(steps)}: {_off(steps).format(said)}"
+    yield _after(border, after)
+
+
+def _ends(call: StreamCall) -> dict[str, str]:
+    return {pair.input: pair.output for pair in call.source.streams.pairs}
+
+
+def _off(steps: int) -> str:
+    count = counted(abs(steps), "step")
+    if steps > 0:
+        last = "step" if steps == 1 else count
+        return f"{{}} lacks the last {last} of a chunk; {count} of look-ahead would explain it"
+    return f"{{}} is {count} ahead of its chunk; {count} of overlap would explain it"
+
+
+def _seen_ahead(border: Border, ahead: list[tuple[int, str]]) -> str:
+    step, name = ahead[0]
+    count = border.at - step
+    said = (
+        f"{name} depends on a chunk's border first at step {step}, {counted(count, 'step')} before"
+        " it"
+    )
+    longer = border.early(min(border.at + count, border.call.steps))
+    if any(step < border.at for step, _ in border.wrong(longer)):
+        return f"{said}; more look-ahead than {counted(count, 'step')} would explain it"
+    return f"{said}; {counted(count, 'step')} of look-ahead would explain it"
+
+
+def _after(border: Border, after: list[tuple[int, str]]) -> str:
+    """Say which output depends on a border, in how many steps after it."""
+    (step, name), (last, _) = after[0], after[-1]
+    late = counted(step - border.at, "step")
+    where = "at it" if step == border.at else f"{late} after it"
+    said = f"{name} depends on a chunk's border first at step {step}, {where}"
+    for count in range(1, min(border.at, border.call.steps - border.at)):
+        made = border.late(border.states(border.at - count), border.at - count)
+        if all(step < border.at for step, _ in border.wrong(made, border.at - count)):
+            return f"{said}; {counted(count, 'step')} of overlap would explain it"
+    more = "to the end" if last == border.call.steps - 1 else f"to step {last}"
+    return f"{said}, and {more}; no overlap explains it, so what came before is lost"
+
+
+def _of_singles(case: AnsweredCall, ask: Any) -> Iterator[str]:
+    """Yield which sequence of a batch depends on which other."""
+    call, count = case.call, case.call.sequences
+    for changed in reversed(range(count)):
+        made = ask(disturbed(call, changed))
+        for name, axis in call.batch_axes.items():
+            for kept in (n for n in range(count) if n != changed):
+                one, other = (each[name].take(kept, axis) for each in (case.outputs, made))
+                if not np.array_equal(one, other, equal_nan=True):
+                    yield (
+                        f"batch mixed: other inputs of sequence {changed} alone change {name} of"
+                        f" sequence {kept}"
+                    )
+    if count > 1:
+        yield "no sequence depends on another: a batch of 1 is computed in another way"
+
+
+def _of_session(case: AnsweredCall, ask: Any) -> Iterator[str]:
+    """Yield what of an earlier call a session keeps: a state, or a buffer."""
+    for (before, last), (call, made) in pairwise(ask.turn):
+        if wrong := [name for name in call.wanted if _differs(call.wanted[name], made[name])]:
+            yield from _not_reset(case, call, made, last)
+            for old in (last, case.call.source.own(before.inputs)):
+                yield from _stale(case, call, made, old, wrong)
+            yield f"{', '.join(wrong)} of a call depends on an earlier one of the session"
+
+
+def _differs(one: Any, other: Any) -> bool:
+    return not np.array_equal(one, other, equal_nan=True)
+
+
+def _not_reset(case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors) -> Iterator[str]:
+    """Yield the states that a call began with instead of those that it was given."""
+    source = case.call.source
+    left = source.states_after(last)
+    alike = [
+        name
+        for name, values in left.items()
+        if values.shape == call.inputs[name].shape and _differs(values, call.inputs[name])
+    ]
+    for names in (alike, *([name] for name in alike[:MOST_STATES])):
+        given = source.own({**call.inputs, **{name: left[name] for name in names}})
+        if names and not any(
+            _apart(values, made[name], _widest(case, name)).any()
+            for name, values in given.items()
+            if name in case.outputs
+        ):
+            yield (
+                f"reset missing: the call begins with {', '.join(names)} as the call before it"
+                " left it, not as it is given"
+            )
+            return
+
+
+def _widest(case: AnsweredCall, name: str) -> float:
+    """Return the widest distance between right values of an output, whatever its shape."""
+    return float(np.nanmax(case.closeness.allowed[name], initial=0.0))
+
+
+def _stale(
+    case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors, wrong: list[str]
+) -> Iterator[str]:
+    """Yield the output whose wrong elements are all those of another call at the same place."""
+    for name in wrong:
+        new, old = made[name], last[name]
+        if new.ndim != old.ndim:
+            continue
+        both = tuple(slice(0, min(sizes)) for sizes in zip(new.shape, old.shape, strict=True))
+        differs = new != call.wanted[name]
+        kept = differs[both] & ~_apart(new[both], old[both], _widest(case, name))
+        count = int(np.count_nonzero(differs))
+        if np.count_nonzero(kept) == count:
+            yield (
+                f"stale buffer: the {counted(count, 'wrong element')} of {name} are those of the"
+                " call before it"
+            )
+            return
+
+
+def _of_padding(case: AnsweredCall, _: Any) -> Iterator[str]:
+    lengths = ", ".join(sorted(case.call.source.lengths))
+    yield f"padding used: steps beyond {lengths} take part in what is computed"
+
+
+# The first word of a relation's name -> yields the faults that explain it, the best first.
+FAULTS: Mapping[str, Callable[[AnsweredCall, Any], Iterator[str]]] = {
+    "chunks": _of_chunks,
+    "singles": _of_singles,
+    "again": _of_session,
+    "sizes": _of_session,
+    "padding": _of_padding,
+}
