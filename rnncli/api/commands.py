@@ -278,8 +278,11 @@ def stream(
     states: Mapping[str, str] | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, str] | None = None,
+    inputs_from: str = "",
     steps: int | None = None,
     sequences: int | None = None,
+    save: str | Path | None = None,
     xfails: str | Path | None = None,
     allow_refused: bool = False,
     exitfirst: bool = False,
@@ -298,9 +301,14 @@ def stream(
         states: input -> the output that it continues, instead of the pairs that are found.
         dims: sizes of symbolic dimensions.
         shapes: shapes of inputs, for dimensions without a name.
+        inputs: input -> a file or numbers, as `rnncli stream -i` takes them; an array with one more
+            axis than the input has a call in each row.
+        inputs_from: an .npz, an .h5 or a test_data_set folder with inputs by name. If none are
+            given, those of the test data sets beside the model, or else generated ones.
         steps: only so many of the first steps, or as many calls of a model that takes a fixed
             number of steps at each; all by default.
         sequences: only so many of the first sequences of the batch; all by default.
+        save: the folder to write an ONNX test case of each relation that fails into.
         xfails: a file of known failures, by ids of relations.
         allow_refused: whether refusing a call is not a failure.
         exitfirst: whether the run ends at the first failure.
@@ -326,6 +334,9 @@ def stream(
     words += [("--dim", f"{name}={size}") for name, size in sizes]
     asked = tuple((name, tuple(shape)) for name, shape in (shapes or {}).items())
     words += [("--shape", f"{name}={','.join(map(str, shape))}") for name, shape in asked]
+    told = tuple((inputs or {}).items())
+    words += [("-i", f"{name}={file}") for name, file in told]
+    words += [("--inputs", inputs_from)] if inputs_from else []
     words += [("--steps", f"{steps}")] if steps else []
     words += [("--sequences", f"{sequences}")] if sequences else []
     plan = _plan(
@@ -335,8 +346,11 @@ def stream(
             states=pairs,
             dims=sizes,
             shapes=asked,
+            inputs=told,
+            inputs_from=inputs_from,
             steps=steps or 0,
             sequences=sequences or 0,
+            save=Path(save) if save else None,
         ),
         "stream",
         Path(model),

@@ -443,7 +443,7 @@ shape_option = click.option(
 
 
 # What a model is run on: inputs given, generated, or of one test data set.
-input_options = grouped(
+given_options = grouped(
     click.option(
         "-i",
         "--input",
@@ -460,6 +460,9 @@ input_options = grouped(
         metavar="FILE",
         help="Read inputs by name from an .npz, an .h5 or a test_data_set folder.",
     ),
+)
+input_options = grouped(
+    given_options,
     click.option(
         "--seed",
         type=int,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.command import Command
+from rnncli.cli.command import Command, Written
 from rnncli.cli.judging_options import (
     allow_refused_option,
     judging_options,
     report_options,
     run_gate_options,
 )
-from rnncli.cli.options import TARGET, Name, Pair, dim_option, shape_option
+from rnncli.cli.options import TARGET, Name, Pair, dim_option, given_options, shape_option
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -48,6 +48,7 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     help="A state: an input, and the output of the call before that it continues; instead of the"
     " pairs that are found, which `rnncli inspect MODEL` shows.",
 )
+@given_options
 @dim_option
 @shape_option
 @click.option(
@@ -62,6 +63,13 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     metavar="N",
     help="Only the first N sequences of the batch.",
 )
+@click.option(
+    "--save",
+    type=Written(),
+    metavar="DIR",
+    help="Write each relation that fails as an ONNX test case DIR/MODEL_RELATION, with a data set"
+    " for each call and the outputs that it must have; `rnncli run` shows what differs.",
+)
 @allow_refused_option
 @run_gate_options
 @report_options
@@ -72,6 +80,7 @@ def stream(
     selected: Selected,
     states: tuple[tuple[str, str], ...],
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    input_files: tuple[tuple[str, str], ...],
     **options: Any,
 ) -> VerificationReport:
     """Judge the states, steps and batches of a whole model, and what runs it.
@@ -81,6 +90,10 @@ def stream(
     sequence alone, again in one session, after other shapes, with other states. States and axes
     are those that `rnncli inspect MODEL` shows. Outputs may differ by bounds that are measured on
     the model in float64, or not at all where the very same calls are repeated.
+
+    Inputs are the given ones, otherwise those of the test data sets beside the model, or otherwise
+    generated. An array with one more axis than its input, and test data sets, are successive calls;
+    if time is free, they are joined. States begin as given, otherwise as zeros.
 
     Without --runtime or --backend, the model itself is judged, by the backend numpy. Each relation
     is a case of the report, MODEL::RELATION, with the verdicts, options, reports and exit codes of
@@ -97,5 +110,11 @@ def stream(
     from rnncli.api import commands
 
     return commands.stream(
-        model, subject, cases=selected, states=dict(states), shapes=dict(shapes), **options
+        model,
+        subject,
+        cases=selected,
+        states=dict(states),
+        shapes=dict(shapes),
+        inputs=dict(input_files),
+        **options,
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
     from rnncli.models.model import Model, Site
+    from rnncli.numerics import Array
     from rnncli.operators.operator import Tensor
 
     Shape = tuple[int | str, ...]
@@ -86,6 +87,15 @@ class Streams(NamedTuple):
     time: Mapping[str, FreeAxis]
     batch: Mapping[str, FreeAxis]
     warnings: tuple[str, ...]
+
+    def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
+        """Return the sizes of the free axes that some inputs have, by symbol."""
+        return {
+            axis.size: inputs[name].shape[axis.axis]
+            for axes in (self.time, self.batch)
+            for name, axis in axes.items()
+            if name in inputs and inputs[name].ndim > axis.axis
+        }
 
     def without(self, inputs: Iterable[str]) -> Streams:
         """Return the same with the sizes of some inputs given: axes of those sizes are not free."""

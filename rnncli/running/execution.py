@@ -177,13 +177,22 @@ def recipe_of(model: Model, request: Request) -> InputRecipe:
         InvalidRequest: the model has no input of a name.
         UnreadableFile: a file of them is wrong.
     """
+    return InputRecipe(
+        model,
+        given_inputs(model, request),
+        seed=request.seed or 0,
+        shapes=request.shapes,
+        dims=request.dims,
+    )
+
+
+def given_inputs(model: Model, request: Request) -> dict[str, Array]:
+    """Return the inputs that a request gives; errors are those of `recipe_of`."""
     declared = check_names(model, request.input_files)
     single = _single_inputs(request, lambda name: _declared_dtype(declared[name]))
     given = _inputs_of_model(model, request.inputs_from) | single
     check_names(model, given)
-    return InputRecipe(
-        model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
-    )
+    return given
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:

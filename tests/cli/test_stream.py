@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import onnx
 import pytest
 from support.streamed_layers import LAYERS, layers
@@ -79,3 +80,54 @@ def test_sizes_without_a_name_are_asked_for_and_taken(place, rnncli):
     assert asked.code == 2
     assert "give sizes, which have no name: dimension 2 of x (--shape x=N,4,N)" in asked.err
     assert taken.code == 0
+
+
+def test_a_failing_relation_is_saved_as_a_test_case(place, rnncli):
+    """A data set for each call of the smallest case; `run` differs where the relation does."""
+    rnncli("stream", "swapped.onnx", "--relation", "chunks-2", "--save", "failing")
+
+    folder = place / "failing/swapped_chunks-2"
+    ran = rnncli("run", str(folder))
+
+    assert sorted(each.name for each in folder.iterdir()) == [
+        "model.onnx",
+        "test_data_set_0",
+        "test_data_set_1",
+    ]
+    assert ran.code == 1
+    assert "right: 4 outputs as expected by test_data_set_0" in ran.err
+    assert f"FAIL {folder} test_data_set_1\n  y: 3 of 3 differ" in ran.err
+
+
+def test_saved_calls_are_the_stream_again(place, rnncli):
+    """Data sets beside a model are successive steps: both chunks together are the three steps."""
+    rnncli("stream", "swapped.onnx", "--relation", "chunks-2", "--save", "failing")
+    saved = "failing/swapped_chunks-2/model.onnx"
+
+    whole = rnncli("stream", saved, "--relation", "chunks-2", "--json")
+    shorter = rnncli("stream", saved, "--relation", "chunks-2", "--steps", "2")
+    longer = rnncli("stream", saved, "--steps", "4")
+
+    (case,) = (each for each in map(json.loads, whole.out.splitlines()) if each["kind"] == "case")
+    assert (case["verdict"], case["message"].partition(",")[0]) == ("differs", "y at step 2")
+    assert shorter.code == 0
+    assert longer.code == 2
+    assert "--steps 4: the stream has only 3" in longer.err
+
+
+def test_inputs_are_given_by_name(place, rnncli):
+    """The same steps as in a data set; states may be given, too, and stand in the command."""
+    steps = np.random.default_rng(2).normal(size=(1, 4, 5)).astype(np.float32)
+    np.save(place / "steps.npy", steps)
+    np.save(place / "state.npy", np.ones((1, 1, 3), np.float32))
+    given = ["-i", "x=steps.npy", "-i", "h_in=state.npy"]
+
+    failed = rnncli("stream", "swapped.onnx", *given, "--relation", "chunks-2")
+    passed = rnncli("stream", "right.onnx", *given)
+    misfit = rnncli("stream", "right.onnx", "-i", "x=state.npy")
+
+    assert failed.code == 1
+    assert "-i x=steps.npy -i h_in=state.npy --steps 3" in failed.err
+    assert passed.code == 0
+    assert misfit.code == 2
+    assert "'x'" in misfit.err

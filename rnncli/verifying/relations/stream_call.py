@@ -19,6 +19,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.judging.report import WHOLE_MODEL
+from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
@@ -57,12 +58,14 @@ class StreamedModel:
         streams: its states, and its axes of time and batch.
         dims: the sizes that the user gives, by symbol.
         shapes: the shapes that the user gives, by input.
+        given: the inputs that the user gives, of each call; () if all are generated.
     """
 
     model: Model
     streams: Streams
     dims: Mapping[str, int]
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    given: tuple[Tensors, ...] = ()
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -147,7 +150,13 @@ class StreamedModel:
         return [] if self.has_free_time else _symbols(self.streams.time)
 
     def _recipe(self, sizes: Mapping[str, int], seed: int) -> InputRecipe:
-        return InputRecipe(self.model, seed=seed, dims=sizes, shapes=self.shapes)
+        free = {*self.streams.time, *self.streams.batch, *self._states}
+        fixed = {n: v for n, v in next(iter(self.given), {}).items() if n not in free}
+        return InputRecipe(self.model, fixed, seed=seed, dims=sizes, shapes=self.shapes)
+
+    @property
+    def _states(self) -> set[str]:
+        return {pair.input for pair in self.streams.pairs}
 
     def own(self, inputs: Tensors) -> Tensors:
         """Return the outputs in the model's own types."""
@@ -164,8 +173,7 @@ class StreamedModel:
     def inputs(self, sizes: Mapping[str, int], seed: int) -> Tensors:
         """Return generated inputs at some sizes; states are zeros."""
         made = self._recipe(sizes, seed).make({})
-        states = {pair.input for pair in self.streams.pairs}
-        return {n: np.zeros_like(v) if n in states else v for n, v in made.items()}
+        return {n: np.zeros_like(v) if n in self._states else v for n, v in made.items()}
 
     def answer(self, inputs: Tensors) -> Mapping[str, Array]:
         """Return outputs of the shapes and types that the model has for such inputs."""
@@ -213,7 +221,7 @@ class StreamedModel:
         return self._whole_numbers(self.inputs(self.sizes, 0))
 
     def _whole_numbers(self, tensors: Tensors) -> list[str]:
-        others = {pair.input for pair in self.streams.pairs} | self.streams.time.keys()
+        others = self._states | self.streams.time.keys()
         return [
             name
             for name, values in tensors.items()
@@ -245,7 +253,7 @@ class StreamedModel:
         Raises:
             InvalidRequest: it has fewer.
         """
-        whole = self._whole(name, steps or CALLS)
+        whole = self._whole(name, steps or max(CALLS, len(self.given)))
         for option, asked, known in (
             ("--steps", steps, whole.steps),
             ("--sequences", sequences, whole.sequences),
@@ -255,15 +263,35 @@ class StreamedModel:
         return whole.narrowed(steps or whole.steps, sequences or whole.sequences)
 
     def _whole(self, name: str, calls: int) -> StreamCall:
-        count = 1 if self.has_free_time else calls
-        made = [self.inputs(self.sizes, seed) for seed in range(count)]
-        states = {pair.input: made[0][pair.input] for pair in self.streams.pairs}
-        floats = {name for name, v in made[0].items() if dtype_of(v).is_float} - states.keys()
-        feeds = tuple(
-            {n: (each if n in floats else made[0])[n] for n in each if n not in states}
-            for each in made
-        )
-        return StreamCall(name, self, feeds, states)
+        made = [self.inputs(self.sizes, seed) for seed in range(calls)]
+        floats = {name for name, v in made[0].items() if dtype_of(v).is_float}
+        given = self.given or ({},)
+        feeds = [
+            {n: (each if n in floats else made[0])[n] for n in each} | given[k % len(given)]
+            for k, each in enumerate(made)
+        ]
+        if self.has_free_time:
+            feeds = [self._joined([*self.given] or feeds[:1], feeds[0])]
+        for feed in feeds:
+            check_inputs(self.model, feed)
+        states = {pair.input: feeds[0][pair.input] for pair in self.streams.pairs}
+        without = tuple({n: v for n, v in feed.items() if n not in states} for feed in feeds)
+        return StreamCall(name, self, without, states)
+
+    def _joined(self, parts: Sequence[Tensors], first: Tensors) -> Tensors:
+        """Return inputs on all steps of several calls; those without steps are the first call's."""
+        axes = {name: axis.axis for name, axis in self.streams.time.items()}
+        joined = {}
+        for name in axes.keys() & parts[0].keys():
+            try:
+                joined[name] = np.concatenate([part[name] for part in parts], axes[name])
+            except (KeyError, ValueError) as error:
+                shapes = ", ".join(str([*part[name].shape]) for part in parts if name in part)
+                raise InvalidRequest(
+                    f"{self.model.name}: data sets are successive steps of one stream, but '{name}'"
+                    f" has the shapes {shapes}; `--inputs .../test_data_set_0` takes one alone"
+                ) from error
+        return {**first, **joined}
 
     @cached_property
     def exact(self) -> Run:
@@ -313,6 +341,16 @@ class ModelCall:
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's type and shape."""
         return self.source.answer(self.inputs)[output]
+
+    @property
+    def expected(self) -> Tensors:
+        """The outputs in float64, in the model's types, but for those that are known from others.
+
+        Outputs that are not floating-point numbers have no bound but equality.
+        """
+        exact = self.source.exact(self.inputs)
+        wide = {n: as_declared(exact[n], self.empty_output(n)) for n in self.outputs}
+        return {**wide, **self.wanted}
 
     def vector(self) -> Vector:
         """Return the call as a vector without answers, for subjects."""

@@ -66,28 +66,35 @@ def smallest(
 def _failure(
     case: AnsweredCall, call: StreamCall, relation: Relation, ask: Any
 ) -> tuple[AnsweredCall, CaseVerdict] | None:
-    ask.begin()
     try:
         smaller = AnsweredCall(call, ask(call), case.profile, case.bounds)
     except UnansweredError:
         return None
+    ask.turn = []
     verdict = attempted(smaller, relation, ask)
     return (smaller, verdict) if verdict.verdict is Verdict.DIFFERS else None
 
 
-def fault_of(case: AnsweredCall, relation: Relation, ask: Any) -> str:
-    """Return the fault that a relation shows in a sentence, or "" if none is known."""
+def fault_of(case: AnsweredCall, least: AnsweredCall, relation: Relation, ask: Any) -> str:
+    """Return the fault that a relation shows in a sentence, or "" if none is known.
+
+    Args:
+        case: the stream on which it fails.
+        least: the smallest of them, whose calls were made last.
+        relation: the relation.
+        ask: what runs calls.
+    """
     found = FAULTS.get(relation.name.partition("-")[0])
     if not found:
         return ""
     try:
-        if found is not _of_session:
-            turn, ask.turn = ask.turn, ask.turn[-1:]
-            own = tuple(each.wanted for each in ask.made[case.call])
-            repeated = ask(replace(case.call, wanted=own))
-            if any(_differs(values, repeated[name]) for name, values in case.outputs.items()):
-                return next(_of_session(case, ask), "")
-            ask.turn = turn
+        if found is _of_session:
+            return next(_of_session(least, ask), "")
+        own = tuple(each.wanted for each in ask.made[case.call])
+        ask.turn = ask.turn[-1:]
+        repeated = ask(replace(case.call, wanted=own))
+        if any(_differs(values, repeated[name]) for name, values in case.outputs.items()):
+            found = _of_session
         return next(found(case, ask), "")
     except UnansweredError:
         return ""

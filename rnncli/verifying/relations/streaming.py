@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,17 @@ from msgspec.structs import replace as replace_in
 
 from rnncli.cases.selection import is_called
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, Unsupported
+from rnncli.files.atomic import errors_named
+from rnncli.files.formats.format import DataSet
+from rnncli.files.formats.onnx_folder import MODEL, write_test_case
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.tolerances.tolerance import DATA_SET
+from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
+from rnncli.models.model import declared_shape
 from rnncli.models.streams import streams_of
+from rnncli.running.execution import given_inputs
+from rnncli.running.request import Request
 from rnncli.running.target import short_names
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.models.model import Model
     from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
 STREAM_RELATIONS: dict[str, Relation] = {}
@@ -55,11 +65,13 @@ class StreamAsker(Asker):
     """Runs streams on a subject, a call at a time, and single calls of whole models.
 
     Attributes:
+        save: the folder for what fails; None if it is not kept.
         turn: the calls of a relation with their outputs, in order.
         made: the calls of each stream that was run, with the states that the subject returned.
         own: the outputs of those streams.
     """
 
+    save: Path | None = None
     turn: list[tuple[ModelCall, Tensors]] = field(default_factory=list)
     made: dict[StreamCall, list[ModelCall]] = field(default_factory=dict)
     own: dict[StreamCall, Tensors] = field(default_factory=dict)
@@ -90,12 +102,14 @@ class StreamAsker(Asker):
         self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict
     ) -> CaseVerdict:
         """Return the verdict on the smallest stream on which a relation fails, and the fault."""
-        fault = fault_of(case, relation, self)
         least, found = smallest(case, relation, self, verdict)
-        steps = "step" if case.call.source.has_free_time else "call"
         sizes = {"--steps": least.call.steps, "--sequences": least.call.sequences}
-        words = (counted(sizes["--steps"], steps), counted(sizes["--sequences"], "sequence"))
-        more = [f"in the smallest case, {' of '.join(words)}", fault]
+        kind = "step" if case.call.source.has_free_time else "call"
+        words = (counted(sizes["--steps"], kind), counted(sizes["--sequences"], "sequence"))
+        more = [f"in the smallest case, {' of '.join(words)}"]
+        if self.save:
+            more.append(f"saved as {saved(self.save, found.id, self.turn)}")
+        more.append(fault_of(case, least, relation, self))
         return replace_in(
             found,
             message="; ".join([found.message, *filter(None, more)]),
@@ -118,6 +132,21 @@ class StreamAsker(Asker):
         repeated = [call.joined(made[k + 1 : k + size]) for k in range(0, len(made), size)]
         own = self.own[call]
         return next((each for each in repeated if _differing(own, each)), repeated[-1])
+
+
+def saved(folder: Path, case_id: str, turn: Sequence[tuple[ModelCall, Tensors]]) -> Path:
+    """Write calls as an ONNX test case, with a data set for each, and return its folder.
+
+    Raises:
+        InvalidRequest: the folder holds something else, or cannot be written.
+    """
+    path = folder / case_id.replace("::", "_")
+    with errors_named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    calls = [call for call, _ in turn]
+    sets = [DataSet(call.inputs, call.expected) for call in calls]
+    write_test_case(path, sets, {MODEL: calls[0].source.serialized})
+    return path
 
 
 def _has_states(call: StreamCall) -> str:
@@ -174,10 +203,9 @@ def stream_relation(
     "kernels that compute something else, constants folded wrong",
 )
 def _float64(call: StreamCall, _: StreamAsker) -> Tensors:
-    """Outputs that are not floating-point numbers have no bound but equality."""
-    made = call.streamed(lambda each: each.source.exact(each.inputs))
+    exact = call.streamed(lambda each: each.source.exact(each.inputs))
     like = call.streamed(lambda each: {n: each.empty_output(n) for n in each.outputs})
-    return {name: as_declared(made[name], values) for name, values in like.items()}
+    return {name: as_declared(exact[name], values) for name, values in like.items()}
 
 
 @stream_relation(
@@ -331,8 +359,11 @@ class StreamPlan(RelationPlan):
         states: pairs of state input and output, instead of those found.
         dims: sizes of symbolic dimensions.
         shapes: shapes of inputs.
+        inputs: pairs of input and what gives it, a file or numbers.
+        inputs_from: a file or folder with several inputs.
         steps: only so many of the first steps, or as many calls; 0 for all.
         sequences: only so many of the first sequences; 0 for all.
+        save: the folder for ONNX test cases of what fails.
 
     Raises:
         InvalidRequest: as `RelationPlan`; or an option does not concern whole models.
@@ -342,8 +373,11 @@ class StreamPlan(RelationPlan):
     states: tuple[tuple[str, str], ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+    inputs_from: str = ""
     steps: int = 0
     sequences: int = 0
+    save: Path | None = None
 
     def __post_init__(self) -> None:
         # Without arguments it would look for the class that `slots` replaces.
@@ -382,31 +416,67 @@ class StreamPlan(RelationPlan):
     def asker(self, *given: Any) -> Asker:
         """Return what runs streams; no requirement is asked of a model."""
         subject, threaded, cannot_thread, _ = given
-        return StreamAsker(subject, threaded, cannot_thread)
+        return StreamAsker(subject, threaded, cannot_thread, save=self.save)
 
     @property
     def source(self) -> CallSource:
-        """The model as a case of its own; it is kept until its file changes."""
-        written = self.pack.stat().st_mtime_ns if self.pack.is_file() else 0
-        sizes = (self.steps, self.sequences)
-        return _source_of(str(self.pack), self.states, self.dims, self.shapes, sizes, written)
+        """The model as a case of its own; it is kept until a file of it or its inputs changes."""
+        request = _request(*self._asked)
+        files = (self.pack, *(Path(name.partition("::")[0]) for name in request.files))
+        written = tuple(file.stat().st_mtime_ns if file.is_file() else 0 for file in files)
+        cut = (self.steps, self.sequences)
+        return _source_of(str(self.pack), self.states, self._asked, cut, written)
+
+    @property
+    def _asked(self) -> tuple[Any, ...]:
+        """The inputs that are asked for, as `_request` takes them."""
+        return self.inputs, self.inputs_from, self.dims, self.shapes
+
+
+def _request(inputs: Any, inputs_from: str, dims: Any, shapes: Any) -> Request:
+    return Request(
+        tolerance=DATA_SET,
+        input_files=dict(inputs),
+        inputs_from=inputs_from,
+        shapes=dict(shapes),
+        dims=dict(dims),
+    )
 
 
 RUNS_MODELS = frozenset({"backend", "runtime", "function"})
+
+
+def _given(model: Model, request: Request) -> tuple[Tensors, ...]:
+    """Return the given inputs of each call; an array with one more axis has a call in each row."""
+    if not request.shapes_inputs:
+        return tuple(load_data_set(model, folder).inputs for folder in model.data_sets)
+    named = given_inputs(model, request)
+    ranks = {value.name: declared_shape(value) for value in model.inputs}
+    rows = {
+        name: len(values)
+        for name, values in named.items()
+        if (shape := ranks.get(name)) is not None and values.ndim == len(shape) + 1
+    }
+    if len({*rows.values()}) > 1:
+        counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
+        raise InvalidRequest(f"{model.name}: inputs of different numbers of calls: {counts}")
+    calls = range(max(rows.values(), default=1)) if named else ()
+    return tuple({n: v[k] if n in rows else v for n, v in named.items()} for k in calls)
 
 
 @lru_cache(maxsize=1)
 def _source_of(
     target: str,
     states: tuple[tuple[str, str], ...],
-    dims: tuple[tuple[str, int], ...],
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    asked: tuple[Any, ...],
     cut: tuple[int, int],
-    _: int,
+    _: tuple[int, ...],
 ) -> CallSource:
-    model = load_model(target)
-    streams = streams_of(model, dict(states)).without(name for name, _ in shapes)
-    source = StreamedModel(model, streams, dict(dims), dict(shapes))
+    model, request = load_model(target), _request(*asked)
+    streams = streams_of(model, dict(states)).without(request.shapes)
+    given = _given(model, request)
+    dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
+    source = StreamedModel(model, streams, dims, request.shapes, given)
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
         raise NothingSelected(

@@ -12,6 +12,7 @@ from support.tables import every
 
 import rnncli
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.running.model_vector import whole_model
 from rnncli.subjects.implementation import Implementation
@@ -94,6 +95,39 @@ def test_a_state_that_counts_need_not_change_an_output(judged):
     skipped = {name for name, each in alone.items() if each.verdict == "skipped"}
     assert skipped == {"states-used", "states-renewed"}
     assert not failing(alone)
+
+
+def test_a_row_of_a_given_array_is_a_call(judged, tmp_path):
+    """GTCRN takes a frame at each call; frames of another sound, four or as many as are given."""
+    seen = []
+    session = rnncli.prepare(GTCRN)
+    frames = np.random.default_rng(3).normal(size=(6, 1, 257, 1, 2)).astype(np.float32)
+    np.save(tmp_path / "frames.npy", frames)
+
+    def recorded(vector):
+        seen.append(vector.inputs["mix"])
+        return session.run(vector.inputs)
+
+    judged(GTCRN, recorded, relation=["float64"], inputs={"mix": str(tmp_path / "frames.npy")})
+
+    assert np.array_equal(seen, frames)
+
+
+def test_data_sets_beside_a_model_are_its_inputs(judged):
+    """GTCRN's is one frame, with the states before it: it is repeated for the next calls."""
+    seen = []
+    session = rnncli.prepare(GTCRN)
+
+    def recorded(vector):
+        seen.append(dict(vector.inputs))
+        return session.run(vector.inputs)
+
+    judged(GTCRN, recorded, relation=["float64"])
+
+    told = load_data_set(load_model(GTCRN), GTCRN.parent / "test_data_set_0").inputs
+    assert all(np.array_equal(each["mix"], told["mix"]) for each in seen)
+    assert all(np.array_equal(values, told[name]) for name, values in seen[0].items())
+    assert len(seen) == 4
 
 
 def surgery(path, change):
@@ -310,7 +344,7 @@ class Wrapper:
     "fault, broken, sentence",
     [
         ("keeps_state", "again", "reset missing: the call begins with h_in as the call before it"),
-        ("keeps_buffer", "sizes", "stale buffer: the 144 wrong elements of y are those of the"),
+        ("keeps_buffer", "sizes", "stale buffer: the 9 wrong elements of y are those of the"),
         ("swaps", "chunks-2", "pair swapped: outputs are right if h_in continues c_out, and c_in"),
     ],
     ids=str,
