@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     from rnncli.subjects.implementation import Implementation
 
 
+SUBJECTS = ("runtime", "backend", "command", "harness")
+
+
 def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     """Return what is judged: our own evaluation of the model, unless an option names another."""
-    return told if told["runtime"] or told["backend"] else {**told, "backend": "numpy"}
+    is_named = any(told[kind] for kind in SUBJECTS)
+    return told if is_named else {**told, "backend": "numpy"}
 
 
 @click.command(cls=Command)
 @click.argument("model", type=TARGET)
 @judging_options(
     *("select", "shard", "shuffle"),
-    subject=("runtime", "backend", "runtime_option", "compute"),
+    subject=(*SUBJECTS, "runtime_option", "compute"),
     completed=_or_the_model_itself,
     of_packs=False,
 )
@@ -95,12 +99,12 @@ def stream(
     generated. An array with one more axis than its input, and test data sets, are successive calls;
     if time is free, they are joined. States begin as given, otherwise as zeros.
 
-    Without --runtime or --backend, the model itself is judged, by the backend numpy. Each relation
-    is a case of the report, MODEL::RELATION, with the verdicts, options, reports and exit codes of
-    `rnncli verify`; one that does not apply is skipped, with the reason.
+    Without --runtime, --backend, --command or --harness, the model itself is judged, by the backend
+    numpy. Each relation is a case of the report, MODEL::RELATION, with the verdicts, options,
+    reports and exit codes of `rnncli verify`; one that does not apply is skipped, with the reason.
 
-    Relations are float64, again, sizes, chunks-1, chunks-2, chunks-7, singles, states-used,
-    states-renewed.
+    Relations are float64, again, sizes, chunks-1, chunks-2, chunks-7, singles, padding,
+    states-used, states-renewed.
 
     \b
     rnncli stream model.onnx

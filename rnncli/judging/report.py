@@ -14,6 +14,7 @@ from rnncli.errors import NothingSelected
 from rnncli.files.described import Described
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
+from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.talk.display import Conclusion, plotted, sentences
 from rnncli.talk.words import counted, visible
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 PLURAL = {Verdict.DIFFERS: "differ"}
 # The most case ids that a `repeat:` command line lists.
 MOST_NAMED = 20
-# The operator in records of whole models.
-WHOLE_MODEL = "model"
 # The option that judges a claim: a concession if less than the whole pack is claimed.
 CLAIMS = "--claims"
 

@@ -40,7 +40,7 @@ ENDS = frozenset(
 )
 TIMES = frozenset(
     (
-        *("t", "time", "seq", "sequence", "seqlen", "len", "length"),
+        *("t", "s", "time", "seq", "sequence", "seqlen", "len", "length"),
         *("frame", "frames", "steps", "samples"),
     )
 )
@@ -240,14 +240,27 @@ class DataFlow:
         return found
 
     def _axis(self, shape: Shape, size: str, words: frozenset[str]) -> FreeAxis | None:
-        sizes = [(site.name, where) for site, where in self._sizes(size) if shape.count(where) == 1]
-        for name, where in sizes:
-            if isinstance(where, str) and where:
-                return FreeAxis(shape.index(where), where, f"{size} of {name}")
+        for site, where in self._sizes(size):
+            is_free = isinstance(where, str) and where and shape.count(where) == 1
+            if is_free and not (size == "batch_size" and site.name in self._of_fixed_batch):
+                return FreeAxis(shape.index(where), str(where), f"{size} of {site.name}")
         for axis, symbol in enumerate(shape):
             if isinstance(symbol, str) and words.intersection(_words(symbol)):
                 return FreeAxis(axis, symbol, "its name")
         return None
+
+    @cached_property
+    def _of_fixed_batch(self) -> set[str]:
+        """The recurrent nodes whose initial state has one batch size, whatever is said of X."""
+        states = {
+            site.name: (self._shapes.get(roles.get("initial_h", ""), ()), _is_batch_first(site))
+            for site, _, roles in self._recurrent
+        }
+        return {
+            name
+            for name, (shape, is_first) in states.items()
+            if len(shape) == 3 and isinstance(shape[0 if is_first else 1], int)
+        }
 
     def _frozen(self, pairs: Sequence[StatePair]) -> Iterator[str]:
         """Yield axes of a model without states that have the fixed length of recurrent nodes."""
@@ -265,8 +278,7 @@ class DataFlow:
         """Yield recurrent nodes with a size of theirs, as far as it is known."""
         for site, _, roles in self._recurrent:
             shape = self._shapes.get(roles.get("X", ""), ())
-            is_batch_first = any(a.i for a in site.node.attribute if a.name == "layout")
-            order = ("batch_size", "seq_length") if is_batch_first else ("seq_length", "batch_size")
+            order = ("batch_size", "seq_length")[:: 1 if _is_batch_first(site) else -1]
             if len(shape) == 3:
                 yield site, shape[order.index(size)]
 
@@ -323,6 +335,10 @@ class DataFlow:
             if not needs.isdisjoint(node.output):
                 needs |= {*node.input, *captured_names(node)}
         return needs
+
+
+def _is_batch_first(site: Site) -> bool:
+    return any(a.i for a in site.node.attribute if a.name == "layout")
 
 
 def _by_role(names: Iterable[str], rows: Iterable[Tensor]) -> dict[str, str]:

@@ -311,6 +311,10 @@ def _number(value: Any) -> Any:
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 
+# The operator of a record of a whole model, as programs and reports are told it.
+WHOLE_MODEL = "model"
+
+
 class Status(StrEnum):
     """How an attempt ended."""
 

@@ -59,7 +59,7 @@ from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.results import garbage, read_file, read_folder
-from rnncli.subjects.runtime import node_record
+from rnncli.subjects.runtime import told_record
 from rnncli.subjects.supervision.programs import (
     Ending,
     Supervised,
@@ -144,7 +144,7 @@ class CommandSubject:
         if "model" in self._used:
             put_file(f"{folder}/{MODEL}", vector.model)
         if "case" in self._used:
-            put_file(f"{folder}/{CASE}", json.dumps(node_record(vector), indent=1).encode())
+            put_file(f"{folder}/{CASE}", json.dumps(told_record(vector), indent=1).encode())
         if "outputs" in self._used:
             (folder / "outputs").mkdir()
         if "inputs" in self._used:

@@ -19,7 +19,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
 from rnncli.files.formats.raw import TensorDescriptor, descriptor
 from rnncli.files.strict_json import parse_json
-from rnncli.subjects.runtime import node_record
+from rnncli.subjects.runtime import told_record
 from rnncli.subjects.supervision.binary_messages import FOREVER, GarbageError
 
 if TYPE_CHECKING:
@@ -179,17 +179,18 @@ class StartedMessage(Described):
 
 
 class RunMessage(Described):
-    """The request to evaluate one node.
+    """The request to evaluate one node, or a whole model, whose operator is `model`.
 
     Requests in a row with the same model are one session: the program may keep what it has loaded.
     """
 
     cmd: Literal["run"]
     seq: RequestNumber
-    model: Annotated[str, "the path of an ONNX model of the node"]
+    model: Annotated[str, "the path of an ONNX model: of the node, or a whole one"]
     case: Annotated[
         dict[str, Any],
-        "the node in words: operator, attributes, sizes, names of inputs and outputs",
+        "the node in words: operator, attributes, sizes, names of inputs and outputs; of a whole"
+        " model, only the names",
     ]
     inputs: Annotated[dict[str, TensorDescriptor], "the model's inputs by name"]
     initializers: Annotated[dict[str, TensorDescriptor], "the inputs that the model holds"]
@@ -300,7 +301,7 @@ def run_message(
         "cmd": "run",
         "seq": seq,
         "model": model,
-        "case": node_record(vector),
+        "case": told_record(vector),
         "inputs": {name: row for name, row in described.items() if name in vector.fed},
         "initializers": {name: row for name, row in described.items() if name not in vector.fed},
         "outputs": list(vector.record["outputs"]),

@@ -12,7 +12,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
+from rnncli.packs.vector import INPUTS, WHOLE_MODEL, Answers, Attempt, Status, Vector
 from rnncli.subjects.supervision.binary_messages import Channel, Message, served
 from rnncli.subjects.supervision.programs import first_line
 
@@ -276,6 +276,19 @@ def question(number: int, vector: Vector, place: str = "") -> Message:
 def node_record(vector: Vector) -> dict[str, Any]:
     """Return the part of a vector's record that describes the node."""
     return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
+
+
+def told_record(vector: Vector) -> dict[str, Any]:
+    """Return what programs are told of a vector: its node, or the names of a whole model's tensors.
+
+    A whole model has the operator `model`, no attributes and no sizes, so that a program that knows
+    its nodes by their operators refuses it.
+    """
+    told = node_record(vector)
+    if "operator" in told:
+        return told
+    model = {"id": vector.id, "operator": WHOLE_MODEL, "attributes": {}, "sizes": {}}
+    return {**model, "inputs": [*vector.inputs], **told}
 
 
 def vector_of(request: Message) -> Vector:

@@ -152,3 +152,18 @@ def test_what_makes_streaming_wrong_is_warned_of(parse, sentence, text):
     warnings = streams_of(parse(text)).warnings
 
     assert any(each.startswith(sentence) for each in warnings), warnings
+
+
+def test_a_batch_that_an_initial_state_fixes_is_not_free(parse):
+    """Even if the shape of X is said to be free there; an axis that is named S is time."""
+    found = streams_of(
+        parse(f"""
+        g (float[1,S,3] x, float[1,1,2] h_in, {WEIGHTS})
+        => (float[1,1,S,2] y, float[1,1,2] h_out) {{
+        y, h_out = GRU <hidden_size = 2> (x, W, R, , , h_in) }}""")
+    )
+
+    assert found.batch == {}
+    assert {name: (axis.axis, axis.reason) for name, axis in found.time.items()} == {
+        "x": (1, "its name")
+    }

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
-from rnncli.judging.report import WHOLE_MODEL
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
-from rnncli.packs.vector import Answers, Vector
+from rnncli.packs.vector import WHOLE_MODEL, Answers, Vector
 from rnncli.running.model_vector import whole_model
 from rnncli.running.sizing import Sizing
 from rnncli.verifying.relations.distances import Closeness
@@ -537,6 +536,16 @@ def other_numbers(values: Array) -> Array:
     steps = np.arange(values.size).reshape(values.shape) % 7
     moved: Array = np.flip(values) + (0.25 + steps / 8).astype(values.dtype)
     return np.ascontiguousarray(moved, values.dtype)
+
+
+def valid_steps(values: Array, time: int, batch: int, lengths: Array) -> Array:
+    """Return which elements of a tensor with axes of time and batch are not padding."""
+
+    def along(axis: int, numbers: Array) -> Array:
+        return numbers.reshape([-1 if each == axis else 1 for each in range(values.ndim)])
+
+    ends = along(batch, np.asarray(lengths))
+    return np.broadcast_to(along(time, np.arange(values.shape[time])) < ends, values.shape)
 
 
 def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:

@@ -213,16 +213,20 @@ def _seen_ahead(border: Border, ahead: list[tuple[int, str]]) -> str:
 
 def _after(border: Border, after: list[tuple[int, str]]) -> str:
     """Say which output depends on a border, in how many steps after it."""
-    (step, name), (last, _) = after[0], after[-1]
+    last = {name: step for step, name in after}
+    step, name = min(after, key=lambda each: (last[each[1]], each))
     late = counted(step - border.at, "step")
     where = "at it" if step == border.at else f"{late} after it"
     said = f"{name} depends on a chunk's border first at step {step}, {where}"
-    for count in range(1, min(border.at, border.call.steps - border.at)):
-        made = border.late(border.states(border.at - count), border.at - count)
-        if all(step < border.at for step, _ in border.wrong(made, border.at - count)):
-            return f"{said}; {counted(count, 'step')} of overlap would explain it"
-    more = "to the end" if last == border.call.steps - 1 else f"to step {last}"
-    return f"{said}, and {more}; no overlap explains it, so what came before is lost"
+    to_the_end = [each for each in last if last[each] == border.call.steps - 1]
+    count = last[name] - border.at + 1
+    begin = border.at - count
+    if begin > 0 and name not in to_the_end:
+        made = border.wrong(border.late(border.states(begin), begin), begin)
+        if all(each != name or step < border.at for step, each in made):
+            more = f"; {', '.join(to_the_end)} to the end" if to_the_end else ""
+            return f"{said}; {counted(count, 'step')} of overlap would explain it{more}"
+    return f"{said}, and to step {last[name]}; no overlap explains it, so what came before is lost"
 
 
 def _of_singles(case: AnsweredCall, ask: Any) -> Iterator[str]:

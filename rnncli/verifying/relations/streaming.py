@@ -43,6 +43,7 @@ from rnncli.verifying.relations.stream_call import (
     measured_closeness,
     other_numbers,
     real,
+    valid_steps,
 )
 from rnncli.verifying.relations.stream_faults import fault_of, smallest
 from rnncli.verifying.whole_model import as_declared
@@ -184,9 +185,20 @@ def _has_batch(call: StreamCall) -> str:
     return "" if call.source.streams.batch else "no axis of the batch is free"
 
 
+def _has_padding(call: StreamCall) -> str:
+    source = call.source
+    if not source.lengths:
+        return "no recurrent node reads an input as the lengths of sequences"
+    if not source.has_free_time:
+        return "the model takes a fixed number of steps at each call"
+    ends = min(int(call.feeds[0][name].min(initial=call.steps)) for name in source.lengths)
+    return "" if ends < call.steps else "no sequence has padding"
+
+
 STATEFUL = Applicability("the model has floating-point states", _has_real_states)
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
 SIZED = Applicability("an axis of time or batch is free", _has_free_sizes)
+PADDED = Applicability("an input holds lengths, and one is below the steps", _has_padding)
 BATCHED = Applicability("an axis of the batch is free", _has_batch)
 
 
@@ -312,6 +324,34 @@ def _alone(call: StreamCall, n: int, made: Sequence[ModelCall]) -> StreamCall:
 
 
 @stream_relation(
+    "other numbers in the steps beyond each sequence's length",
+    "lengths that are ignored, padding that takes part in the computation",
+    PADDED,
+    equality=BIT,
+)
+def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
+    source, (feed,) = call.source, call.feeds
+    lengths = np.min([feed[name] for name in source.lengths], axis=0)
+    steps, batch = (
+        {name: axis.axis for name, axis in axes.items()}
+        for axes in (source.streams.time, source.streams.batch)
+    )
+    other = {
+        name: np.where(valid_steps(feed[name], steps[name], batch[name], lengths), feed[name], more)
+        for name, more in ((name, other_numbers(feed[name])) for name in real(feed))
+        if name in steps.keys() & batch.keys()
+    }
+    own, found = ask.own[call], ask(replace(call, feeds=({**feed, **other},)))
+    axes = {name: (axis, source.batches[name]) for name, axis in source.times.items()}
+    return {
+        name: np.where(valid_steps(values, *axes[name], lengths), values, own[name])
+        if name in axes
+        else values
+        for name, values in found.items()
+    }
+
+
+@stream_relation(
     "the same calls after one with another value of each state, which must change an output",
     "states that are read and not used, or constants instead of them",
     STATEFUL,
@@ -389,13 +429,9 @@ class StreamPlan(RelationPlan):
         }.items():
             if is_given:
                 raise InvalidRequest(f"{option} is for cases of one operator, not for whole models")
-        runs = subject.kind in RUNS_MODELS and (
-            not subject.runtime or row_of(subject.runtime).models
-        )
-        if not runs:
+        if subject.runtime and not row_of(subject.runtime).models:
             raise Unsupported(
-                f"'{subject.name}' is asked for cases of one operator; --backend, a --runtime that"
-                " runs whole models, and in Python a function can be judged in a stream"
+                f"runtime '{subject.name}' runs recurrent nodes alone, not whole models"
             )
 
     @property
@@ -441,9 +477,6 @@ def _request(inputs: Any, inputs_from: str, dims: Any, shapes: Any) -> Request:
         shapes=dict(shapes),
         dims=dict(dims),
     )
-
-
-RUNS_MODELS = frozenset({"backend", "runtime", "function"})
 
 
 def _given(model: Model, request: Request) -> tuple[Tensors, ...]:

@@ -1,5 +1,6 @@
 """What `rnncli stream` finds in models and in what runs them: each fault planted by itself."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
 GTCRN = DATA / "gtcrn/gtcrn_simple.onnx"
 PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
 WINDOW = {"sequence": 512}
+CHUNKS = ["chunks-1", "chunks-2", "chunks-7"]
 PAGE = Path(__file__).parents[3] / "docs/howto/stream.md"
 
 
@@ -49,14 +51,10 @@ def failing(verdicts):
 @pytest.mark.parametrize(
     ("model", "dims", "skipped"),
     [
-        (layers(), {}, set()),
-        (SILERO, WINDOW, {"chunks-1", "chunks-2", "chunks-7"}),
-        (GTCRN, {}, {"chunks-1", "chunks-2", "chunks-7", "singles", "sizes"}),
-        (
-            PACKED,
-            {},
-            {"chunks-1", "chunks-2", "chunks-7", "states-used", "states-renewed"},
-        ),
+        (layers(), {}, {"padding"}),
+        (SILERO, WINDOW, {*CHUNKS, "padding"}),
+        (GTCRN, {}, {*CHUNKS, "singles", "sizes", "padding"}),
+        (PACKED, {}, {*CHUNKS, "states-used", "states-renewed"}),
     ],
     ids=["layers", "silero", "gtcrn", "packed"],
 )
@@ -91,9 +89,9 @@ def test_a_state_that_counts_need_not_change_an_output(judged):
     beside = judged(layers(COUNTING))
     alone = judged(onnx.parser.parse_model(COUNTER))
 
-    assert {each.verdict for each in beside.values()} == {"pass"}
+    assert {name for name, each in beside.items() if each.verdict != "pass"} == {"padding"}
     skipped = {name for name, each in alone.items() if each.verdict == "skipped"}
-    assert skipped == {"states-used", "states-renewed"}
+    assert skipped == {"padding", "states-used", "states-renewed"}
     assert not failing(alone)
 
 
@@ -190,6 +188,13 @@ def batch_mixed(graph):
     graph.node.insert(1, helper.make_node("Add", ["input", "mean"], ["mixed"]))
 
 
+def padding_read(graph):
+    """The mean of all steps, padding and all, is added to each."""
+    read_instead(graph, "x", "more")
+    graph.node.insert(0, helper.make_node("ReduceMean", ["x"], ["mean"], axes=[1]))
+    graph.node.insert(1, helper.make_node("Add", ["x", "mean"], ["more"]))
+
+
 def time_frozen(graph):
     """The input is reshaped to the length with which the model was traced."""
     shape = numpy_helper.from_array(np.array([-1, 5, 10]), "traced")
@@ -198,7 +203,6 @@ def time_frozen(graph):
     graph.node.insert(0, helper.make_node("Reshape", ["x", "traced"], ["frozen"]))
 
 
-CHUNKS = ["chunks-1", "chunks-2", "chunks-7"]
 # Fault -> the model, options, and what is said of each relation that it breaks.
 PLANTED = {
     "state not returned": (
@@ -225,6 +229,11 @@ PLANTED = {
         lambda: surgery(PACKED, time_frozen),
         {"relation": ["sizes"]},
         {"sizes": "'seq', axis 1 of x, is declared free, but the model runs at 5, not at 6"},
+    ),
+    "padding used": (
+        lambda: surgery(PACKED, padding_read),
+        {"relation": ["padding"]},
+        {"padding": "steps beyond lens take part in what is computed"},
     ),
     "pair swapped": (
         lambda: layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")),
@@ -362,6 +371,74 @@ def test_a_wrapper_without_faults_passes(judged):
     assert failing(judged(layers(), Wrapper())) == set()
 
 
+PROGRAM = """
+import sys
+import onnxruntime
+from pathlib import Path
+from rnncli.files.formats import read_tensors, write_tensors
+
+session = onnxruntime.InferenceSession(sys.argv[1])
+outputs = session.run(None, read_tensors(sys.argv[2]))
+names = [each.name for each in session.get_outputs()]
+write_tensors(sys.argv[3], dict(zip(names, outputs)))
+"""
+HARNESS = """
+import json
+import sys
+import numpy
+import onnxruntime
+from pathlib import Path
+
+model, session = "", None
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["cmd"] == "stop":
+        break
+    if request["cmd"] == "start":
+        reply = {"version": 1, "implementation": {"name": "whole", "version": "1"}}
+    elif request["case"]["operator"] != "model":
+        reply = {"seq": request["seq"], "skipped": True, "message": "no single nodes"}
+    else:
+        if model != request["model"]:
+            model, session = request["model"], onnxruntime.InferenceSession(request["model"])
+        fed = {
+            name: numpy.fromfile(row["file"], row["dtype"]).reshape(row["shape"])
+            for name, row in request["inputs"].items()
+        }
+        outputs = {}
+        for k, (name, made) in enumerate(zip(request["outputs"], session.run(None, fed))):
+            made.tofile(Path(request["dir"], f"{k}.bin"))
+            outputs[name] = {"file": f"{k}.bin", "dtype": str(made.dtype), "shape": made.shape}
+        reply = {"seq": request["seq"], "outputs": outputs}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["command", "harness"])
+def test_programs_are_judged_in_a_stream(judged, tmp_path, kind):
+    """One that reads ONNX runs the model that its message names, call after call."""
+    (tmp_path / "program.py").write_text(HARNESS if kind == "harness" else PROGRAM)
+    words = f"{sys.executable} {tmp_path}/program.py"
+    words += " {model} {inputs.npz} {outputs.npz}" * (kind == "command")
+    swapped = layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out"))
+    few = ["again", "chunks-7"]
+
+    right = judged(layers(), Implementation(**{kind: words}), relation=few)
+    wrong = judged(swapped, Implementation(**{kind: words}), relation=few)
+
+    assert {name: each.verdict for name, each in right.items()} == dict.fromkeys(few, "pass")
+    assert failing(wrong) == {"chunks-7"}
+
+
+def test_a_harness_of_single_nodes_refuses_a_model(judged, tmp_path):
+    """It sees an operator that it does not know, as any other."""
+    (tmp_path / "program.py").write_text(HARNESS.replace("!=", "=="))
+
+    found = judged(layers(), Implementation(harness=f"{sys.executable} {tmp_path}/program.py"))
+
+    assert {each.verdict for name, each in found.items() if name != "padding"} == {"refused"}
+
+
 def test_states_by_the_user_are_fed_back(judged):
     """Pairs named the wrong way around are found by chunks."""
     found = judged(layers(), states={"past_in": "past_out", "h_in": "c_out", "c_in": "h_out"})
@@ -370,14 +447,14 @@ def test_states_by_the_user_are_fed_back(judged):
 
 
 def test_what_cannot_be_judged_is_refused_in_a_sentence(judged, tmp_path):
-    """Subjects of single operators, requirements, models without states and free axes."""
+    """Runtimes of single operators, requirements, models without states and free axes."""
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in "xy"]
     still = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
 
     with pytest.raises(NothingSelected, match="has no states, and no free axis of time or batch"):
         judged(helper.make_model(still))
-    with pytest.raises(Unsupported, match="asked for cases of one operator"):
-        judged(layers(), Implementation(harness="true"))
+    with pytest.raises(Unsupported, match="runs recurrent nodes alone, not whole models"):
+        judged(layers(), Implementation(runtime="torch"))
     with pytest.raises(InvalidRequest, match="--require is for cases of one operator"):
         judged(layers(), cases=rnncli.Selected(require="opset<=14"))
     with pytest.raises(InvalidRequest, match="unknown relation 'chunk-1'"):
