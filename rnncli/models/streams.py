@@ -81,12 +81,16 @@ class FreeAxis(NamedTuple):
 
 
 class Streams(NamedTuple):
-    """The states of a model, and the axes of its inputs; warnings are sentences."""
+    """The states of a model, and the axes of its inputs; warnings are sentences.
+
+    Those of `crossed` are about pairs that were found by names, and that the graph contradicts.
+    """
 
     pairs: tuple[StatePair, ...]
     time: Mapping[str, FreeAxis]
     batch: Mapping[str, FreeAxis]
     warnings: tuple[str, ...]
+    crossed: tuple[str, ...] = ()
 
     def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
         """Return the sizes of the free axes that some inputs have, by symbol."""
@@ -122,7 +126,9 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     states = {pair.input for pair in pairs}
     time = graph.axes("seq_length", TIMES, states)
     batch = graph.axes("batch_size", BATCHES, set())
-    return Streams(pairs, time, batch, tuple(graph.warnings(pairs)))
+    crossed = tuple(graph.crossed(pairs))
+    told = (*graph.warnings(pairs), *crossed)
+    return Streams(pairs, time, batch, told, () if given else crossed)
 
 
 class DataFlow:
@@ -295,6 +301,10 @@ class DataFlow:
                 yield f"{end}: does not depend on the state {begin}, which it continues"
             elif needs.isdisjoint(fed):
                 yield f"{end}: depends on no input but states, so nothing new enters it"
+
+    def crossed(self, pairs: Sequence[StatePair]) -> Iterator[str]:
+        """Yield in sentences the states that the graph carries into outputs of other pairs."""
+        for begin, end, _ in pairs:
             others = self._carried(begin)
             if others and end not in others:
                 yield (

@@ -369,11 +369,13 @@ def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
 
 @stream_relation(
     "the same calls after one with other inputs, which must change every state that it returns",
-    "states that are not returned, or returned as they came",
+    "states that are not returned, or returned as they came, or as another",
     STATEFUL,
     equality=BIT,
 )
 def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
+    if crossed := call.source.streams.crossed:
+        raise UnansweredError(Verdict.DIFFERS, f"pair swapped: {'; '.join(crossed)}")
     other = _disturbed(call.first, call.feeds[0])
     own, made = ask.in_turn([call.first, other])
     changed = _differing(own, made)

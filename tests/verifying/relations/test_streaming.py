@@ -238,9 +238,8 @@ PLANTED = {
     "pair swapped": (
         lambda: layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")),
         {},
-        dict.fromkeys(
-            CHUNKS, "outputs are right if h_in continues c_out, and c_in continues h_out"
-        ),
+        dict.fromkeys(CHUNKS, "outputs are right if h_in continues c_out, and c_in continues h_out")
+        | {"states-renewed": "h_in: is paired with h_out, but the graph carries it into c_out"},
     ),
     "chunk border off by 1": (
         lambda: layers(
@@ -270,7 +269,8 @@ def test_faults_of_models_are_found_and_named(judged, fault):
 
 def test_the_smallest_case_is_the_first_step_after_a_border(judged):
     """A swapped pair is right before the second chunk; the options cut the stream after it."""
-    found = judged(layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")))
+    swapped = layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out"))
+    found = judged(swapped, relation=CHUNKS)
 
     steps = {name: found[name].message.partition(",")[0] for name in failing(found)}
     assert steps == {
@@ -325,44 +325,83 @@ def test_steps_of_overlap_or_look_ahead_are_counted(judged, read, sentence):
 
 
 class Wrapper:
-    """Right calls of a model, with faults of whatever wraps it."""
+    """Right calls of a model, with faults of whatever wraps it.
 
-    def __init__(self, *, keeps_state=False, keeps_buffer=False, swaps=False):
-        self.keeps_state, self.keeps_buffer, self.swaps = keeps_state, keeps_buffer, swaps
-        self.state = self.buffer = None
+    Args:
+        keeps: a state that is kept between streams, as the outputs and inputs it goes by.
+        stale: an output whose beginning is that of the call before, where it has another length.
+        swaps: two states that are exchanged.
+    """
+
+    def __init__(self, *, keeps=None, stale=None, swaps=()):
+        self.keeps, self.stale, self.swaps = keeps, stale, swaps
+        self.state = self.buffer = self.session = None
 
     def __call__(self, vector):
         """Run a call."""
+        self.session = self.session or rnncli.prepare(onnx.load_from_string(vector.model))
         inputs = dict(vector.inputs)
-        if self.keeps_state and self.state is not None and self.state.shape == inputs["h_in"].shape:
-            inputs["h_in"] = self.state
+        if self.keeps and self.state is not None and self.state.shape == inputs[self.keeps].shape:
+            inputs[self.keeps] = self.state
         if self.swaps:
-            inputs["h_in"], inputs["c_in"] = inputs["c_in"], inputs["h_in"]
-        outputs = rnncli.evaluate_model(vector.model, inputs)
-        self.state = outputs["h_out"]
-        if self.keeps_buffer:
-            last, self.buffer = self.buffer, outputs["y"]
-            if last is not None and last.shape != outputs["y"].shape:
-                steps = min(len(last), len(outputs["y"]))
-                if last.shape[1:] == outputs["y"].shape[1:]:
-                    outputs["y"] = np.concatenate([last[:steps], outputs["y"][steps:]])
+            one, other = self.swaps
+            inputs[one], inputs[other] = inputs[other], inputs[one]
+        outputs = dict(self.session.run(inputs))
+        if self.keeps:
+            self.state = outputs[self.keeps.replace("_in", "") + "_out"]
+        if self.stale:
+            last, self.buffer = self.buffer, outputs[self.stale]
+            outputs[self.stale] = self.beginning_of(last)
         return outputs
 
+    def beginning_of(self, last):
+        """Return the output, with its beginning from another one of a different length."""
+        new = self.buffer
+        if last is None or last.shape == new.shape:
+            return new
+        both = tuple(slice(0, min(sizes)) for sizes in zip(last.shape, new.shape, strict=True))
+        mixed = new.copy()
+        mixed[both] = last[both]
+        return mixed
 
-@every(
-    "fault, broken, sentence",
-    [
-        ("keeps_state", "again", "reset missing: the call begins with h_in as the call before it"),
-        ("keeps_buffer", "sizes", "stale buffer: the 9 wrong elements of y are those of the"),
-        ("swaps", "chunks-2", "pair swapped: outputs are right if h_in continues c_out, and c_in"),
-    ],
-    ids=str,
-)
-def test_faults_of_what_runs_a_model_are_found_and_named(judged, fault, broken, sentence):
+
+# Fault -> the model, what its wrapper does wrong, and the relation that is broken, with its words.
+WRAPPED = {
+    "pair swapped": (
+        layers,
+        Wrapper(swaps=("h_in", "c_in")),
+        "chunks-2",
+        "outputs are right if h_in continues c_out, and c_in continues h_out",
+    ),
+    "reset missing": (
+        lambda: GTCRN,
+        Wrapper(keeps="tra_cache"),
+        "again",
+        "the call begins with tra_cache as the call before it left it, not as it is given",
+    ),
+    "reset missing, of several": (
+        layers,
+        Wrapper(keeps="h_in"),
+        "again",
+        "the call begins with h_in as the call before it left it, not as it is given",
+    ),
+    "stale buffer": (
+        lambda: PACKED,
+        Wrapper(stale="153"),
+        "sizes",
+        "wrong elements of 153 are those of the call before it",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WRAPPED)
+def test_faults_of_what_runs_a_model_are_found_and_named(judged, fault):
     """A reset that is missing, a buffer of the shape before, states fed to the wrong input."""
-    found = judged(layers(), Wrapper(**{fault: True}))
+    make, wrapper, broken, sentence = WRAPPED[fault]
+    found = judged(make(), wrapper, relation=[broken])
 
-    assert broken in failing(found)
+    assert failing(found) == {broken}
+    assert f"{fault.partition(',')[0]}: " in found[broken].message
     assert sentence in found[broken].message
 
 
@@ -437,6 +476,29 @@ def test_a_harness_of_single_nodes_refuses_a_model(judged, tmp_path):
     found = judged(layers(), Implementation(harness=f"{sys.executable} {tmp_path}/program.py"))
 
     assert {each.verdict for name, each in found.items() if name != "padding"} == {"refused"}
+
+
+CROSSED = """<ir_version: 8, opset_import: ["": 17]>
+frame (float[1,N,3] x, float[1,N,2] h, float[1,N,2] c) => (float[1,1,N,2] y, float[1,N,2] hn,
+    float[1,N,2] cn) {
+    y, cn, hn = LSTM <hidden_size = 2> (x, V, U, , , h, c)
+}"""
+
+
+def test_a_pair_that_the_graph_contradicts_is_told_of_models_of_one_step(judged):
+    """No relation breaks where a swap is the same at every call; `--state` decides."""
+    proto = onnx.parser.parse_model(CROSSED)
+    random = np.random.default_rng(1)
+    for name, shape in {"V": (1, 8, 3), "U": (1, 8, 2)}.items():
+        values = random.uniform(-0.7, 0.7, shape).astype(np.float32)
+        proto.graph.initializer.append(numpy_helper.from_array(values, name))
+    few = ["states-renewed"]
+
+    found = judged(proto, relation=few)
+    decided = judged(proto, relation=few, states={"h": "cn", "c": "hn"})
+
+    assert "pair swapped: h: is paired with hn, but the graph" in found["states-renewed"].message
+    assert not failing(decided)
 
 
 def test_states_by_the_user_are_fed_back(judged):
