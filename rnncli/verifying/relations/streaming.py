@@ -243,14 +243,33 @@ def _disturbed(call: ModelCall, names: Iterable[str]) -> ModelCall:
     equality=BIT,
 )
 def _sizes(call: StreamCall, ask: StreamAsker) -> Tensors:
-    others = []
-    for symbol in sorted(_free(call)):
-        for size in (call.source.sizes[symbol] + 1, max(1, call.source.sizes[symbol] - 2)):
-            sizes = {**call.source.sizes, symbol: size}
-            if problem := call.source.problem(sizes):
-                raise UnansweredError(Verdict.DIFFERS, _frozen(call, symbol, size, problem))
-            others.append(ModelCall(call.id, call.source, call.source.inputs(sizes, 1)))
+    source = call.source
+    others = [
+        ModelCall(call.id, source, source.inputs({**source.sizes, symbol: size}, 1))
+        for symbol in sorted(_free(call))
+        for size in _other_sizes(call, symbol)
+    ]
     return ask.after_each(call, others)
+
+
+def _other_sizes(call: StreamCall, symbol: str) -> list[int]:
+    """Return sizes at which the model also runs: a step more and two fewer, or else twice as many.
+
+    Windows have a least size, and strides a common factor.
+
+    Raises:
+        UnansweredError: there are none.
+    """
+    size = call.source.sizes[symbol]
+
+    def problem(other: int) -> str | None:
+        return call.source.problem({**call.source.sizes, symbol: other})
+
+    for others in ((size + 1, max(1, size - 2)), (2 * size,)):
+        if sizes := [each for each in others if each != size and problem(each) is None]:
+            return sizes
+    why = _frozen(call, symbol, size + 1, str(problem(size + 1)))
+    raise UnansweredError(Verdict.DIFFERS, why)
 
 
 def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:

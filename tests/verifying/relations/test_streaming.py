@@ -405,6 +405,25 @@ def test_faults_of_what_runs_a_model_are_found_and_named(judged, fault):
     assert sentence in found[broken].message
 
 
+STRIDED = """<ir_version: 8, opset_import: ["": 17]>
+windows (float[1,1,T] x) => (float[1,1,S] y) {
+    K = Constant <value = float[1,1,4] {1, 2, 3, 4}> ()
+    y = Conv <strides = [4]> (x, K)
+}"""
+PACKS_OF_3 = STRIDED.replace(
+    "y = Conv <strides = [4]> (x, K)",
+    "s = Constant <value = int64[3] {1, -1, 3}> ()\n    y = Reshape (x, s)",
+).replace("float[1,1,S] y", "float[1,S,3] y")
+
+
+@every("text", [STRIDED, PACKS_OF_3], ids=str)
+def test_a_least_size_or_a_common_factor_is_no_frozen_axis(judged, text):
+    """A window of 4 samples does not run at 2, nor packs of 3 at 17; both run at other sizes."""
+    found = judged(onnx.parser.parse_model(text), relation=["sizes"])
+
+    assert not failing(found)
+
+
 def test_a_wrapper_without_faults_passes(judged):
     """The one that the faults are planted in."""
     assert failing(judged(layers(), Wrapper())) == set()
