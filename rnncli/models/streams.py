@@ -131,6 +131,12 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     return Streams(pairs, time, batch, told, () if given else crossed)
 
 
+def alike(model: Model) -> list[str]:
+    """Return the inputs and outputs of one type and shape, as `--state` takes them."""
+    graph = DataFlow(model)
+    return [f"{one}={other}" for one in graph.inputs for other in graph.outputs_like(one)]
+
+
 class DataFlow:
     """The values of a model's graph: which reach which, and which depend on which."""
 
@@ -204,10 +210,14 @@ class DataFlow:
         )
         return fits and BOOL not in types and len(types - {0}) == 1
 
+    def outputs_like(self, begin: str) -> list[str]:
+        """Return the outputs that have the type and shape of an input."""
+        return [end for end in self.outputs if self._is_alike(begin, end)]
+
     def _carried(self, begin: str) -> list[str]:
         """Return the outputs like an input that its values reach beside others."""
         reached = self._reached(begin)
-        return [end for end in self.outputs if reached.get(end) and self._is_alike(begin, end)]
+        return [end for end in self.outputs_like(begin) if reached.get(end)]
 
     def _reached(self, begin: str) -> dict[str, bool]:
         """Return the values that an input's values reach, and whether others may be among them."""

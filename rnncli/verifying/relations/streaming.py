@@ -21,7 +21,7 @@ from rnncli.judging.tolerances.tolerance import DATA_SET
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.models.model import declared_shape
-from rnncli.models.streams import streams_of
+from rnncli.models.streams import alike, streams_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
 from rnncli.running.target import short_names
@@ -533,9 +533,10 @@ def _source_of(
     source = StreamedModel(model, streams, dims, request.shapes, given)
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
+        found = f", such as one of {', '.join(pairs)}" if (pairs := alike(model)) else ""
         raise NothingSelected(
             f"{target}: has no states, and no free axis of time or batch; --state h_in=h_out says"
-            " which input continues an output"
+            f" which input continues an output{found}"
         )
     assumed = [symbol for symbol in source.window if symbol not in source.dims]
     if assumed and source.streams.pairs:
