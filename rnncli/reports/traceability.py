@@ -69,7 +69,9 @@ violations is checked by any case that meets its condition.
 This page is written by `rnncli trace --page`. Full ids begin with the operator: `lstm.clip.bounds`.
 Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
 `onnx__LSTM.html`, all versions, of OpenVINO's sequences and cells at
-https://docs.openvino.ai, and of WebNN's operators at https://www.w3.org/TR/webnn/.
+https://docs.openvino.ai, of WebNN's operators at https://www.w3.org/TR/webnn/, and of ONNX
+Runtime's quantised LSTM at
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 If versions are named, the statement applies to these only, and only their cases can check it.
 """
 

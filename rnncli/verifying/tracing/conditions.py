@@ -234,6 +234,8 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     "has values beyond the clip": _clips,
     "has no value beyond the clip": lambda c: not _clips(c),
     "has output_sequence 0": lambda c: not c.written.get("output_sequence"),
+    "has a scale for each direction": lambda c: c.inputs["W_scale"].ndim == 1,
+    "has a scale for each column": lambda c: c.inputs["W_scale"].ndim == 2,
     "holds W and R in the model": lambda c: c.record["weights"] != "inputs",
     "gives the required inputs alone": lambda c: (
         [*c.inputs] == [row.name for row in c.operator.inputs if not row.optional]
@@ -267,6 +269,7 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
 
 BLANKS: Mapping[str, Callable[[Operator], Collection[str]]] = {
     "attribute": lambda row: row.attributes,
+    "input": lambda row: [each.name for each in row.inputs],
     "inputs": lambda row: [each.name for each in row.inputs],
     "outputs": lambda row: [each.name for each in row.outputs],
     "function": lambda row: row.activations,
@@ -292,8 +295,8 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
     "has layout {layout}": lambda c, layout: c.node.layout == int(layout),
     "is {direction}": lambda c, direction: c.node.values["direction"] == direction,
     "is of {dtype}": _is_of,
-    "has lengths of {dtype}": lambda c, dtype: (
-        c.lengths is not None and c.lengths.dtype.name == dtype
+    "has {input} of {dtype}": lambda c, name, dtype: (
+        name in c.inputs and element_type(c.inputs[name]) == dtype
     ),
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
     "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),

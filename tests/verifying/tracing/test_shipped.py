@@ -61,6 +61,26 @@ def test_webnn_checks_every_statement_that_a_result_can_check():
     assert missing_in("webnn") == set()
 
 
+def test_the_quantised_suites_check_every_statement_that_a_result_can_check():
+    """What the small cases leave unchecked, those beyond vectors and tiles check."""
+    assert missing_in("quantised") & missing_in("quantised_tiles") == set()
+
+
+@every("suite", ["openvino", "openvino_tiles", "webnn", "webnn_tiles", "quantised_tiles"])
+def test_each_suite_of_a_sibling_is_traced(suite):
+    """By the statements of the operators that it has cases of."""
+    matrix = traced(suite)
+
+    assert {row.statement.operator for row in matrix.coverage()} == set(matrix.operators)
+
+
+def test_every_operator_has_statements():
+    """That a result can check."""
+    runs = {row.operator for row in STATEMENTS.values() if row.kind is CheckKind.RESULT}
+
+    assert runs == {row.family for row in OPERATORS.values()}
+
+
 def test_no_statement_is_listed_that_is_checked():
     """A list of what is open gets shorter."""
     assert set(OPEN) - missing_in(str(CORE)) == set()
