@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -23,7 +24,7 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_two,
 )
 from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.explaining.patterns import patterns_of
+from rnncli.judging.explaining.patterns import beyond_sizes, patterns_of, region_in_words
 from rnncli.judging.scoring.adequacy import Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.talk.display import Displayed
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # Families whose evidence in one dtype says nothing about another: lost small and large numbers.
 OF_ONE_DTYPE = {"numbers lost"}
+# Families whose bugs begin at sizes of their own.
+OF_SIZES = {"batches and vectors", "states"}
+# A hypothesis in a region must explain more than such a part of the unexplained failures.
+MOST_OF = 0.5
 # Families that may come close to any values by chance.
 ARITHMETIC = {"approximations", "formats"}
 # Least number of cases that a pair of bugs must explain if neither is seen alone.
@@ -215,8 +220,14 @@ class _CellDiagnosis:
         self.passing = [each for each in self.of_cell if each.verdict is Verdict.PASS]
         self.left = self.failing
         self.causes: list[Cause] = []
-        for likely in (self._is_single, self._is_likely, self._is_rest):
-            while cause := self._best(likely):
+        for best in (
+            partial(self._best, self._is_single),
+            partial(self._best, self._is_likely),
+            self._best_of_sizes,
+            self._best_of_regions,
+            partial(self._best, self._is_rest),
+        ):
+            while cause := best():
                 self.causes.append(cause)
                 self.left = [each for each in self.left if each.id not in cause.explains]
         self._drop_minor()
@@ -250,8 +261,50 @@ class _CellDiagnosis:
         if not ranked:
             return None
         best = ranked[0]
-        same = [other.hypothesis for other in ranked[1:] if _facts(other) == _facts(best)]
-        return msgspec.structs.replace(best, indistinguishable=tuple(same), where=self._where(best))
+        if best.refuted and self._is_part(best):  # what else passing cases refute says nothing
+            alike = [each for each in ranked if each.explains == best.explains]
+            best, *others = sorted(filter(self._is_part, alike), key=_merit_in_part)
+        else:
+            others = [other for other in ranked[1:] if _facts(other) == _facts(best)]
+        same = tuple(other.hypothesis for other in others)
+        return msgspec.structs.replace(best, indistinguishable=same, where=self._where(best))
+
+    def _best_of_sizes(self) -> Cause | None:
+        """Return the hypothesis that gives all failures, if all that pass have other sizes."""
+        names = dict.fromkeys(name for each in self.left for name in each.fits)
+        causes = [self._cause(name, self.left) for name in names]
+        places = {cause: self._sizes(cause) for cause in causes if not cause.contradicted}
+        whole = [c for c, where in places.items() if where and len(c.explains) == len(self.left)]
+        return _foremost(whole, where=lambda cause: f"only {places[cause]}")
+
+    def _sizes(self, cause: Cause) -> str:
+        """Return what one size of all explained cases is, and of no case that passes, in words."""
+        has = [each.features for each in self.failing if each.id in cause.explains]
+        lacks = [each.features for each in self.passing if each.id in cause.refuted]
+        return beyond_sizes(has, lacks)
+
+    def _best_of_regions(self) -> Cause | None:
+        """Return the hypothesis that holds in a region of most of the rest, or gives it whole."""
+        names = dict.fromkeys(name for each in self.left for name in each.regions)
+        causes = []
+        for name in names:
+            cause = self._cause(name, self.left)
+            held = [each for each in self.left if name in each.regions]
+            explains = {*cause.explains, *(each.id for each in held)}
+            if len(explains) > MOST_OF * len(self.left):
+                margin = max(cause.margin, *(each.regions[name].margin for each in held))
+                causes.append(
+                    msgspec.structs.replace(
+                        cause,
+                        explains=tuple(each.id for each in self.left if each.id in explains),
+                        margin=margin,
+                    )
+                )
+        return _foremost(causes, where=lambda cause: self._region(cause.hypothesis))
+
+    def _region(self, name: str) -> str:
+        """Return the region of a hypothesis in all cases in which it holds in one, in words."""
+        return region_in_words([e.regions[name] for e in self.left if name in e.regions])
 
     def _is_single(self, cause: Cause) -> bool:
         """Whether a cause is likely and a single hypothesis."""
@@ -318,7 +371,7 @@ class _CellDiagnosis:
 
         Pairs of conditions do not count: among thousands of pairs some would by chance.
         """
-        several = len(cause.explains) >= LEAST_OF_A_PART
+        several = len(cause.explains) >= LEAST_OF_A_PART and cause.hypothesis not in APPROXIMATIONS
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
 
     def _is_beside_another(self, cause: Cause) -> bool:
@@ -352,6 +405,26 @@ class _CellDiagnosis:
         return found
 
 
+def _foremost(causes: Sequence[Cause], where: Callable[[Cause], str]) -> Cause | None:
+    """Return the first cause by merit, in words of where it holds, with those that explain as much.
+
+    Passing cases say nothing against either of them, so their number does not count.
+    """
+    ranked = sorted(causes, key=_merit_in_part)
+    if not ranked:
+        return None
+    best = ranked[0]
+    same = [other.hypothesis for other in ranked[1:] if other.explains == best.explains]
+    return msgspec.structs.replace(
+        best, indistinguishable=tuple(same), refuted=(), where=where(best), contradicted=()
+    )
+
+
+def _is_of_sizes(name: str) -> bool:
+    """Whether a hypothesis has sizes of its own, so that cases of others contradict it."""
+    return any(part in MUTANTS and MUTANTS[part].family in OF_SIZES for part in parts_of(name))
+
+
 def _is_bug(part: str) -> bool:
     """Whether a part is a bug in the kernel's logic: not a reading, not coarser arithmetic."""
     return "=" not in part and part not in PRECISIONS
@@ -383,6 +456,13 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
         sum(not is_scored(part) for part in cause.parts),
         cause.margin,
     )
+
+
+def _merit_in_part(cause: Cause) -> tuple[int, int, int, int, float]:
+    """Rank causes that need not show elsewhere: as `_merit`, but for what contradicts them."""
+    explains, _, *others, margin = _merit(cause)
+    sized = sum(_is_of_sizes(part) for part in cause.parts)
+    return (explains, sized, *others[:2], margin)  # type: ignore[return-value]
 
 
 class Investigation:

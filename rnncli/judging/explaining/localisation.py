@@ -72,6 +72,12 @@ def forced(lanes: Lanes, engine: Engine, X: Array, H: Array) -> tuple[Array, tup
     return Y.swapaxes(0, 1), tuple(states[1:])
 
 
+def cell_states(path: Trajectory, start: int) -> tuple[Array, ...]:
+    """Return the C [D, N, H] before a step, computed from the known h; () for a cell without C."""
+    lanes = lanes_of(path.recurrence)
+    return forced(lanes, ENGINE, path.X[:, :start], path.H[:, :start])[1]
+
+
 def _walked(lanes: Lanes, engine: Engine) -> tuple[Array, list[Array]]:
     with np.errstate(all="ignore"):
         Y, states = walk(lanes, engine, wants_Y=True)

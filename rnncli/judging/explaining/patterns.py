@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -335,6 +336,57 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
         _part(n, size, len(some)) for n, (some, size) in zip(among, known, strict=True)
     )
     yield Pattern(f"{words}, in {counted(len(known), 'case')}", (axis,), chance)
+
+
+class HeldRegion(NamedTuple):
+    """The region of a case in which a hypothesis holds.
+
+    Attributes:
+        axis: `units`, `rows`, `directions` or `steps`; the last in processing order.
+        indices: those along the axis.
+        size: the size of the axis.
+        margin: the largest error / tolerance of the hypothesis in it.
+    """
+
+    axis: str
+    indices: tuple[int, ...]
+    size: int
+    margin: float
+
+
+def region_in_words(regions: Sequence[HeldRegion]) -> str:
+    """Return where some hypothesis holds, along the axis of most of its regions."""
+    ((axis, _),) = Counter(each.axis for each in regions).most_common(1)
+    known = [(each.indices, each.size) for each in regions if each.axis == axis]
+    found = _every_other(axis, known) or next(_of_axis(axis, known), None)
+    if found is None:
+        return f"only in some {NOUNS[axis]}s"
+    return found.sentence.replace(" is wrong", "").replace(" are wrong", "")
+
+
+def _every_other(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
+    """Return the pattern that every other index is wrong; some case must have two of them."""
+    for first in (1, 0) if max(len(indices) for indices, _ in known) > 1 else ():
+        if all(indices == tuple(range(first, size, 2)) for indices, size in known):
+            which = "odd" if first else "even"
+            sentence = f"only {which} {NOUNS[axis]}s are wrong, in {counted(len(known), 'case')}"
+            return Pattern(sentence, (axis,), CHANCE)
+    return None
+
+
+def beyond_sizes(has: Sequence[Features], lacks: Sequence[Features]) -> str:
+    """Return the condition on one size that cases meet and others lack, in words, or "".
+
+    A single case must have a size of 1 or be larger than all others: many conditions hold in it.
+    """
+    if not (has and lacks):
+        return ""
+    for each in _of_sizes([*has, *lacks]):
+        inside, outside = each.holds[: len(has)], each.holds[len(has) :]
+        is_edge = "= 1" in each.phrase or " > " in each.phrase
+        if inside.all() and not outside.any() and (is_edge or len(has) > 1):
+            return each.phrase
+    return ""
 
 
 def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:

@@ -11,13 +11,13 @@ from support.tables import every
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs, stacked
 from rnncli.judging.explaining.hypotheses import (
-    Screen,
     evidence_of_failure,
     evidence_of_two,
     naming,
     single_fits,
 )
 from rnncli.judging.explaining.localisation import ENGINE, steps_of
+from rnncli.judging.explaining.single_steps import Screen
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import computing
 from rnncli.numerics import DTYPES

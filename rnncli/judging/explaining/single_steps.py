@@ -1,0 +1,239 @@
+"""Single steps from an implementation's own states: which hypotheses give them, here or everywhere.
+
+Where all of a step is that of a hypothesis, the hypothesis is worth a whole run. Where some units,
+sequences, directions or steps are, and all else is right, it holds in a region, which no whole run
+shows: one wrong unit makes all others wrong a step later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.judging.explaining.fitting import LEAST_ULPS, engine_of, name_of
+from rnncli.judging.explaining.localisation import as_stored, cell_states, forced, predicted
+from rnncli.judging.explaining.patterns import HeldRegion
+from rnncli.mutants.equivalence import is_same
+from rnncli.mutants.mutant import RIGHT
+from rnncli.numerics import FLOAT64
+from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
+from rnncli.recurrence.recurrence import all_but
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rnncli.backends.reference import Engine
+    from rnncli.judging.explaining.fitting import Hypothesis, WrongOutputs
+    from rnncli.judging.explaining.localisation import Steps
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+# An LSTM's C, which is not an output, is carried through so many steps before the wrong one.
+BEFORE = 16
+# The fields that a step takes from a hypothesis; its X only where all steps are taken.
+OF_STEPS = ("cell", "W", "R", "Wb", "Rb", "P", "initial", "activations", "clip", "clip_hidden")
+of_whole_runs = all_but(*OF_STEPS, "options")
+of_walks = all_but(*OF_STEPS, "options", "X")
+# How much wider than for whole runs tolerances are: the h before the step has errors as well.
+WIDER = 2.0
+# Axes of steps [D, T, N, H], in the order in which regions are looked for.
+AXES = {"units": 3, "rows": 2, "directions": 0, "steps": 1}
+# Least number of wrong elements that a hypothesis must give in its region: one may be chance.
+LEAST_WRONG = 3
+# Least error / tolerance between a hypothesis and what is right where the hypothesis would be seen.
+SEEN = 2.0
+
+
+class Screen:
+    """The first wrong step of an implementation, which finds the hypotheses worth a whole run.
+
+    A step from the implementation's own states costs little, however long the sequences are, and a
+    wrong hypothesis hardly ever reproduces it: every hidden unit of every sequence would have to
+    agree.
+
+    Args:
+        wrong: the outputs.
+        steps: their steps.
+        since: how many steps before the wrong one a hypothesis holds already.
+    """
+
+    def __init__(self, wrong: WrongOutputs, steps: Steps, *, since: int = BEFORE) -> None:
+        spot = steps.spot
+        assert spot is not None
+        carried = since if wrong.recurrence.cell.states > 1 else 0
+        self._wrong, self._start = wrong, max(0, spot.step - carried)
+        taken = slice(self._start, spot.step + 1)
+        X = [path.X[:, taken] for path in steps.paths]
+        before = [path.H[:, :-1][:, taken] for path in steps.paths]
+        after = [path.H[:, spot.step + 1] for path in steps.paths]
+        self._X, self._H, self._got = map(np.concatenate, (X, before, after))
+        C = zip(*(cell_states(path, self._start) for path in steps.paths), strict=True)
+        self._C = [np.concatenate(states) for states in C]
+        known = np.isfinite(self._H).all(axis=(1, 3))
+        self._Y = next(each for each in wrong.requested if each.which == 0)
+        self._wider = WIDER * (1 + _gain(wrong.recurrence.R))
+        self._known = (known & steps.live[spot.step])[..., None]
+
+    def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses that may fit, those that only a whole run can judge among them."""
+        forcible = list(filter(self.is_forcible, hypotheses))
+        likely = {each for each, near in self._near(forcible) if near.all()}
+        unlikely = set(forcible) - likely
+        return [each for each in hypotheses if each not in unlikely]
+
+    def partly_likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return those that may hold in a region: all that is not theirs is right."""
+        ((_, right),) = self._near([()])
+        forcible = list(filter(self.is_forcible, hypotheses))
+        likely = {each for each, near in self._near(forcible) if (near | right).all()}
+        unlikely = set(forcible) - likely
+        return [each for each in hypotheses if each not in unlikely]
+
+    def _near(self, hypotheses: Iterable[Hypothesis]) -> Iterator[tuple[Hypothesis, Array]]:
+        """Yield which elements of the step [D, N, H] each hypothesis gives, unknown ones too."""
+        for some, h in self._wrong.computed(hypotheses, 1, self.predicted):
+            yield from zip(some, (self.margin(h, self._got) <= 1) | ~self._known, strict=True)
+
+    def is_forcible(self, hypothesis: Hypothesis) -> bool:
+        """Whether one step can judge it: it changes weights or equations, and no results."""
+        right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
+        return (
+            changed is not None
+            and all(mutant.change.result is RIGHT.result for mutant in hypothesis)
+            and is_same(right, changed, of_whole_runs)
+        )
+
+    def predicted(self, stack: Recurrence, engine: Engine) -> Array:
+        """Return the h of the step for the recurrences of a stack, [S, D, N, H]."""
+        parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
+        return np.concatenate(parts, axis=1)
+
+    def margin(self, h: Array, got: Array) -> Array:
+        """Return the error / tolerance of predicted h [..., N, H]; 0 where NaN hides it."""
+        h = as_stored(h, self._wrong.recurrence.dtype)
+        with np.errstate(all="ignore"):
+            near = (h == got) | np.isnan(h + got)
+            return np.asarray(np.where(near, 0.0, np.abs(h - got) / self._allowed(h)))
+
+    def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
+        """Return the h of the step for directions with the same activations."""
+        X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
+        lanes = lanes_with(stack, X)
+        if self._start:
+            lanes = replace(lanes, initial=(H[:, 0], *(_for_each(C[part], stack) for C in self._C)))
+        else:
+            H[:, 0] = lanes.initial[0]
+        found, _ = forced(lanes, engine, X, H)
+        return found[:, -1].reshape(len(stack.X), -1, *found.shape[2:])
+
+    def _allowed(self, h: Array) -> Array:
+        """Return the tolerances of h, wider the more R amplifies earlier errors."""
+        ulps = max(LEAST_ULPS, self._Y.max_ulp) * 2.0 ** (
+            1 - self._wrong.recurrence.dtype.precision
+        )
+        return np.asarray(self._wider * np.maximum(self._Y.widest, ulps * np.abs(h)))
+
+
+def _gain(R: Array) -> float:
+    """Return the largest factor by which a product with R amplifies an error of h."""
+    sizes = np.abs(R.astype(np.float64))
+    return float(max(sizes.sum(axis=axis).max(initial=0.0) for axis in (-1, -2)))
+
+
+def _for_each(values: Array, stack: Recurrence) -> Array:
+    """Repeat the values of some directions [D, ...] for each of a stack, [S * D, ...]."""
+    return np.concatenate([values] * len(stack.X))
+
+
+def regions_of(
+    wrong: WrongOutputs, steps: Steps, screen: Screen, hypotheses: Iterable[Hypothesis]
+) -> dict[str, HeldRegion]:
+    """Return the hypotheses that hold in a region of a case, by name, the nearest first."""
+    case = _Case(steps, screen)
+    found = {}
+    for each in hypotheses:
+        changed = wrong.changed(each)
+        if changed is None or not _is_walked_alike(each, wrong.recurrence, changed):
+            continue
+        if region := case.region(partial(_taught, changed, engine_of(each), steps)):
+            found[name_of(each)] = region
+    return dict(sorted(found.items(), key=lambda item: item[1].margin))
+
+
+def _is_walked_alike(hypothesis: Hypothesis, right: Recurrence, changed: Recurrence) -> bool:
+    results = all(mutant.change.result is RIGHT.result for mutant in hypothesis)
+    return results and changed.X.shape == right.X.shape and is_same(right, changed, of_walks)
+
+
+def _taught(
+    changed: Recurrence, engine: Callable[[np.dtype[Any]], Engine], steps: Steps, since: int
+) -> Array:
+    """Return the h of each step from one on, from the states before it, [D, T - since, N, H].
+
+    Args:
+        changed: what is computed; in steps before, the right recurrence is.
+        engine: the arithmetic.
+        steps: the implementation's steps.
+        since: the first step.
+    """
+    H = np.concatenate([path.H for path in steps.paths])[:, since:-1]
+    C = zip(*(cell_states(path, since) for path in steps.paths), strict=True) if since else ()
+    carried = [np.concatenate(states) for states in C]
+    parts = []
+    for part in alike(changed):
+        lanes, before = lanes_of(of_directions(changed, part)), H[part].copy()
+        if since:
+            lanes = replace(lanes, initial=(before[:, 0], *(values[part] for values in carried)))
+        before[:, :1] = lanes.initial[0][:, None]
+        X = lanes.X[:, since:].astype(FLOAT64)
+        parts.append(forced(lanes, engine(FLOAT64), X, before)[0])
+    return as_stored(np.concatenate(parts), changed.dtype)
+
+
+class _Case:
+    """What an implementation got at each step, and what is right there [D, T, N, H]."""
+
+    def __init__(self, steps: Steps, screen: Screen) -> None:
+        self.screen = screen
+        self.right = np.concatenate([predicted(path) for path in steps.paths])
+        self.got = np.concatenate([path.H for path in steps.paths])[:, 1:]
+        self.live = np.broadcast_to(steps.live[None, :, :, None], self.got.shape)
+        self.wrong = steps.wrong & (screen.margin(self.right, self.got) > 1)
+
+    def region(self, taught: Callable[[int], Array]) -> HeldRegion | None:
+        """Return the region in which steps are those of a hypothesis, and right elsewhere.
+
+        Args:
+            taught: first step -> the h of the hypothesis from there on.
+        """
+        if np.count_nonzero(self.wrong) < LEAST_WRONG:
+            return None
+        whole = taught(0)
+        shown = self.live & ~self.wrong & (self.screen.margin(whole, self.right) > SEEN)
+        if not shown.any():
+            return None
+        for axis, k in AXES.items():
+            inside = np.asarray(self.wrong.any(axis=_all_but(k), keepdims=True))
+            if not (inside & shown).any() and (found := self._held(axis, inside, whole)):
+                return found
+        first = int(np.flatnonzero(self.wrong.any(axis=_all_but(AXES["steps"])))[0])
+        inside = np.reshape(np.arange(self.got.shape[1]) >= first, (1, -1, 1, 1))
+        if not (shown & ~inside).any():
+            return None
+        return self._held(
+            "steps", inside, np.concatenate([self.right[:, :first], taught(first)], axis=1)
+        )
+
+    def _held(self, axis: str, inside: Array, h: Array) -> HeldRegion | None:
+        """Return a region if all live steps in it are those of a hypothesis."""
+        margin = self.screen.margin(h, self.got)
+        largest = float(margin.max(where=inside & self.live, initial=0.0))
+        indices = tuple(np.flatnonzero(inside).tolist())
+        return HeldRegion(axis, indices, inside.size, largest) if largest <= 1 else None
+
+
+def _all_but(axis: int) -> tuple[int, ...]:
+    return tuple(each for each in AXES.values() if each != axis)
