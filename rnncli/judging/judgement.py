@@ -264,13 +264,19 @@ class SessionCalls(NamedTuple):
         vector: the vector of the first data set, with the others.
         order: the data sets to call, in order.
         attempts: the calls made; a session ends at a call that gives nothing.
-        alone: runs a data set in a session of its own; None if every call had one.
+        alone: runs a data set in a session of its own; None if every call had one, or if the
+            implementation is a function, which has no other.
     """
 
     vector: Vector
     order: Sequence[int]
     attempts: Sequence[Attempt]
     alone: Callable[[Vector], Attempt] | None = None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether the calls are of one session, so that the first data set comes again."""
+        return len(self.order) > len({*self.order})
 
 
 def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
@@ -279,7 +285,7 @@ def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
     for number in range(len(session.attempts)):
         call = _call(session, session.order[number], session.attempts[number], rule)
         # If the first call fails, that is the report; later calls are not run alone.
-        is_asked = session.alone and number and found[0].verdict.verdict not in FAILURES
+        is_asked = session.is_one and number and found[0].verdict.verdict not in FAILURES
         if is_asked and call.verdict.verdict in FAILURES:
             call = _told_apart(session, number, call, found[0], rule)
         found.append(call)
@@ -314,19 +320,23 @@ def _call(session: SessionCalls, data_set: int, attempt: Attempt, rule: Rule) ->
 def _told_apart(
     session: SessionCalls, number: int, call: JudgedAttempt, first: JudgedAttempt, rule: Rule
 ) -> JudgedAttempt:
-    """Return the verdict on a later call that fails: stale, or the verdict it has alone."""
+    """Return the verdict on a later call that fails: stale, or the verdict it has alone.
+
+    Nobody knows what a function answers alone to another data set than the first.
+    """
     data_set = call.verdict.data_set
+    after = call._replace(before=session.vector.calls[session.order[number - 1]])
     alone = first
+    if data_set and session.alone is None:
+        return after
     if data_set:
         assert session.alone
         attempt = session.alone(session.vector.calls[data_set])
         alone = _call(session, data_set, attempt, rule)
     if alone.verdict.verdict in FAILURES:
         return alone
-    return call._replace(
-        verdict=stale(session, number, call.verdict, "another call of the same session"),
-        before=session.vector.calls[session.order[number - 1]],
-    )
+    sentence = "another call of the same session"
+    return after._replace(verdict=stale(session, number, call.verdict, sentence))
 
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:

@@ -56,7 +56,7 @@ _UNSCORED = (
     *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
     *(directions.finer_direction_bug, imprecision.finer_approximation_bug),
     *(batches.finer_length_bug, functions.finer_clip_bug, gates.finer_peephole_bug),
-    *(states.reset_bug, directions.input_bug, *REPORTED),
+    *(states.finer_state_bug, states.reset_bug, directions.input_bug, *REPORTED),
 )
 _STRUCTURAL = (
     special_paths.tail_bug,

@@ -276,6 +276,40 @@ def _one_chunk(steps: int) -> Reason:
     )
 
 
+finer_state_bug = Family("initial states", "Only one of the two states is wrong.", LSTM)
+
+
+@finer_state_bug(unless.ONE_DIRECTION, each=STARTS)
+def initial_X_directions_swapped(k: int, recurrence: Recurrence) -> Recurrence:
+    """Each direction starts from the initial_{} of the other."""
+    return initial_states(np.flipud, (k,))(recurrence)
+
+
+@finer_state_bug(unless.ONE_DIRECTION, each=STARTS)
+def initial_X_of_second_direction_ignored(k: int, recurrence: Recurrence) -> Recurrence:
+    """The second direction takes zero for its initial_{}."""
+    return initial_states(second_zeroed, (k,))(recurrence)
+
+
+@finer_state_bug(unless.ONE_DIRECTION, unless.ONE_SEQUENCE, each=STARTS)
+def layout_of_initial_X_ignored(k: int, recurrence: Recurrence) -> Recurrence:
+    """The batch-major buffer of initial_{} is read as a direction-major one."""
+    misread = initial_states(lambda s: s.swapaxes(0, 1).reshape(s.shape), (k,))
+    return misread(recurrence)
+
+
+@finer_state_bug(unless.NO_INITIAL, each=STATES)
+def initial_X_is_the_other(k: int, recurrence: Recurrence) -> Recurrence:
+    """The other initial state is read for initial_{}."""
+    return replace(recurrence, initial=(recurrence.initial[1 - k],) * 2)
+
+
+@finer_state_bug(unless.ONE_DIRECTION, changes=results, each=STATES)
+def last_X_directions_swapped(which: int, _: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y_{} of each direction is the other's."""
+    return Y, tuple(s[::-1] if k == which else s for k, s in enumerate(last))
+
+
 reset_bug = Family("states", "The first {} steps of a sequence are right.")
 EACH_CHUNK = tuple(Variant(str(steps), steps) for steps in CHUNKS)
 each_chunk = partial(reset_bug, changes=running, each=EACH_CHUNK, unless=_one_chunk)

@@ -72,6 +72,11 @@ def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
     return has_sessions(subject) and hasattr(subject, "renew") and hasattr(subject, "alone")
 
 
+def is_one_process(subject: Subject) -> bool:
+    """Whether a subject runs all cases in a process that cannot be restarted, as a function."""
+    return has_sessions(subject) and not keeps_process(subject)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
     """What is judged, named by one of its first six attributes, and how it runs.

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.margins import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, Verdict
+from rnncli.judging.explaining.earlier_calls import leak_fits
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
     evidence_of_failure,
@@ -27,12 +28,13 @@ from rnncli.numerics.randomness import seed_key
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights
 from rnncli.packs.pack import OPEN_PACKS
-from rnncli.subjects.implementation import has_sessions, keeps_process
+from rnncli.subjects.implementation import has_sessions, is_one_process, keeps_process
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.judging.comparing.xfails import Xfails
@@ -119,17 +121,34 @@ def judge_case(
     vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
+    kind = _kind_of(vector.record)
+    earlier = history.earlier.get(kind, ())
     found = history.judge(vector, terms.rule, read)
+    history.earlier[kind] = (*earlier[:1], vector.id)
     verdict, evidence = found.verdict, None
     if verdict.verdict in FAILURES:
         verdict = explained(found)
     measured = found.measured
     is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
     if terms.diagnoses and is_wrong and verdict.data_set == 0 and measured and measured.is_complete:
+        if not verdict.fits and is_one_process(history.subject):
+            verdict = replace(verdict, fits=_leaks(measured, map(read, earlier)))
         mutants = mutants_of(cell_of(vector.record))
         evidence = evidence_of_failure(measured, mutants, verdict.fits or None)
     over_time = error_over_time(measured) if measured and verdict.outputs else ()
     return JudgedVector(excused(verdict, terms), over_time, evidence)
+
+
+def _leaks(found: MeasuredAttempt, earlier: Iterable[Vector]) -> dict[str, float]:
+    """Return what is kept of the first earlier case of which something gives the outputs."""
+    return next(filter(None, (leak_fits(found, each) for each in earlier)), {})
+
+
+def _kind_of(record: Mapping[str, Any]) -> Hashable:
+    """Return what cases share if buffers of one suit the other."""
+    sizes, needs = record["sizes"], record["requirements"]
+    same = (record["expect"], cell_of(record), needs["direction"], needs["dtype"])
+    return (*same, *sizes.values())
 
 
 def excused(verdict: CaseVerdict, terms: JudgingTerms) -> CaseVerdict:
@@ -170,12 +189,14 @@ class History:
         before: ids of the cases run by its process, or by one that has died since, in order.
         as_wrong_alone: the number of failures in a row that were as wrong alone.
         searches: the number of stale cases whose causes were searched.
+        earlier: what cases share -> the first and the newest case of that kind.
     """
 
     subject: Subject
     before: list[str] = field(default_factory=list)
     as_wrong_alone: int = 0
     searches: int = 0
+    earlier: dict[Hashable, tuple[str, ...]] = field(default_factory=dict)
 
     def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
         """Run a case on the subject and judge it; run a failure again in a new process.

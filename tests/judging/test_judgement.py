@@ -485,6 +485,20 @@ def test_the_first_data_set_is_asked_again():
     assert found.message.startswith("call 3 of 3: after another call of the same session, Y, Y_h")
 
 
+def test_a_function_is_not_asked_alone_but_what_it_keeps_is_named():
+    """Of its data sets only the first comes again, and is known to be right alone."""
+    vector = twice()[GIVEN]
+    session = second_calls.KeepsPadding().open(vector)
+    attempts = [ran(session(copied(vector.calls[k]))) for k in vector.call_order]
+    second = verdict_on(SessionCalls(vector, vector.call_order, attempts))
+    attempts[1] = ran(right(vector.later[0]))
+    third = verdict_on(SessionCalls(vector, vector.call_order, attempts))
+
+    assert (second.verdict, second.data_set) == (Verdict.DIFFERS, 1)
+    assert list(second.fits) == ["padding-of-call-before"]
+    assert (third.verdict, third.data_set) == (Verdict.STALE, 0)
+
+
 @pytest.mark.parametrize("status", [Status.REFUSED, Status.CRASHED, Status.TIMEOUT])
 def test_a_later_call_that_gives_nothing_is_stale_where_it_is_right_alone(status):
     """And says what it said."""

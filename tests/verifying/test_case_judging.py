@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from support.judged import outputs_of
 from support.second_calls import right, twice
 from support.small_suite import small_suite
 
+from rnncli.backends.backend import Compute
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.xfails import Xfails
+from rnncli.mutants.mutant import RIGHT
 from rnncli.packs.vector import Attempt, Status
+from rnncli.subjects.implementation import Implementation
 from rnncli.verifying import case_judging
-from rnncli.verifying.case_judging import History, shuffled
+from rnncli.verifying.case_judging import History, JudgingTerms, judge_case, shuffled
 
 MIXED = """\
 suite: mixed
@@ -189,6 +194,26 @@ def test_a_case_that_its_own_session_confuses_is_stale_without_others():
     assert (first.verdict, first.after) == (Verdict.STALE, ())
     assert (second.verdict, second.after) == (Verdict.STALE, ())
     assert "another call of the same session" in second.message
+
+
+def test_what_a_function_keeps_of_an_earlier_case_is_named():
+    """It has no other process in which a case could be right."""
+    kept = {}
+
+    def keeps_weights(vector):
+        recurrence = vector.recurrence
+        W = kept.setdefault(recurrence.W.shape, recurrence.W)
+        return outputs_of(vector, RIGHT.run(replace(recurrence, W=W), Compute.FLOAT64))
+
+    terms = JudgingTerms(
+        Implementation(function=keeps_weights), PACK_RULE, Xfails(), diagnoses=True
+    )
+    vectors = mixed()
+    history = History(terms.subject.open())
+    found = [judge_case(vectors[each], history, terms, vectors.get) for each in (ONE, WIDE, TWO)]
+
+    assert [each.verdict.verdict for each in found] == [Verdict.PASS, Verdict.PASS, Verdict.DIFFERS]
+    assert list(found[2].verdict.fits) == list(found[2].evidence.fits) == ["w-of-call-before"]
 
 
 def test_a_shuffled_order_is_that_of_its_seed():

@@ -16,6 +16,7 @@ from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS, approximation_of
+from rnncli.judging.explaining.earlier_calls import LEAKS
 from rnncli.judging.explaining.fitting import WrongOutputs, parts_of
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
@@ -249,9 +250,18 @@ class _CellDiagnosis:
         self.left = [each for each in self.failing if each.id not in explained]
 
     def _drop_minor(self) -> None:
-        """Drop causes that leave too much unexplained: an unknown bug may look like them."""
-        most = MINOR * len(self.left)
-        self._keep([cause for cause in self.causes if len(cause.explains) >= most])
+        """Drop causes that leave too much unexplained: an unknown bug may look like them.
+
+        What a call before leaves behind is no chance: it may leave more than is known here.
+        """
+        least = MINOR * len(self.left)
+        self._keep(
+            [
+                c
+                for c in self.causes
+                if len(c.explains) >= (LEAST_BESIDE if c.hypothesis in LEAKS else least)
+            ]
+        )
 
     def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
         """Return the hypothesis that explains most of the rest, with those that tie with it."""

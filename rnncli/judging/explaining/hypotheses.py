@@ -332,9 +332,14 @@ def explained(attempt: JudgedAttempt) -> CaseVerdict:
 
 
 def _fits(attempt: JudgedAttempt, found: MeasuredAttempt, steps: Steps | None) -> dict[str, float]:
-    """Return the bugs that give the outputs; none where an earlier case makes them wrong."""
+    """Return the bugs that give the outputs; none where an earlier case makes them wrong.
+
+    A call that may be wrong alone as well has its own bugs if nothing leaks.
+    """
     if attempt.before is not None:
-        return leak_fits(found, attempt.before)
+        leaks = leak_fits(found, attempt.before)
+        if leaks or attempt.verdict.verdict is Verdict.STALE:
+            return leaks
     if attempt.verdict.after:
         return {}
     mutants = mutants_of(found.vector.recurrence.cell.name)

@@ -168,12 +168,14 @@ class Places:
         outputs: the names of the outputs that differ, and the number of outputs.
         only_padding: whether nothing but padding of Y differs.
         one_value: whether all wrong elements have the same value, as any lost term may give.
+        first: the same as `wrong`, at the first wrong step alone, before errors spread.
     """
 
     wrong: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     outputs: tuple[tuple[str, ...], int] = ((), 0)
     only_padding: bool = False
     one_value: bool = False
+    first: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
 
 
 def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
@@ -199,7 +201,9 @@ def _in_steps(
     steps: Steps | None, wrong: Mapping[str, Array], outputs: tuple[tuple[str, ...], int]
 ) -> Places:
     if steps is not None and steps.wrong.any():
-        return Places(_along(steps.wrong, AXES), outputs)
+        step = int(steps.wrong.any(axis=(0, 2, 3)).argmax())
+        first = _along(steps.wrong[:, step], LAST)
+        return Places(_along(steps.wrong, AXES), outputs, first=first)
     if steps is not None and len(wrong) == 1 and steps.differs.any():
         padding = ~steps.live[None, :, :, None]
         return Places({}, outputs, only_padding=not (steps.differs & ~padding).any())
@@ -312,7 +316,16 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
     for axis in NOUNS:
         known = [each.wrong[axis] for each in places if axis in each.wrong]
         if known and all(indices for indices, _ in known):
-            yield from _of_axis(axis, known)
+            found = tuple(_of_axis(axis, known))
+            yield from found or _at_first(axis, places)
+
+
+def _at_first(axis: str, places: Sequence[Places]) -> Iterator[Pattern]:
+    """Yield the pattern of the first wrong steps, all of which must be known."""
+    known = [each.first[axis] for each in places if axis in each.first]
+    if len(known) == sum(axis in each.wrong for each in places):
+        for each in _of_axis(axis, known):
+            yield replace(each, sentence=f"{each.sentence}, at the first wrong step")
 
 
 def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[Pattern]:
