@@ -53,6 +53,8 @@ LEAST_TOGETHER = 2
 LEAST_BESIDE = 2
 # Most cases that may contradict a cause, per case that it explains.
 AGAINST = 0.5
+# Most cases that may contradict a pair of bugs neither of which is seen alone, likewise.
+AGAINST_TWO = 0.1
 # Least number of cases that a cause explains, per case that stays unexplained.
 MINOR = 0.25
 # If at most so many cases are left per explained case, causes of the rest may be rare.
@@ -341,8 +343,8 @@ class _CellDiagnosis:
         bug that looks like it at times. Alternatively, the contradicting cases lack a condition
         that all explained cases meet: the hypothesis is a part of the bug. Or else no pass
         contradicts it, and failures that it leaves unchanged show that there is another bug.
-        Two bugs at once are a cause if each is a cause by itself, or if no case in which either
-        would be seen contradicts them.
+        Two bugs at once are a cause if each is a cause by itself, or if hardly any case in which
+        either would be seen contradicts them.
         """
         if sum(_is_bug(part) for part in cause.parts) <= 1:
             whole = self._cause(cause.hypothesis, self.failing)
@@ -350,9 +352,8 @@ class _CellDiagnosis:
             few = one_sided and whole.against <= AGAINST * len(whole.explains)
             return few or self._is_part(whole) or self._is_beside_another(whole)
         known = {part for each in self.causes for part in each.parts}
-        return known.issuperset(cause.parts) or (
-            not cause.against and len(cause.explains) >= LEAST_TOGETHER
-        )
+        hardly = cause.against <= AGAINST_TWO * len(cause.explains)
+        return known.issuperset(cause.parts) or (hardly and len(cause.explains) >= LEAST_TOGETHER)
 
     def _cause(self, name: str, of: Sequence[Evidence]) -> Cause:
         fitting = [each for each in of if name in each.fits]
@@ -425,9 +426,7 @@ def _foremost(causes: Sequence[Cause], where: Callable[[Cause], str]) -> Cause |
         return None
     best = ranked[0]
     same = [other.hypothesis for other in ranked[1:] if other.explains == best.explains]
-    return msgspec.structs.replace(
-        best, indistinguishable=tuple(same), refuted=(), where=where(best), contradicted=()
-    )
+    return msgspec.structs.replace(best, indistinguishable=tuple(same), where=where(best))
 
 
 def _is_of_sizes(name: str) -> bool:

@@ -48,6 +48,8 @@ AXES = ("directions", "steps", "rows", "units")
 LAST = ("directions", "rows", "units")
 # The largest probability by chance of a pattern.
 CHANCE = 0.02
+# Of places in a single failing case: they are so few that nothing else is known of it.
+CHANCE_OF_ONE = 0.25
 # The most patterns that a report shows.
 MOST_SHOWN = 3
 # Two conditions must leave at most such a part of the passing cases that one condition leaves.
@@ -255,8 +257,9 @@ def patterns_of(
     failing: Sequence[Features], passing: Sequence[Features], places: Sequence[Places]
 ) -> tuple[Pattern, ...]:
     """Return the patterns of some failures, the least likely by chance first."""
-    found = [*_of_cases(failing, passing), *_of_places(places)]
-    likely = [pattern for pattern in found if pattern.chance <= CHANCE]
+    largest = CHANCE_OF_ONE if len(places) == 1 else CHANCE
+    of_places = (each for each in _of_places(places) if each.chance <= largest)
+    likely = [*(e for e in _of_cases(failing, passing) if e.chance <= CHANCE), *of_places]
     return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:MOST_SHOWN])
 
 

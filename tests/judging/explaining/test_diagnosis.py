@@ -309,6 +309,35 @@ def test_two_bugs_that_are_never_seen_alone_explain_all_that_either_touches():
     assert diagnose([*both, touched]).causes == ()
 
 
+def test_a_pair_that_explains_many_may_be_contradicted_by_one():
+    """One bug is seen alone where the other cannot be."""
+    both = [fact(f"b{k}", Verdict.DIFFERS, [f"x{AND}y"]) for k in range(10)]
+    alone, other = fact("a", Verdict.DIFFERS, ["x"]), fact("o", Verdict.DIFFERS, refuted=["y"])
+    found = diagnose([*both, alone, other])
+
+    assert {c.hypothesis for c in found.causes} == {f"x{AND}y", "x"}
+    assert found.unexplained == ("o",)
+
+
+def test_what_a_call_before_leaves_is_named_however_little_it_explains():
+    """It is found by value, and much else may be left as well."""
+    leaks = [fact(f"l{k}", Verdict.DIFFERS, ["w-of-call-before"]) for k in range(2)]
+    unknown = [fact(f"u{k}", Verdict.DIFFERS) for k in range(30)]
+
+    assert [c.hypothesis for c in diagnose([*leaks, *unknown]).causes] == ["w-of-call-before"]
+    assert diagnose([*leaks[:1], *unknown]).causes == ()
+
+
+def test_an_estimated_function_is_no_bug_of_a_part():
+    """Whatever feature the cases share in which it fits."""
+    fits = with_word(
+        "clip", *[fact(f"f{k}", Verdict.DIFFERS, ["tanh-approximated"]) for k in "abc"]
+    )
+    passes = [fact(f"p{k}", Verdict.PASS, refuted=["tanh-approximated"]) for k in range(40)]
+
+    assert diagnose([*fits, *passes]).causes == ()
+
+
 def test_what_is_seen_where_nothing_is_wrong_and_not_all_that_is_wrong_is_a_doubt():
     """It looks like the bug at times; either alone may be a part of it, or another bug beside."""
     fits = [fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(9)]

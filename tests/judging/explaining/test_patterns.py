@@ -77,6 +77,25 @@ def test_units_from_an_edge_on_are_a_pattern():
     assert sentences((), (), places((0, 17), (18, 19), (4, 19))) == []
 
 
+def test_of_one_failure_a_few_places_are_told():
+    """Nothing else is known of it."""
+    assert sentences((), (), places((19,))) == ["only the last unit is wrong, in 1 case"]
+    assert sentences((), (), places(tuple(range(12, 20)))) == [
+        "units are wrong from unit 12 on, in 1 case"
+    ]
+
+
+def test_the_first_wrong_steps_may_have_a_pattern_that_all_steps_lack():
+    """Errors spread from there."""
+    spread = [
+        replace(each, first={"units": ((18, 19), 20)}) for each in places((0, 5, 18, 19), (1, 19))
+    ]
+
+    assert sentences((), (), spread) == [
+        "units are wrong from unit 18 on, in 2 cases, at the first wrong step"
+    ]
+
+
 def test_outputs_are_a_pattern_if_any_differs():
     """Where signals alone are wrong, none does."""
     some, none = Places(outputs=(("Y_h",), 3)), Places(outputs=((), 3))
