@@ -326,15 +326,17 @@ class _CellDiagnosis:
         """Whether a single hypothesis may cause the rest when nearly all failures are explained.
 
         Failures that differ in another way do not contradict it any more: they have another cause.
-        Passing cases still contradict an arithmetic, which may come close to a few values by
-        chance. Next to a function that is only estimated, the rest may be that function's.
+        Passing cases still contradict an arithmetic, and a few failures do not ask for one, which
+        may come close to their values by chance. Next to a function that is only estimated, the
+        rest may be that function's.
         """
         explained = len(self.failing) - len(self.left)
         estimated = any(each.hypothesis in APPROXIMATIONS for each in self.causes)
         if estimated or len(cause.parts) > 1 or len(self.left) > REST * explained:
             return False
-        most = 0 if any(map(_is_arithmetic, cause.parts)) else len(cause.explains)
-        return len(cause.refuted) <= most
+        if any(map(_is_arithmetic, cause.parts)):
+            return not cause.refuted and len(cause.explains) >= LEAST_OF_A_PART
+        return len(cause.refuted) <= len(cause.explains)
 
     def _is_likely(self, cause: Cause) -> bool:
         """Whether a hypothesis is a cause: at most half as many cases contradict it as it explains.
