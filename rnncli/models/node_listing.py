@@ -56,7 +56,7 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
 
 def units_of(model: Model) -> dict[tuple[str, ...], QuantisedUnit]:
     """Return the quantised units of a model by the paths of their nodes."""
-    finder = UnitFinder(model.proto)
+    finder = UnitFinder(model)
     found = {
         rooted(model, (*site.path, site.name)): finder.unit_of(site.node, row)
         for site, row in recurrent_sites(model)

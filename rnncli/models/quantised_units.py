@@ -6,16 +6,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from rnncli.models.model import subgraphs
+from rnncli.models.tensor_values import tensor_values
 from rnncli.numerics import dtype_numbered, dtype_of
 from rnncli.operators.unit import INPUT_TYPES, OUTPUT_TYPES, opset_of
 from rnncli.recurrence.unit import Dress, QuantisedUnit
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto
+    from onnx import GraphProto, NodeProto
 
+    from rnncli.models.model import Model
     from rnncli.numerics import Array
     from rnncli.operators import Operator
 
@@ -31,11 +33,12 @@ class UnitFinder:
     Functions have none: their scales come from their callers.
     """
 
-    def __init__(self, proto: ModelProto) -> None:
+    def __init__(self, model: Model) -> None:
+        self._folder = model.folder
         self._makers: dict[str, NodeProto] = {}
         self._readers: dict[str, list[NodeProto]] = defaultdict(list)
         self._constants: dict[str, TensorProto] = {}
-        self._add(proto.graph)
+        self._add(model.proto.graph)
 
     def _add(self, graph: GraphProto) -> None:
         self._constants |= {tensor.name: tensor for tensor in graph.initializer}
@@ -53,6 +56,10 @@ class UnitFinder:
 
         An output that several QuantizeLinear read with different scales stays real, and so does
         what has scales of another type or blocks of them. None if nothing is dressed.
+
+        Raises:
+            InvalidRequest: a scale or zero point is malformed.
+            UnreadableFile: its external data is missing, too short or outside the model's folder.
         """
         if opset_of(row) is None:
             return None
@@ -79,6 +86,8 @@ class UnitFinder:
         points = np.zeros(1, int) if point is None else point
         axis: int = helper.get_node_attr_value(node, "axis") if _has(node, "axis") else 1
         several = scale.size > 1 or points.size > 1
+        if several and not -rank <= axis < rank:
+            return None
         return Dress(
             kind,
             tuple(map(float, scale.ravel())),
@@ -100,7 +109,7 @@ class UnitFinder:
     def _array(self, node: NodeProto, k: int) -> Array | None:
         name = node.input[k] if k < len(node.input) else ""
         tensor = self._constants.get(name)
-        return None if tensor is None else np.asarray(numpy_helper.to_array(tensor))
+        return None if tensor is None else tensor_values(tensor, self._folder)
 
 
 def _is(node: NodeProto, op_type: str) -> bool:

@@ -1,5 +1,6 @@
 """What `rnncli stream` finds in models and in what runs them: each fault planted by itself."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -476,7 +477,7 @@ for line in sys.stdin:
 def test_programs_are_judged_in_a_stream(judged, tmp_path, kind):
     """One that reads ONNX runs the model that its message names, call after call."""
     (tmp_path / "program.py").write_text(HARNESS if kind == "harness" else PROGRAM)
-    words = f"{sys.executable} {tmp_path}/program.py"
+    words = shlex.join([sys.executable, f"{tmp_path}/program.py"])
     words += " {model} {inputs.npz} {outputs.npz}" * (kind == "command")
     swapped = layers(LAYERS.replace("y, h_out, c_out", "y, c_out, h_out"))
     few = ["again", "chunks-7"]
@@ -492,7 +493,8 @@ def test_a_harness_of_single_nodes_refuses_a_model(judged, tmp_path):
     """It sees an operator that it does not know, as any other."""
     (tmp_path / "program.py").write_text(HARNESS.replace("!=", "=="))
 
-    found = judged(layers(), Implementation(harness=f"{sys.executable} {tmp_path}/program.py"))
+    words = shlex.join([sys.executable, f"{tmp_path}/program.py"])
+    found = judged(layers(), Implementation(harness=words))
 
     assert {each.verdict for name, each in found.items() if name != "padding"} == {"refused"}
 
