@@ -1215,7 +1215,7 @@ WAYS = {
     "relations of a selection without cases": (
         nothing,
         ("relate", "two", *NUMPY, "-k", "no"),
-        "no case of 42",
+        "selects no case of",
     ),
     "relations that apply to no case": (
         nothing,
