@@ -189,7 +189,7 @@ def _message(error: Exception) -> str:
     return f"{kind.__name__}: {line}" if kind.__module__ == "builtins" else line or kind.__name__
 
 
-def known_settings(settings: Mapping[str, str], known: Iterable[str]) -> None:
+def known_settings(settings: Iterable[str], known: Iterable[str]) -> None:
     """Refuse unknown settings.
 
     Raises:

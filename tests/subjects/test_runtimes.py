@@ -211,6 +211,22 @@ def test_a_profile_shows_which_provider_ran_each_node(monkeypatch, core):
         subject.run(core("gru_7_plain"))
 
 
+UNNAMED = {"name": f"gru{onnx_runtime.KERNEL}", "args": {"op_name": "GRU"}}
+
+
+@pytest.mark.parametrize(
+    ("events", "why"), [([], "no profile shows"), ([UNNAMED], "'gru' to a provider without a name")]
+)
+def test_a_profile_that_shows_no_provider_is_no_answer(monkeypatch, core, events, why):
+    """Were ONNX Runtime to write less into it."""
+    monkeypatch.setattr(onnx_runtime, "NO_FALLBACK", "session.no_such_entry")
+    monkeypatch.setattr(onnx_runtime.OnnxRuntime, "_events", lambda *_, **__: events)
+    subject = onnx_runtime.OnnxRuntime({"ep": AZURE}, 1)
+
+    with pytest.raises(Refusal, match=why):
+        subject.run(core("gru_7_plain"))
+
+
 @pytest.mark.parametrize("case_id", ["rnn_22_dtype_bfloat16", "gru_14_dtype_float16"])
 def test_openvino_gets_narrow_types_as_their_bits(openvino, core, case_id):
     """NumPy has no bfloat16, and OpenVINO hands it out under another name."""

@@ -98,12 +98,16 @@ class OnnxRuntime(TimedRuntime):
         )
 
     def _refuse_others(self, vector: Vector) -> None:
-        """Run a model once and refuse it if another provider runs a node of it."""
-        for event in self._events(vector, runs=1):
-            provider = event.get("args", {}).get("provider", self._settings[EP])
-            if event["name"].endswith(KERNEL) and provider != self._settings[EP]:
+        """Run a model once and refuse it unless a profile shows that the provider ran each node."""
+        wanted = self._settings[EP]
+        kernels = [each for each in self._events(vector, runs=1) if each["name"].endswith(KERNEL)]
+        if not kernels:
+            raise Refusal(f"no profile shows that {wanted} runs a node of it")
+        for event in kernels:
+            provider = event["args"].get("provider", "a provider without a name")
+            if provider != wanted:
                 node = f"{event['args']['op_name']} '{event['name'].removesuffix(KERNEL)}'"
-                raise Refusal(f"{self._settings[EP]} leaves the node {node} to {provider}")
+                raise Refusal(f"{wanted} leaves the node {node} to {provider}")
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return the seconds per run of each operator, as ONNX Runtime measures them."""

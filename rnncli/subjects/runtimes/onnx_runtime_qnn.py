@@ -34,7 +34,7 @@ class OnnxRuntimeQnn(OnnxRuntime):
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         own = {name: settings.get(name, value) for name, value in DEFAULTS.items()}
         others = {name: value for name, value in settings.items() if name not in own}
-        known_settings({EP: ""} if EP in others else {}, DEFAULTS)
+        known_settings({EP} & others.keys(), DEFAULTS)  # which is this one's own
         super().__init__({**others, EP: QNN}, threads)
         self._settings |= own
         onnxruntime.register_execution_provider_library(QNN, onnxruntime_qnn.get_library_path())
