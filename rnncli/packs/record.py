@@ -32,6 +32,7 @@ from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
+from rnncli.operators.spelling import OPEN
 from rnncli.operators.unit import INPUT_TYPES, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.vector import attributes_of, calls_of, unit_of
@@ -359,6 +360,9 @@ def check_record(record: Mapping[str, Any]) -> None:
     resized = [call for call in calls_of(record) if call["sizes"] != record["sizes"]]
     if resized and not record.get("open_sizes"):
         raise InvalidRequest("a later call has other sizes, but the model has no 'open_sizes'")
+    for call in resized:
+        if fixed := dict(call["sizes"].items() ^ record["sizes"].items()).keys() - OPEN:
+            raise InvalidRequest(f"a later call has another {min(fixed)}, which the model fixes")
     for call in (record, *resized):
         inputs = _stand_ins(operator, call, attributes)
         checked(operator, attributes, inputs, *rest, unit=unit_of(record))

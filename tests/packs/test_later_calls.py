@@ -1,5 +1,6 @@
 """Packs of cases with a second call, in every layout, whole and damaged."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -248,6 +249,16 @@ def test_other_sizes_need_a_model_that_leaves_them_open(tmp_path):
     del case["open_sizes"]
 
     with pytest.raises(InvalidRequest, match="has no 'open_sizes'"):
+        check_case(case, "cases[0]")
+
+
+def test_no_other_size_of_a_later_call_is_open(tmp_path):
+    """The model's weights fix it, whatever a manifest says."""
+    made(tmp_path / "pack", SHAPES)
+    case = copy.deepcopy(dict(open_pack(tmp_path / "pack").case("gru_14_fed")))
+    case["later_calls"][0]["sizes"]["hidden_size"] += 1
+
+    with pytest.raises(InvalidRequest, match="a later call has another hidden_size"):
         check_case(case, "cases[0]")
 
 
