@@ -85,7 +85,8 @@ def _truncated(quotient: Array, zero_point: Array) -> Array:
     return np.asarray(np.floor(quotient.astype(np.float64) + zero_point.astype(np.float64)))
 
 
-# The choices of the reading `round`: (quotient, zero point) -> the level before it is clipped.
+# ONNX's rounding, and those of kernels that differ: (quotient, zero point) -> the level before it
+# is clipped.
 ROUNDINGS: Mapping[str, Callable[[Array, Array], Array]] = {
     "half-even": _half_even,
     "half-away": _half_away,

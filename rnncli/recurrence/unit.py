@@ -41,7 +41,8 @@ class Dress:
         scale: float32 values; one, or a pattern that is repeated along the axis.
         zero_point: integers of the type; one, or a pattern likewise.
         axis: the axis of the scales, counted from the last one, -1; None if there is one scale.
-        rounding: how a quotient by the scale becomes a level, a choice of the reading `round`.
+        rounding: how a quotient by the scale becomes a level, one of `ROUNDINGS`; ONNX's, unless it
+            is that of a known bug.
     """
 
     type: str

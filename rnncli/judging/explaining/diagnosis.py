@@ -431,9 +431,9 @@ def _foremost(causes: Sequence[Cause], where: Callable[[Cause], str]) -> Cause |
     return msgspec.structs.replace(best, indistinguishable=tuple(same), where=where(best))
 
 
-def _is_of_sizes(name: str) -> bool:
-    """Whether a hypothesis has sizes of its own, so that cases of others contradict it."""
-    return any(part in MUTANTS and MUTANTS[part].family in OF_SIZES for part in parts_of(name))
+def _is_of_sizes(part: str) -> bool:
+    """Whether a bug has sizes of its own, so that cases of others contradict it."""
+    return part in MUTANTS and MUTANTS[part].family in OF_SIZES
 
 
 def _is_bug(part: str) -> bool:
@@ -469,11 +469,10 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
     )
 
 
-def _merit_in_part(cause: Cause) -> tuple[int, int, int, int, float]:
-    """Rank causes that need not show elsewhere: as `_merit`, but for what contradicts them."""
-    explains, _, *others, margin = _merit(cause)
-    sized = sum(_is_of_sizes(part) for part in cause.parts)
-    return (explains, sized, *others[:2], margin)  # type: ignore[return-value]
+def _merit_in_part(cause: Cause) -> tuple[float, ...]:
+    """Rank causes that need not show elsewhere: bugs of sizes last, whatever contradicts them."""
+    explains, _, parts, readings, _, margin = _merit(cause)
+    return explains, sum(map(_is_of_sizes, cause.parts)), parts, readings, margin
 
 
 class Investigation:

@@ -79,14 +79,18 @@ class Screen:
 
     def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that may fit, those that only a whole run can judge among them."""
-        forcible = list(filter(self.is_forcible, hypotheses))
-        likely = {each for each, near in self._near(forcible) if near.all()}
-        unlikely = set(forcible) - likely
-        return [each for each in hypotheses if each not in unlikely]
+        return self._kept(hypotheses, right=False)
 
     def partly_likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return those that may hold in a region: all that is not theirs is right."""
         ((_, right),) = self._near([()])
+        return self._kept(hypotheses, right)
+
+    def _kept(self, hypotheses: Sequence[Hypothesis], right: Array | bool) -> list[Hypothesis]:
+        """Leave out what one step can judge, and does not give it where it is not right.
+
+        Bugs that cannot be at work at once give nothing.
+        """
         forcible = list(filter(self.is_forcible, hypotheses))
         likely = {each for each, near in self._near(forcible) if (near | right).all()}
         unlikely = set(forcible) - likely
