@@ -141,3 +141,11 @@ def test_what_a_session_cannot_be_asked_is_found(old, new, words, tmp_path):
     found = suite_findings(text.replace(old, new), "shapes.yaml", tmp_path)
 
     assert any(words in sentence for _, sentence in found), found
+
+
+def test_a_key_that_a_later_call_lacks_is_told_once(tmp_path):
+    """It is not also taken for a section."""
+    text = SHAPES.replace("LATER", "{size: {}}")
+    found = suite_findings(text, "shapes.yaml", tmp_path)
+
+    assert [sentence for _, sentence in found] == ["unknown key 'size'; did you mean 'sizes'?"]

@@ -229,7 +229,8 @@ def _later_call(
 ) -> Settings:
     """Read a later call, which is asked of the model, and by the inputs, of the first."""
     whole, findings = f"a later call of case '{template.name}'", keys.findings
-    own = read_mapping(node, whole, "key", OF_A_LATER_CALL, findings)
+    entries = read_mapping(node, whole, "key", OF_A_LATER_CALL, findings)
+    own = {key: each for key, each in entries.items() if key in OF_A_LATER_CALL}
     found: Settings = {}
     for path, setting in flatten(own).items():
         if len(path) == 1:
