@@ -157,3 +157,30 @@ def test_special_pre_activations_are_what_the_scalar_specification_has(activatio
 
     assert np.allclose(found["Y"], wanted["Y"], 1e-15, equal_nan=True)
     assert not np.isnan(special) or np.isnan(found["Y"]).all()
+
+
+@every("compute", Compute)
+@every("backend", ["numpy", "reference"])
+@every("clip", [0.1, 0.3, 1 / 3])
+def test_a_bound_is_the_float32_that_clip_is(clip, backend, compute):
+    """And nothing narrower: Relu leaves what meets the bound as it is."""
+    attributes = {"activations": ["Relu"], "clip": clip}
+    inputs = {"X": [[[9.0]]], "W": [[[1.0]]], "R": [[[0.0]]]}
+    inputs = {name: np.array(values, np.float32) for name, values in inputs.items()}
+    made = evaluate("RNN-14", inputs, attributes=attributes, backend=backend, compute=compute)
+
+    assert made["Y"].item() == np.float32(clip)
+
+
+@every("compute", Compute)
+@every("backend", ["numpy", "reference"])
+@every("name", ["X", "W", "R", "initial_h"])
+def test_a_subnormal_is_no_zero(name, backend, compute):
+    """Times 2^127 it is 2^-13, in any operand."""
+    partner = {"X": "W", "W": "X", "R": "initial_h", "initial_h": "R"}[name]
+    inputs = dict.fromkeys(("X", "W", "R", "initial_h"), 0.0) | {name: 2.0**-140, partner: 2.0**127}
+    inputs = {name: np.full((1, 1, 1), value, np.float32) for name, value in inputs.items()}
+    attributes = {"activations": ["Relu"]}
+    made = evaluate("RNN-14", inputs, attributes=attributes, backend=backend, compute=compute)
+
+    assert made["Y"].item() == 2.0**-13

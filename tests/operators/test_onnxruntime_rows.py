@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
-from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+from support.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime, specified
 from support.tables import every
 
 from rnncli.backends import backend_named
@@ -71,6 +71,22 @@ def test_outputs_are_those_of_onnxruntime(form, clip):
     found = evaluate(LSTM, inputs, attributes=attributes).values()
 
     assert worst(found, of_runtime(attributes, inputs)) < 1e-6
+
+
+@every("compute", Compute)
+@every("backend", ["numpy", "reference"])
+def test_ties_are_even_and_ranges_include_zero(backend, compute):
+    """Of inputs above zero, most of them between two levels of a scale that is a power of two."""
+    X = (np.random.default_rng(0).integers(1, 255, (2, 4, 7)).astype(np.float32) + 0.5) / 128
+    X[0, 0, 0] = 255 / 128
+    attributes, inputs = node(("forward", False, True, True), sizes=(2, 4, 7, 8), X=X)
+    wanted, nearest = specified(attributes, inputs)
+    assert nearest == 0
+    engine = {"backend": backend, "compute": compute}
+    found = evaluate(LSTM, inputs, attributes=attributes, **engine).values()
+
+    assert worst(found, wanted) < 1e-6
+    assert worst(of_runtime(attributes, inputs), wanted) < 1e-6
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form[1]], ids=str)

@@ -16,6 +16,8 @@ VALUES = {
     "negative": np.linspace(-2, -0.5, 24),
     "zero": np.zeros(24),
     "tiny": np.linspace(-1e-38, 1e-38, 24),
+    "ties": np.array([0, 0.5, 1.5, 2.5, 126.5, 254.5, 255]),  # of a scale of 1
+    "ties below zero": np.array([-2.5, -1.5, -0.5, 0, 0.5, 252.5]),
     "random": np.random.default_rng(0).standard_normal(24),
 }
 
