@@ -20,13 +20,22 @@ STATEMENTS = "rnncli.verifying.tracing.statements"
 @click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
 @click.argument("statement", type=Name("statement", f"{STATEMENTS}:STATEMENTS"), required=False)
+@click.option(
+    "--with",
+    "others",
+    metavar="PACK|SUITE",
+    type=SUITE,
+    multiple=True,
+    help="Another pack or suite whose cases count as well; may be repeated.",
+)
 @option_of(Selected, "select")
 @click.option(
     "--op",
     "operator",
-    type=Name("operator", f"{STATEMENTS}:families", is_ours=True),
+    type=Name("operator", f"{STATEMENTS}:traced_operators", is_ours=True),
     default="",
-    help="Only statements of one operator, such as LSTM.",
+    help="Only statements of one operator, such as LSTM, or of one version of it, such as LSTM-7,"
+    " checked by cases of that version.",
 )
 @click.option(
     "--missing", is_flag=True, help="Print only statements that are unchecked or partly checked."
@@ -44,6 +53,7 @@ def trace(
     suite: str | None,
     statement: str | None,
     *,
+    others: tuple[str, ...],
     operator: str,
     missing: bool,
     complete: bool,
@@ -62,11 +72,12 @@ def trace(
     rnncli trace vectors/core --missing
     rnncli trace vectors/core lstm.clip.bounds
     rnncli trace core --op GRU --complete
+    rnncli trace core --with smoke --with pairwise --with reject --op GRU-7 --complete
     """
     from rnncli.reports import traceability
 
     if as_page:
-        if suite or complete or missing:
+        if suite or others or complete or missing:
             raise click.UsageError("--page is about all statements, without a pack")
         click.echo(traceability.page(), nl=False)
         return 0
@@ -76,7 +87,7 @@ def trace(
     from rnncli.verifying.tracing.tracing import INCOMPLETE
 
     row = statement_named(statement) if statement else None
-    matrix = _traced(suite, options)
+    matrix = _traced((suite, *others), options)
     covered = [matrix.of(row)] if row else matrix.coverage(operator)
     if row:
         traceability.show_statement(covered[0], as_json=as_json)
@@ -85,13 +96,15 @@ def trace(
     return int(complete and any(each.state in INCOMPLETE for each in covered))
 
 
-def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
+def _traced(suites: tuple[str, ...], options: dict[str, Any]) -> TraceMatrix:
     options["workers"].expect("rnncli.verifying.tracing.tracing")
     from rnncli.reports.progress import progress_bar
     from rnncli.verifying.scoring import ScoringPlan, select
-    from rnncli.verifying.tracing.tracing import trace_all
+    from rnncli.verifying.tracing.tracing import joined, trace_all
 
-    plan = ScoringPlan(suite=suite, selection=options.pop("select"), **options)
-    selected = select(plan)
-    with progress_bar(len(selected.outputs), "cases") as progress:
-        return trace_all(plan, selected, progress.advance)
+    selection = options.pop("select")
+    plans = [ScoringPlan(suite=suite, selection=selection, **options) for suite in suites]
+    selected = [select(plan) for plan in plans]
+    with progress_bar(sum(len(each.outputs) for each in selected), "cases") as progress:
+        traced = [trace_all(*each, progress.advance) for each in zip(plans, selected, strict=True)]
+    return joined(dict(zip(suites, traced, strict=True)))

@@ -84,6 +84,31 @@ def test_complete_fails_where_cases_of_a_kind_are_missing():
     assert states == {CoverageState.BEYOND} <= {*INCOMPLETE}
 
 
+def test_a_version_is_checked_by_its_own_cases_alone(rnncli):
+    """The same sentence holds for all versions, and an older one may be converted wrongly."""
+    rows = {row["statement"]: row["state"] for row in rnncli("trace", CORE, "--op", "LSTM-1").rows}
+
+    assert rows["lstm.version-1"] == "checked"
+    assert rows["lstm.clip.bounds"] == "unchecked"
+    assert {"lstm.version-7", "lstm.layout.default", "lstm.equations.transpose"} & {*rows} == set()
+
+
+def test_several_packs_count_together(rnncli, tmp_path):
+    """Each case by the name that `inspect` takes."""
+    runs, refuses = tmp_path / "runs.yaml", tmp_path / "refuses.yaml"
+    head, cases = SUITE.split("cases:\n")
+    one, two = cases.split("  two:")
+    runs.write_text(f"{head}cases:\n{one}")
+    refuses.write_text(f"{head}cases:\n  two:{two}")
+    done = rnncli("trace", runs, "--with", refuses, "--op", "RNN-14", "--json")
+    found = {record["statement"]: record for record in map(json.loads, done.out.splitlines())}
+
+    assert found["rnn.version-14"]["cases"] == [f"{runs}::rnn_14_one"]
+    assert found["rnn.clip.refused"]["cases"] == [f"{refuses}::rnn_14_two"]
+    assert found["rnn.layout.refused"]["state"] == "unchecked"
+    assert done.err.startswith(f"{runs}, {refuses}: ")
+
+
 def test_one_statement_has_all_of_its_cases(rnncli):
     """With what each notices."""
     done = rnncli("trace", CORE, "lstm.clip.bounds", "-k", CLIP)
@@ -105,6 +130,7 @@ def test_one_statement_has_all_of_its_cases(rnncli):
             5,
             "no case of LSTM: it takes a case that must be refused",
         ),
+        ((CORE, "-k", CLIP, "--op", "LSTM-7"), 5, "no case of LSTM-7; there are cases of LSTM"),
         ((CORE, "--op", "lst"), 2, "'lst' is not one of RNN, GRU, LSTM, RNNSequence"),
         ((), 2, "Missing argument 'PACK|SUITE'"),
         (("no_such_suite",), 2, "no such"),

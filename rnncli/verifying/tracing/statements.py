@@ -123,6 +123,11 @@ def families() -> Mapping[str, Sequence[Operator]]:
     return found
 
 
+def traced_operators() -> list[str]:
+    """Return the operators and their versions, by which `trace` selects statements."""
+    return list(dict.fromkeys((*families(), *OPERATORS)))
+
+
 def read_statements(path: Path) -> list[Statement]:
     """Return the statements of a file, in its order.
 

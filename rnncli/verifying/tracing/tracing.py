@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import NothingSelected
+from rnncli.operators import OPERATORS
 from rnncli.verifying.scoring import of_each_vector
 from rnncli.verifying.tracing.conditions import TracedCase
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, found_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
     from rnncli.verifying.scoring import ScoredCases, ScoringPlan
     from rnncli.verifying.tracing.statements import Statement
@@ -29,6 +31,10 @@ class CaseTrace(NamedTuple):
     version: int
     kind: CheckKind
     found: Mapping[str, tuple[str, ...]]
+
+    def is_of(self, row: Operator) -> bool:
+        """Whether a case is of an operator's version."""
+        return (self.operator, self.version) == (row.family, row.version)
 
 
 class CoverageState(StrEnum):
@@ -80,14 +86,23 @@ class TraceMatrix:
     def coverage(self, operator: str = "") -> list[Coverage]:
         """Return the coverage of an operator's statements, or of all operators with cases.
 
+        Args:
+            operator: a family, such as `LSTM`, or one version of it, such as `LSTM-7`, whose
+                statements its own cases alone check.
+
         Raises:
             NothingSelected: the operator has no cases.
         """
-        if operator and operator not in self.operators:
+        rows = [row for row in OPERATORS.values() if operator in ("", row.family, row.name)]
+        own = [case for case in self.cases if any(case.is_of(row) for row in rows)]
+        if operator and not own:
             known = ", ".join(self.operators)
             raise NothingSelected(f"{self.name}: no case of {operator}; there are cases of {known}")
-        wanted = [operator] if operator else self.operators
-        return [self._covered(row) for row in STATEMENTS.values() if row.operator in wanted]
+        families = {case.operator for case in own}
+        wanted = [row for row in STATEMENTS.values() if row.operator in families]
+        if operator in OPERATORS:
+            wanted = [row for row in wanted if rows[0].version in row.versions]
+        return [_covered(row, own) for row in wanted]
 
     def of(self, statement: Statement) -> Coverage:
         """Return the coverage of one statement.
@@ -95,46 +110,56 @@ class TraceMatrix:
         Raises:
             NothingSelected: no case could check it.
         """
-        covered = self._covered(statement)
+        covered = _covered(statement, self.cases)
         if covered.state is CoverageState.BEYOND:
             raise NothingSelected(
                 f"{self.name}: no case of {statement.operator}: it takes {statement.kind.case}"
             )
         return covered
 
-    def _covered(self, statement: Statement) -> Coverage:
-        own = [case for case in self.cases if statement.id in case.found]
-        covered = Coverage(
-            statement,
-            CoverageState.CHECKED,
-            {case.id: case.found[statement.id] for case in own},
-            tuple(sorted({case.version for case in own})),
-        )
-        return covered._replace(state=self._state(covered))
-
     @cached_property
     def operators(self) -> list[str]:
         """The operators that have cases, by family."""
         return list(dict.fromkeys(case.operator for case in self.cases))
 
-    @cached_property
-    def _reach(self) -> set[tuple[str, CheckKind]]:
-        return {(case.operator, case.kind) for case in self.cases}
 
-    def _state(self, covered: Coverage) -> CoverageState:
-        row = covered.statement
-        if row.kind is CheckKind.NONE:
-            return CoverageState.UNTESTABLE
-        if (row.operator, row.kind) not in self._reach:
-            return CoverageState.BEYOND
-        if not covered.cases:
-            return CoverageState.UNCHECKED
-        return CoverageState.PARTLY if covered.unnoticed else CoverageState.CHECKED
+def _covered(statement: Statement, cases: Sequence[CaseTrace]) -> Coverage:
+    own = [case for case in cases if statement.id in case.found]
+    covered = Coverage(
+        statement,
+        CoverageState.CHECKED,
+        {case.id: case.found[statement.id] for case in own},
+        tuple(sorted({case.version for case in own})),
+    )
+    return covered._replace(state=_state(covered, cases))
+
+
+def _state(covered: Coverage, cases: Sequence[CaseTrace]) -> CoverageState:
+    row = covered.statement
+    if row.kind is CheckKind.NONE:
+        return CoverageState.UNTESTABLE
+    if not any((case.operator, case.kind) == (row.operator, row.kind) for case in cases):
+        return CoverageState.BEYOND
+    if not covered.cases:
+        return CoverageState.UNCHECKED
+    return CoverageState.PARTLY if covered.unnoticed else CoverageState.CHECKED
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
     """Trace the cases of a plan."""
     return TraceMatrix(selected.name, tuple(of_each_vector(trace_of, plan, selected, done)))
+
+
+def joined(matrices: Mapping[str, TraceMatrix]) -> TraceMatrix:
+    """Return the matrix of some packs and suites; of several, ids are like `core::gru_14_clip`."""
+    if len(matrices) == 1:
+        return next(iter(matrices.values()))
+    cases = (
+        case._replace(id=f"{name}::{case.id}")
+        for name, matrix in matrices.items()
+        for case in matrix.cases
+    )
+    return TraceMatrix(", ".join(matrices), tuple(cases))
 
 
 def trace_of(vector: Vector) -> CaseTrace:
