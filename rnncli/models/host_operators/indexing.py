@@ -50,6 +50,8 @@ def pad(
             return _surrounding(kept, added, sizes, constant_value)
         if any(n == 0 and any(ends) for ends, n in zip(added, sizes, strict=True)):
             raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
+        if mode == "reflect":
+            _check_reflected(added, sizes)
         return _continuing(kept, added, sizes, _SOURCES[mode])
 
     return lambda data: padding(data.shape)(data)
@@ -121,16 +123,23 @@ def _continuing(
     return continued
 
 
-def _reflected(at: Array, n: int) -> Array:
-    """Reflect positions back and forth; a single element repeats."""
-    there_and_back = max(2 * n - 2, 1)
-    return np.asarray(np.minimum(at % there_and_back, -at % there_and_back))
+def _check_reflected(added: Ends, sizes: Sequence[int]) -> None:
+    """Refuse to reflect more elements than an axis has beyond its first or last.
+
+    The specification does not say what they would be; its example of such an axis was an error
+    (onnx/onnx#7700), and ONNX Runtime refuses them as well.
+    """
+    for axis, (ends, n) in enumerate(zip(added, sizes, strict=True)):
+        if max(ends) >= max(n, 1):
+            raise InvalidRequest(
+                f"mode 'reflect' pads axis {axis}, of {n}, by at most {n - 1}, not by {max(ends)}"
+            )
 
 
 _SOURCES: dict[str, Callable[[Array, int], Array]] = {
     "edge": lambda at, n: np.clip(at, 0, n - 1),
     "wrap": lambda at, n: at % n,
-    "reflect": _reflected,
+    "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
 }
 
 

@@ -75,12 +75,24 @@ def test_pad_types(agrees, dtype):
 
 @every("pads", [[1, 0, 0, 2], [4, 0, 9, 0], [0, 11, 0, 13], [3, 3, 3, 3]])
 @every("shape", [(3, 4), (1, 5), (2, 1)])
-@every("mode", ["edge", "reflect", "wrap"])
+@every("mode", ["edge", "wrap"])
 def test_pad_by_more_than_there_is(evaluate, mode, shape, pads):
     """What is inside comes again and again."""
     x = np.arange(np.prod(shape)).reshape(shape)
     (y,) = evaluate("Pad", 19, x, np.array(pads), mode=mode)
     np.testing.assert_array_equal(y, np.pad(x, np.reshape(pads, (2, 2)).T, mode))
+
+
+@pytest.mark.parametrize(
+    ("shape", "pads"),
+    [((2,), (1, 1)), ((4,), (3, 2)), ((4,), (0, 3)), ((5,), (2, -2)), ((1,), (0, 0))],
+)
+def test_pad_reflects_all_but_the_end_itself(agrees, evaluate, normal, shape, pads):
+    """As ONNX Runtime does; by one more, both refuse."""
+    agrees("Pad", 18, normal(*shape), np.array(pads), mode="reflect")
+    remaining = shape[0] + min(pads[1], 0)
+    with pytest.raises(InvalidRequest, match=f"axis 0, of {remaining}, by at most {remaining - 1}"):
+        evaluate("Pad", 18, normal(*shape), np.array((remaining, pads[1])), mode="reflect")
 
 
 @pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
