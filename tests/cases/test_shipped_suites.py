@@ -149,10 +149,11 @@ BY_READING = {
     "alpha-order": {
         **dict.fromkeys(("smoke", "diagnostic"), "_alpha_order"),
         **dict.fromkeys(("core", "three-way"), "_alpha_order|_beta_order"),
+        "pairwise": "_queue",
     },
     "clip-scope": {
         **dict.fromkeys(("core", "smoke", "diagnostic", "openvino"), "_clip_scope"),
-        **dict.fromkeys(("pairwise", "three-way"), "lstm_shapes_.*_clip"),
+        **dict.fromkeys(("pairwise", "three-way"), "lstm_shapes_.*_clip|_scope"),
     },
     "zero-length": {
         "core": "_zero_length|_narrow_defaults",
@@ -373,18 +374,21 @@ def forbid_labels(possible, names, axes, excluded):
     possible[np.ix_(*index)] = False
 
 
-# Arrays in which functions go with their operator; what they are about is computed, not counted.
+def is_array(body):
+    """Whether a case is a covering array; what functions are about is computed, not counted."""
+    return body.get("strategy") != "product" and "Special" not in body.get("flags", ())
+
+
+COVERING = ("pairwise", "three-way")
 SPECIAL = "|".join(
-    name
-    for name, body in written("three-way")["cases"].items()
-    if "Special" in body.get("flags", ())
+    case for name in COVERING for case, body in written(name)["cases"].items() if not is_array(body)
 )
 ARRAYS = [
     (name, case, {"pairwise": 2, "3-way": 3}[body.get("strategy") or defaults["strategy"]])
-    for name in ("pairwise", "three-way")
+    for name in COVERING
     for defaults, cases in [(written(name)["defaults"], written(name)["cases"])]
     for case, body in cases.items()
-    if "Special" not in body.get("flags", ())
+    if is_array(body)
 ]
 
 

@@ -18,6 +18,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.operators.checking import element_type, problems
 from rnncli.operators.node import checked
+from rnncli.operators.operator import Dim
 from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.tracing.violations import violation_named
 
@@ -180,12 +181,11 @@ def _breaks_rank(case: TracedCase, name: str) -> bool:
 
 
 def _is_foreign(case: TracedCase, name: str) -> bool:
-    """Whether an input has the wrong element type."""
+    """Whether an input has an element type that is not allowed, or not that of its kind."""
     (row,) = (row for row in case.operator.inputs if row.name == name)
-    given, X = element_type(case.inputs[name]), case.inputs[case.operator.inputs[0].name]
-    if row.role == "X":
-        return given not in case.operator.input_dtypes(row)
-    return given not in row.dtypes if row.dtypes else given != element_type(X)
+    first = next(each.name for each in case.operator.inputs if each.kind == row.kind)
+    given, common = (element_type(case.inputs.get(n, case.inputs[name])) for n in (name, first))
+    return given not in case.operator.input_dtypes(row) or given != common
 
 
 def _breaks_input(case: TracedCase, name: str, *, foreign: bool) -> bool:
@@ -204,7 +204,8 @@ def _bad_hidden_size(case: TracedCase) -> bool:
     if R is None or given is None:
         return False
     (row,) = (row for row in case.operator.inputs if row.role == "R")
-    return bool(len(row.shape()) == R.ndim and given != R.shape[-1])
+    units = row.shape().index(Dim("hidden_size"))
+    return bool(len(row.shape()) == R.ndim and given != R.shape[units])
 
 
 def _bad_directions(case: TracedCase) -> bool:
