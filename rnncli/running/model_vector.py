@@ -14,6 +14,7 @@ from rnncli.numerics import dtype_of
 from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
+    from rnncli.files.formats.format import Tensors
     from rnncli.models.model import Model
     from rnncli.running.request import Run
 
@@ -30,11 +31,15 @@ def vector_of_run(name: str, model: Model, run: Run) -> Vector:
     for tensor, values in (*run.inputs.items(), *run.outputs.items()):
         if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU":
             raise Unsupported(f"{model.name}: '{tensor}' is not a tensor of numbers")
-    rows = [dtype_of(values) for values in (*run.inputs.values(), *run.outputs.values())]
+    return vector_of_call(name, whole_model(model).SerializeToString(), run.inputs, run.outputs)
+
+
+def vector_of_call(name: str, serialized: bytes, inputs: Tensors, outputs: Tensors) -> Vector:
+    """Return a call of a model as a vector; its dtype is the first that is floating-point."""
+    rows = [dtype_of(values) for values in (*inputs.values(), *outputs.values())]
     dtype = next((row for row in rows if row.is_float), rows[-1])
-    record = {"id": name, "outputs": list(run.outputs), "dtype": dtype.name}
-    serialized = whole_model(model).SerializeToString()
-    return Vector(name, serialized, run.inputs, (), Answers(run.outputs), {}, record)
+    record = {"id": name, "outputs": list(outputs), "dtype": dtype.name}
+    return Vector(name, serialized, inputs, (), Answers(outputs), {}, record)
 
 
 def whole_model(model: Model) -> ModelProto:

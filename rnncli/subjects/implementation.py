@@ -38,6 +38,10 @@ class Subject(Protocol):
         """End its processes; none outlives this call."""
 
 
+# A call's place in a session: alone in its own, or the first of several, or a later one.
+OWN, FIRST, LATER = "", "open", "again"
+
+
 class SessionSubject(Subject, Protocol):
     """An implementation that can run several vectors in one session."""
 
@@ -51,6 +55,15 @@ class SessionSubject(Subject, Protocol):
 
 class KeepingSubject(SessionSubject, Protocol):
     """An implementation in its own process, which can be restarted."""
+
+    def session(self, vectors: Sequence[Vector], first: str = OWN) -> list[Attempt]:
+        """Run data sets of one model; see `SessionSubject`.
+
+        Args:
+            vectors: the data sets.
+            first: the place of the first: OWN if no more vectors will follow these; LATER goes on
+                in the last session, whose model is theirs, if its process has not ended.
+        """
 
     def renew(self) -> None:
         """End its process; the next call starts a new one."""

@@ -19,12 +19,12 @@ from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
-from rnncli.packs.conversion import with_model
+from rnncli.packs.conversion import held_inputs, with_model
 from rnncli.packs.record import node_entries
 from rnncli.packs.vector import Answers, Vector, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.cases.case import Case
     from rnncli.files.formats.format import Tensors
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Dim, Tensor
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.recurrence.unit import QuantisedUnit
+    from rnncli.verifying.node_parts import NodeParts
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
@@ -146,6 +147,52 @@ class NodeCall:
         if lengths is None:
             return np.full(self.sizes[N], self.sizes[T], np.int64)
         return lengths.astype(np.int64)
+
+    @property
+    def valid(self) -> Array:
+        """Which steps are not padding, [T, N]."""
+        return np.asarray(np.arange(self.steps)[:, None] < self.lengths)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return self.sizes[T]
+
+    @property
+    def sequences(self) -> int:
+        """The number of sequences."""
+        return self.sizes[N]
+
+    def streamed(self, run: Callable[[NodeCall], Tensors]) -> Tensors:
+        """Return its outputs, given what runs a call."""
+        return run(self)
+
+    def repeated(self) -> list[NodeCall]:
+        """Return the call, and one of the same model with other numbers in all that it is fed."""
+        held = held_inputs(self.row, self.weights, self.inputs)
+        fed = {name: values for name, values in self.inputs.items() if name not in held}
+        other = self.with_changes(
+            {name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()}
+        )
+        X = other.canonical("X")
+        other = other.with_canonical("X", X + np.asarray(1, X.dtype))
+        if self.get("lengths") is not None:
+            other = other.with_input("lengths", np.maximum(self.steps - self.lengths, 1))
+        return [self, other]
+
+    def in_parts(self, parts: Sequence[range]) -> NodeParts:
+        """Return it with a call for each part of its steps, and states carried between them."""
+        from rnncli.verifying.node_parts import NodeParts
+
+        return NodeParts(self, parts)
+
+    def of_sequences(self, some: Sequence[int]) -> NodeCall:
+        """Return the call of some sequences alone."""
+        return picked(self, N, some)
+
+    def joined(self, parts: Sequence[Tensors]) -> Tensors:
+        """Join outputs of sequences along the batch."""
+        return joined(self, parts, N)
 
     @property
     def is_ragged(self) -> bool:

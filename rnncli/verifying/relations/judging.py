@@ -14,7 +14,7 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
-from rnncli.subjects.implementation import keeps_process
+from rnncli.subjects.implementation import OWN, keeps_process
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.distances import Closeness, closeness_of
 
@@ -102,6 +102,11 @@ class Asker:
     refuse: Callable[[JudgedCall], str] = lambda _: ""
     seconds: float = 0.0
 
+    @property
+    def place(self) -> str:
+        """Where the next calls stand in a session; see `KeepingSubject`."""
+        return OWN
+
     def begin(self) -> None:
         """Begin another relation: forget what the one before took."""
         self.seconds = 0.0
@@ -116,35 +121,43 @@ class Asker:
         Raises:
             UnansweredError: there are none.
         """
-        return self._asked(self.subject, call)
+        outputs: Tensors = call.streamed(self.single)
+        return outputs
 
-    def after(self, calls: list[JudgedCall]) -> Tensors:
-        """Return the outputs of the last of several calls, in one session if there are sessions."""
-        return self.in_turn(calls)[-1]
+    def answered(self, call: JudgedCall) -> tuple[JudgedCall, Tensors]:
+        """Return a call that relations begin from, and its own outputs."""
+        return call, self(call)
+
+    def after(self, call: JudgedCall, others: Sequence[JudgedCall]) -> Tensors:
+        """Return the outputs of a call after others, in one session if there are sessions."""
+        return self.in_turn([*others, call])[-1]
+
+    def single(self, call: JudgedCall) -> Tensors:
+        """Return the outputs of a call that is made at once."""
+        return self.in_turn([call])[0]
 
     def in_turn(self, calls: Sequence[JudgedCall]) -> list[Tensors]:
         """Return the outputs of several calls, made in one session if there are sessions."""
-        self._require(calls)
-        vectors = [call.vector() for call in calls]
-        if keeps_process(self.subject):
-            attempts = self.subject.session(vectors)
-        else:
-            attempts = [self.subject.attempt(vector) for vector in vectors]
-        made = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
-        if len(attempts) < len(calls):
-            few = f"a session of {len(calls)} calls answered only {len(attempts)}"
-            raise UnansweredError(Verdict.DIFFERS, few)
-        return made
+        return self._asked(self.subject, calls)
 
     def in_threads(self, call: JudgedCall) -> Tensors:
         """Return the outputs of a call with another number of threads."""
         if self.cannot_thread:
             raise UnansweredError(Verdict.SKIPPED, self.cannot_thread)
-        return self._asked(self.threaded(), call)
+        return self._asked(self.threaded(), [call])[0]
 
-    def _asked(self, subject: Subject, call: JudgedCall) -> Tensors:
-        self._require([call])
-        return self._outputs(subject.attempt(call.vector()), call)
+    def _asked(self, subject: Subject, calls: Sequence[JudgedCall]) -> list[Tensors]:
+        self._require(calls)
+        vectors = [call.vector() for call in calls]
+        if keeps_process(subject):
+            attempts = subject.session(vectors, self.place)
+        else:
+            attempts = [subject.attempt(vector) for vector in vectors]
+        made = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
+        if len(attempts) < len(calls):
+            few = f"a session of {len(calls)} calls answered only {len(attempts)}"
+            raise UnansweredError(Verdict.DIFFERS, few)
+        return made
 
     def _require(self, calls: Iterable[JudgedCall]) -> None:
         for call in calls:
@@ -213,7 +226,7 @@ def judge_case(
             continue
         asker.begin()
         try:
-            answered.append(AnsweredCall(call, asker(call), profile, bounds))
+            answered.append((AnsweredCall(*asker.answered(call), profile, bounds), obstacles[call]))
         except UnansweredError as error:
             ended = _verdict(call, "", error.verdict, str(error))
             unanswered.append(replace(ended, seconds=asker.seconds))
@@ -225,9 +238,7 @@ def judge_case(
             for call in calls
             if (why := obstacles[call][row.name])
         ]
-        found += [
-            judge(each, row, asker) for each in answered if not obstacles[each.call][row.name]
-        ]
+        found += [judge(each, row, asker) for each, why in answered if not why[row.name]]
         if found:
             yield row.name, max(found, key=severity)
 

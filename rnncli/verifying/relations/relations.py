@@ -6,14 +6,13 @@ The two must agree, so no expected output is needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.operators.node import DIRECTIONS
-from rnncli.packs.conversion import held_inputs
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
 from rnncli.verifying.node_call import (
@@ -33,16 +32,17 @@ from rnncli.verifying.node_call import (
 from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.verifying.node_call import NodeCall
-    from rnncli.verifying.relations.judging import Asker
+    from rnncli.verifying.relations.judging import Asker, JudgedCall
 
-    # Maps a call to the outputs that must equal the call's own.
-    Transformation: TypeAlias = Callable[[NodeCall, Asker], Tensors]
+    # Maps a call to the outputs that must equal the call's own: a `NodeCall`, or in other tables
+    # another, with an `Asker`.
+    Transformation: TypeAlias = Callable[[Any, Any], Tensors]
 
 # What is added: first more than the tiles, vectors and blocks of usual kernels; then, in a relation
 # that has the amount in its name, more than two blocks of 64, or one of 128 or 256. Neither is a
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 STEPS, SEQUENCES, UNITS, INPUTS = (19, 259), (37, 261), (37, 149), (37, 293)
 ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
-# Initial states, and the outputs that hold their final values.
-STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
 
 
 def _several(symbol: str) -> Applicability:
@@ -67,7 +65,10 @@ RAGGED = Applicability(
     lambda call: "" if call.is_ragged else "no sequence has padding",
 )
 RELATIONS: dict[str, Relation] = {}
-"""Every relation by its name, in the order of this file."""
+"""Every relation of nodes by its name, in the order of this file."""
+STREAM_RELATIONS: dict[str, Relation] = {}
+"""Every relation of streams by its name: those that are of nodes as well, and of `streaming`."""
+BOTH = (RELATIONS, STREAM_RELATIONS)
 
 
 def relation(
@@ -77,16 +78,24 @@ def relation(
     equality: str = TOLERANCE,
     *,
     quantised: bool = True,
-    table: dict[str, Relation] = RELATIONS,
+    name: str = "",
+    tables: Iterable[dict[str, Relation]] = (RELATIONS,),
 ) -> Callable[[Transformation], Transformation]:
-    """Return a decorator that makes a function a relation of its name; see `Relation`."""
+    """Return a decorator that makes a function a relation, of its name by default."""
 
     def added(answer: Transformation) -> Transformation:
-        name = answer.__name__.removeprefix("_").replace("_", "-")
-        table[name] = Relation(name, summary, finds, applies, answer, equality, quantised)
+        known = name or named_after(answer)
+        row = Relation(known, summary, finds, applies, answer, equality, quantised)
+        for table in tables:
+            table[known] = row
         return answer
 
     return added
+
+
+def named_after(answer: Callable[..., Tensors]) -> str:
+    """Return the name of a relation that is a function's."""
+    return answer.__name__.removeprefix("_").replace("_", "-")
 
 
 def relations(
@@ -108,32 +117,21 @@ def relations(
             def of_amount(call: NodeCall, ask: Asker, amount: int = amount) -> Tensors:
                 return answer(call, ask, amount)
 
-            suffix = "" if amount == amounts[0] else f"_{amount}"
-            of_amount.__name__ = f"{answer.__name__}{suffix}"
-            relation(summary.format(amount), finds, applies, quantised=quantised)(of_amount)
+            suffix = "" if amount == amounts[0] else f"-{amount}"
+            words = summary.format(amount), finds, applies
+            relation(*words, quantised=quantised, name=named_after(answer) + suffix)(of_amount)
 
     return added
 
 
 @relation(
-    "the same call after another one in the same session",
-    "buffers and states kept between calls, uninitialised memory",
+    "the same calls after the same and others, in one session",
+    "a reset that is missing, states and buffers kept between calls, uninitialised memory",
     equality=BIT,
+    tables=BOTH,
 )
-def _again(call: NodeCall, ask: Asker) -> Tensors:
-    return ask.after([call, _other(call), call])
-
-
-def _other(call: NodeCall) -> NodeCall:
-    """Return a call of the same model with other numbers in all inputs the model does not store."""
-    held = held_inputs(call.row, call.weights, call.inputs)
-    fed = {name: values for name, values in call.inputs.items() if name not in held}
-    other = call.with_changes({name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()})
-    X = other.canonical("X")
-    other = other.with_canonical("X", X + np.asarray(1, X.dtype))
-    if call.get("lengths") is None:
-        return other
-    return other.with_input("lengths", np.maximum(call.sizes[T] - call.lengths, 1))
+def _again(call: JudgedCall, ask: Asker) -> Tensors:
+    return ask.after(call, call.repeated())
 
 
 @relation(
@@ -162,12 +160,7 @@ def _nan_padding(call: NodeCall, ask: Asker) -> Tensors:
 
 
 def _with_padding(call: NodeCall, padding: Array) -> NodeCall:
-    return call.with_canonical("X", np.where(_valid(call)[..., None], call.canonical("X"), padding))
-
-
-def _valid(call: NodeCall) -> Array:
-    """Return which steps are not padding, [T, N]."""
-    return np.asarray(np.arange(call.sizes[T])[:, None] < call.lengths)
+    return call.with_canonical("X", np.where(call.valid[..., None], call.canonical("X"), padding))
 
 
 @relations(
@@ -194,7 +187,7 @@ def _longer(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     quantised=False,
 )
 def _cut(call: NodeCall, ask: Asker) -> Tensors:
-    return joined(call, [_alone(call, ask, n) for n in range(call.sizes[N])], N)
+    return call.joined([_alone(call, ask, n) for n in range(call.sequences)])
 
 
 def _alone(call: NodeCall, ask: Asker, n: int) -> Tensors:
@@ -217,13 +210,18 @@ def _padded(call: NodeCall, name: str, values: Array) -> Array:
 
 
 @relation(
-    "each sequence alone, including its padding",
-    "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
-    _several(N),
+    "each sequence of the batch alone, including its padding",
+    "batch tiles and their remainders, sequences mixed up, paths for a batch of 1",
+    Applicability(
+        "there are 2 or more sequences, and the batch is free",
+        lambda call: "" if call.sequences > 1 else "the batch is 1, or fixed",
+    ),
     quantised=False,
+    tables=BOTH,
 )
-def _singles(call: NodeCall, ask: Asker) -> Tensors:
-    return joined(call, [ask(picked(call, N, [n])) for n in range(call.sizes[N])], N)
+def _singles(call: JudgedCall, ask: Asker) -> Tensors:
+    found: Tensors = call.joined([ask(call.of_sequences([n])) for n in range(call.sequences)])
+    return found
 
 
 @relation(
@@ -233,12 +231,12 @@ def _singles(call: NodeCall, ask: Asker) -> Tensors:
     quantised=False,
 )
 def _tiles(call: NodeCall, ask: Asker) -> Tensors:
-    at, count = _off_the_middle(call.sizes[N]), call.sizes[N]
-    return joined(call, [ask(picked(call, N, some)) for some in (range(at), range(at, count))], N)
+    return call.joined([ask(call.of_sequences(some)) for some in _off_the_middle(call.sequences)])
 
 
-def _off_the_middle(size: int) -> int:
-    return max(1, (2 * size) // 5)
+def _off_the_middle(size: int) -> tuple[range, range]:
+    at = max(1, (2 * size) // 5)
+    return range(at), range(at, size)
 
 
 @relation(
@@ -323,83 +321,19 @@ def _inputs_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     return ask(wide.with_canonical("X", X))
 
 
-@relation(
+def in_parts(cut: Callable[[int], Sequence[range]]) -> Transformation:
+    """Return what asks for the steps of a call in parts, with states carried between them."""
+    return lambda call, ask: ask(call.in_parts(cut(call.steps)))
+
+
+relation(
     "T in two calls, with states carried: forward from the first steps to the last, reverse"
     " from the last to the first",
     "initial states ignored or in the wrong place, chunks of time, last states, step counters",
     _several(T),
     quantised=False,
-)
-def _split(call: NodeCall, ask: Asker) -> Tensors:
-    cut = _off_the_middle(call.sizes[T])
-    whole = call.with_all_outputs()
-    merged = _merged(whole, *_chained(whole, cut, ask), cut)
-    return {name: merged[name] for name in call.outputs}
-
-
-def _chained(call: NodeCall, cut: int, ask: Asker) -> tuple[Tensors, Tensors]:
-    """Return the outputs of both parts; each direction starts from the part before it.
-
-    A sequence without a step in the last part gets one there that is not counted, since the result
-    of length 0 is contested. A bidirectional node needs three calls: its reverse direction carries
-    states from the last steps to the first, its forward direction from the first to the last.
-    """
-    lengths = call.lengths
-    early = _part(call, range(cut), np.minimum(lengths, cut))
-    late = _part(call, range(cut, call.sizes[T]), np.maximum(lengths - cut, 1))
-    backward = _backward(call)
-    last = ask(late) if backward.any() else {}
-    first = ask(_carried(early, last, backward, lengths > cut))
-    if not backward.all():
-        last = ask(_carried(late, first, ~backward, lengths > cut))
-    return first, last
-
-
-def _part(call: NodeCall, steps: range, lengths: Array) -> NodeCall:
-    part = picked(call, T, steps)
-    return part if call.get("lengths") is None else part.with_input("lengths", lengths)
-
-
-def _backward(call: NodeCall) -> Array:
-    return np.array([each is Direction.REVERSE for each in call.node.directions])
-
-
-def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -> NodeCall:
-    """Return a call that starts, in some directions and sequences, from the end of another.
-
-    Args:
-        call: the call to continue with.
-        outputs: outputs of the other part; empty if no direction takes any.
-        directions: the directions that take them, [D].
-        live: the sequences whose states are taken, [N].
-    """
-    if not directions.any():
-        return call
-    taken = directions[:, None, None] & live[:, None]
-    for initial, final in STATES.items():
-        row = call.named(final)
-        if row is None:
-            continue
-        end = call.node.canonical(row.name, outputs[row.name])
-        begin = call.canonical(initial) if call.get(initial) is not None else np.zeros_like(end)
-        call = call.with_canonical(initial, np.where(taken, end, begin))
-    return call
-
-
-def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
-    # A direction ends at the first steps if it is reversed, otherwise at the sequence's last.
-    ends_early = _backward(call)[:, None] | (call.lengths <= cut)[None]
-    live = _valid(call)[cut:, None, :, None]
-    merged = {}
-    for name in first:
-        a, b = (call.node.canonical(name, part[name]) for part in (first, last))
-        values = (
-            np.concatenate([a, np.where(live, b, np.zeros_like(b))])
-            if name == call.tensor("Y").name
-            else np.where(ends_early[..., None], a, b)
-        )
-        merged[name] = call.node.in_layout(name, values)
-    return merged
+    name="split",
+)(in_parts(_off_the_middle))
 
 
 def _reversible(call: NodeCall) -> str:

@@ -24,8 +24,8 @@ from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
-from rnncli.packs.vector import WHOLE_MODEL, Answers, Vector
-from rnncli.running.model_vector import whole_model
+from rnncli.packs.vector import WHOLE_MODEL
+from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import Sizing
 from rnncli.verifying.relations.distances import Closeness
 from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.models.streams import FreeAxis, Streams
     from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
 
     Run = Callable[[Tensors], Tensors]
 
@@ -207,6 +208,16 @@ class StreamedModel:
         return self.output_axes(self.streams.batch)
 
     @cached_property
+    def time_axes(self) -> Mapping[str, int]:
+        """The axis of time of each input and output that has one."""
+        return {**self.times, **{name: axis.axis for name, axis in self.streams.time.items()}}
+
+    @cached_property
+    def batch_axes(self) -> Mapping[str, int]:
+        """The axis of the batch of each input and output that has one."""
+        return {**self.batches, **{name: axis.axis for name, axis in self.streams.batch.items()}}
+
+    @cached_property
     def lengths(self) -> frozenset[str]:
         """The inputs that recurrent nodes read as the length of each sequence."""
         made = self.inputs(self.sizes, 0)
@@ -233,13 +244,11 @@ class StreamedModel:
 
     def part(self, tensors: Tensors, steps: range) -> Tensors:
         """Return some steps of inputs or outputs; those without steps stay whole."""
-        axes = {name: axis.axis for name, axis in self.streams.time.items()}
-        return _taken(tensors, {**self.times, **axes}, steps)
+        return _taken(tensors, self.time_axes, steps)
 
     def some_of(self, tensors: Tensors, sequences: Sequence[int]) -> Tensors:
         """Return some sequences of the batch; tensors without its axis stay whole."""
-        axes = {name: axis.axis for name, axis in self.streams.batch.items()}
-        return _taken(tensors, {**self.batches, **axes}, sequences)
+        return _taken(tensors, self.batch_axes, sequences)
 
     def call(self, name: str, steps: int = 0, sequences: int = 0) -> StreamCall:
         """Return the stream that is judged: one call on all steps, or several on a few.
@@ -279,8 +288,7 @@ class StreamedModel:
 
     def _joined(self, parts: Sequence[Tensors], first: Tensors) -> Tensors:
         """Return inputs on all steps of several calls; those without steps are the first call's."""
-        axes = {name: axis.axis for name, axis in self.streams.time.items()}
-        joined = {}
+        axes, joined = self.time_axes, {}
         for name in axes.keys() & parts[0].keys():
             try:
                 joined[name] = np.concatenate([part[name] for part in parts], axes[name])
@@ -354,20 +362,13 @@ class ModelCall:
     def vector(self) -> Vector:
         """Return the call as a vector without answers, for subjects."""
         templates = {name: self.empty_output(name) for name in self.outputs}
-        record = {"id": self.id, "outputs": list(self.outputs), "dtype": self.source_dtype}
-        model, answers = self.source.serialized, Answers(templates)
-        return Vector(self.id, model, self.inputs, (), answers, {}, record)
+        return vector_of_call(self.id, self.source.serialized, self.inputs, templates)
 
-    @property
-    def source_dtype(self) -> str:
-        """The type of the first floating-point input or output."""
-        values = [*self.inputs.values(), *self.source.answer(self.inputs).values()]
-        rows = [dtype_of(each) for each in values]
-        return next((row for row in rows if row.is_float), rows[-1]).name
-
-    def with_inputs(self, **inputs: Array) -> ModelCall:
-        """Return a call with some other inputs."""
-        return replace(self, inputs={**self.inputs, **inputs})
+    def disturbed(self, *names: str) -> ModelCall:
+        """Return a call with other numbers in some inputs, or all, that are real."""
+        some = real({name: self.inputs[name] for name in names or self.inputs})
+        other = {name: other_numbers(self.inputs[name]) for name in some}
+        return ModelCall(self.id, self.source, {**self.inputs, **other})
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +380,7 @@ class StreamCall:
         source: the model.
         feeds: the inputs of each call but the states.
         states: the states before the first call, by input.
-        wanted: outputs of each call that are known from others; () if none are.
+        wanted: outputs of each call that are known, its own or from others; () if none are.
     """
 
     id: str
@@ -411,6 +412,45 @@ class StreamCall:
             states = self.source.states_after(made)
             yield call, made
 
+    @cached_property
+    def own(self) -> Tensors:
+        """The outputs, if all are known."""
+        return self.whole(self.wanted)
+
+    def repeated(self) -> list[ModelCall]:
+        """Return the calls, and the same with other numbers."""
+        calls = [call for call, _ in self.calls(lambda call: call.wanted)]
+        return [*calls, *(call.disturbed() for call in calls)]
+
+    def in_parts(self, parts: Sequence[range]) -> StreamCall:
+        """Return a stream with a call for each part of the steps of its only call."""
+        (feed,), (own,), source = self.feeds, self.wanted, self.source
+        wanted = [source.part({n: own[n] for n in source.times}, part) for part in parts]
+        wanted[-1] |= {pair.output: own[pair.output] for pair in source.streams.pairs}
+        feeds = tuple(source.part(feed, part) for part in parts)
+        return replace(self, feeds=feeds, wanted=tuple(wanted))
+
+    def of_sequences(self, some: Sequence[int]) -> StreamCall:
+        """Return the stream of some sequences alone."""
+
+        def picked(tensors: Tensors) -> Tensors:
+            return self.source.some_of(tensors, some)
+
+        known = ({name: each[name] for name in self.source.batches} for each in self.wanted)
+        return replace(
+            self,
+            feeds=tuple(map(picked, self.feeds)),
+            states=picked(self.states),
+            wanted=tuple(map(picked, known)),
+        )
+
+    def joined(self, parts: Sequence[Tensors]) -> Tensors:
+        """Join outputs of sequences along the batch."""
+        return {
+            name: np.concatenate([each[name] for each in parts], axis)
+            for name, axis in self.batch_axes.items()
+        }
+
     @property
     def steps(self) -> int:
         """The number of steps, or of calls if each takes a fixed number."""
@@ -425,23 +465,21 @@ class StreamCall:
         return max((first[name].shape[axis.axis] for name, axis in axes.items()), default=1)
 
     def narrowed(self, steps: int, sequences: int) -> StreamCall:
-        """Return the stream of the first steps of the first sequences."""
-        source, feeds, states = self.source, self.feeds, self.states
+        """Return the stream of the first steps of the first sequences; no outputs are known."""
+        some, source = replace(self, wanted=()), self.source
         if sequences != self.sequences:
-            feeds = tuple(source.some_of(feed, range(sequences)) for feed in feeds)
-            states = source.some_of(states, range(sequences))
+            some = some.of_sequences(range(sequences))
         if not source.has_free_time:
-            return replace(self, feeds=feeds[:steps], states=states)
-        ends = {name: np.minimum(feeds[0][name], steps) for name in source.lengths}
-        return replace(
-            self, feeds=({**source.part(feeds[0], range(steps)), **ends},), states=states
-        )
+            return replace(some, feeds=some.feeds[:steps])
+        (feed,) = some.feeds
+        ends = {name: np.minimum(feed[name], steps) for name in source.lengths}
+        return replace(some, feeds=({**source.part(feed, range(steps)), **ends},))
 
     def streamed(self, run: Callable[[ModelCall], Tensors]) -> Tensors:
         """Return the outputs of the whole stream."""
-        return self.joined([made for _, made in self.calls(run)])
+        return self.whole([made for _, made in self.calls(run)])
 
-    def joined(self, made: Sequence[Tensors]) -> Tensors:
+    def whole(self, made: Sequence[Tensors]) -> Tensors:
         """Return the outputs of successive calls as those of one stream.
 
         States are those after the last call. If time is free, outputs are joined along it, and left
@@ -495,7 +533,7 @@ class StreamCall:
     def full_record(self) -> dict[str, Any]:
         """Return the stream's record, for the lines of reports."""
         sizes, opset = dict(self.source.sizes), self.source.model.opsets.get("", 0)
-        dtype, names = self.first.source_dtype, list(self.first.inputs)
+        dtype, names = self.first.vector().record["dtype"], list(self.first.inputs)
         needs = {"opset": opset, "dtype": dtype, "direction": "forward", "layout": 0}
         needs |= {"attributes": [], "activations": [], "inputs": names, "weights": "initializers"}
         return {
@@ -523,7 +561,7 @@ def disturbed(call: StreamCall, sequence: int) -> StreamCall:
             changed[name][place] = other_numbers(feed[name])[place]
         return changed
 
-    return replace(call, feeds=tuple(map(other, call.feeds)))
+    return replace(call, feeds=tuple(map(other, call.feeds)), wanted=())
 
 
 def real(tensors: Tensors) -> list[str]:

@@ -7,7 +7,6 @@ seen; a state or an output of the call before. Each is tried by calls of the mod
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -67,10 +66,12 @@ def _failure(
     case: AnsweredCall, call: StreamCall, relation: Relation, ask: Any
 ) -> tuple[AnsweredCall, CaseVerdict] | None:
     try:
-        smaller = AnsweredCall(call, ask(call), case.profile, case.bounds)
+        ask.turn = []
+        known, own = ask.answered(call)
     except UnansweredError:
         return None
     ask.turn = []
+    smaller = AnsweredCall(known, own, case.profile, case.bounds)
     verdict = attempted(smaller, relation, ask)
     return (smaller, verdict) if verdict.verdict is Verdict.DIFFERS else None
 
@@ -90,9 +91,8 @@ def fault_of(case: AnsweredCall, least: AnsweredCall, relation: Relation, ask: A
     try:
         if found is _of_session:
             return next(_of_session(least, ask), "")
-        own = tuple(each.wanted for each in ask.made[case.call])
         ask.turn = ask.turn[-1:]
-        repeated = ask(replace(case.call, wanted=own))
+        repeated = ask(case.call)
         if any(_differs(values, repeated[name]) for name, values in case.outputs.items()):
             found = _of_session
         return next(found(case, ask), "")
@@ -126,7 +126,7 @@ class Border:
 
     def _asked(self, steps: range, states: Tensors) -> Tensors:
         feed = self.call.source.part(self.call.feeds[0], steps)
-        made: Tensors = self._ask(self.call.call_of(feed, states))
+        made: Tensors = self._ask.single(self.call.call_of(feed, states))
         return made
 
     def wrong(self, made: Tensors, begin: int = 0) -> list[tuple[int, str]]:

@@ -25,6 +25,7 @@ from rnncli.models.streams import alike, streams_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
 from rnncli.running.target import short_names
+from rnncli.subjects.implementation import FIRST, LATER
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import (
@@ -35,7 +36,7 @@ from rnncli.verifying.relations.judging import (
     UnansweredError,
 )
 from rnncli.verifying.relations.relating import CallSource, RelationPlan
-from rnncli.verifying.relations.relations import relation
+from rnncli.verifying.relations.relations import STREAM_RELATIONS, in_parts, relation
 from rnncli.verifying.relations.stream_call import (
     ModelCall,
     StreamCall,
@@ -49,15 +50,13 @@ from rnncli.verifying.relations.stream_faults import fault_of, smallest
 from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.models.model import Model
     from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
-STREAM_RELATIONS: dict[str, Relation] = {}
-"""Every relation of streams by its name, in the order of this file."""
 CHUNKS = (1, 2, 7)
 
 
@@ -67,34 +66,34 @@ class StreamAsker(Asker):
 
     Attributes:
         save: the folder for what fails; None if it is not kept.
-        turn: the calls of a relation with their outputs, in order.
-        made: the calls of each stream that was run, with the states that the subject returned.
-        own: the outputs of those streams.
+        turn: the calls of a relation with their outputs, in order; all are made in one session.
     """
 
     save: Path | None = None
     turn: list[tuple[ModelCall, Tensors]] = field(default_factory=list)
-    made: dict[StreamCall, list[ModelCall]] = field(default_factory=dict)
-    own: dict[StreamCall, Tensors] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Begin another relation; see `Asker`."""
+        """Begin another relation, in another session; see `Asker`."""
         super().begin()
         self.turn = []
 
-    def __call__(self, call: Any) -> Tensors:
-        """Return the outputs of a stream or of a call; see `Asker`."""
-        if not isinstance(call, StreamCall):
-            made = super().__call__(call)
-            self.turn.append((call, made))
-            return made
-        pairs = [*call.calls(self)]
-        self.made[call] = [replace(each, wanted=made) for each, made in pairs]
-        self.own[call] = call.joined([made for _, made in pairs])
-        return self.own[call]
+    @property
+    def place(self) -> str:
+        """Where the next calls stand in the session; see `Asker`."""
+        return LATER if self.turn else FIRST
 
-    def in_turn(self, calls: Sequence[Any]) -> list[Tensors]:
-        """Return the outputs of several calls, made in one session; see `Asker`."""
+    def answered(self, call: StreamCall) -> tuple[StreamCall, Tensors]:
+        """Return a stream that knows its own outputs, and them; see `Asker`."""
+        made = [outputs for _, outputs in call.calls(self.single)]
+        return replace(call, wanted=tuple(made)), call.whole(made)
+
+    def after(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
+        """Return the outputs of a stream after other calls; see `Asker`."""
+        self.in_turn(others)
+        return self(call)
+
+    def in_turn(self, calls: Sequence[ModelCall]) -> list[Tensors]:
+        """Return the outputs of several calls; see `Asker`."""
         made = super().in_turn(calls)
         self.turn += zip(calls, made, strict=True)
         return made
@@ -116,23 +115,6 @@ class StreamAsker(Asker):
             message="; ".join([found.message, *filter(None, more)]),
             narrowed=tuple(word for name, size in sizes.items() for word in (name, f"{size}")),
         )
-
-    def after_others(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
-        """Return the outputs of a stream's calls, after others in the same session."""
-        calls = self.made[call]
-        return call.joined(self.in_turn([*others, *calls])[-len(calls) :])
-
-    def after_each(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
-        """Return the outputs of a stream's calls, repeated after each of others in one session.
-
-        They are those of the first repetition that differs from the stream's own.
-        """
-        calls = self.made[call]
-        made = self.in_turn([each for other in others for each in (other, *calls)])
-        size = len(calls) + 1
-        repeated = [call.joined(made[k + 1 : k + size]) for k in range(0, len(made), size)]
-        own = self.own[call]
-        return next((each for each in repeated if _differing(own, each)), repeated[-1])
 
 
 def saved(folder: Path, case_id: str, turn: Sequence[tuple[ModelCall, Tensors]]) -> Path:
@@ -181,10 +163,6 @@ def _free(call: StreamCall) -> set[str]:
     return {axis.size for axis in (*steps, *read, *streams.batch.values())}
 
 
-def _has_batch(call: StreamCall) -> str:
-    return "" if call.source.streams.batch else "no axis of the batch is free"
-
-
 def _has_padding(call: StreamCall) -> str:
     source = call.source
     if not source.lengths:
@@ -199,15 +177,9 @@ STATEFUL = Applicability("the model has floating-point states", _has_real_states
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
 SIZED = Applicability("an axis of time or batch is free", _has_free_sizes)
 PADDED = Applicability("an input holds lengths, and one is below the steps", _has_padding)
-BATCHED = Applicability("an axis of the batch is free", _has_batch)
 
 
-def stream_relation(
-    summary: str, finds: str, applies: Applicability | None = None, equality: str = "tolerance"
-) -> Callable[[Any], Any]:
-    """Return a decorator that adds a relation of streams; see `relations.relation`."""
-    when = applies or Applicability("always", lambda _: "")
-    return relation(summary, finds, when, equality, table=STREAM_RELATIONS)
+stream_relation = partial(relation, tables=[STREAM_RELATIONS])
 
 
 @stream_relation(
@@ -215,25 +187,7 @@ def stream_relation(
     "kernels that compute something else, constants folded wrong",
 )
 def _float64(call: StreamCall, _: StreamAsker) -> Tensors:
-    exact = call.streamed(lambda each: each.source.exact(each.inputs))
-    like = call.streamed(lambda each: {n: each.empty_output(n) for n in each.outputs})
-    return {name: as_declared(exact[name], values) for name, values in like.items()}
-
-
-@stream_relation(
-    "the same calls after the whole stream and another one, in one session",
-    "a reset that is missing, states and buffers kept in the session",
-    equality=BIT,
-)
-def _again(call: StreamCall, ask: StreamAsker) -> Tensors:
-    calls = ask.made[call]
-    return ask.after_others(call, [*calls, *(_disturbed(each, each.inputs) for each in calls)])
-
-
-def _disturbed(call: ModelCall, names: Iterable[str]) -> ModelCall:
-    """Return a call with other numbers in those of some inputs that are real."""
-    floats = real({name: call.inputs[name] for name in names})
-    return call.with_inputs(**{name: other_numbers(call.inputs[name]) for name in floats})
+    return {name: as_declared(call.exact[name], values) for name, values in call.own.items()}
 
 
 @stream_relation(
@@ -249,7 +203,12 @@ def _sizes(call: StreamCall, ask: StreamAsker) -> Tensors:
         for symbol in sorted(_free(call))
         for size in _other_sizes(call, symbol)
     ]
-    return ask.after_each(call, others)
+    made: Tensors = {}
+    for other in others:
+        made = ask.after(call, [other])
+        if _differing(call.own, made):
+            break
+    return made
 
 
 def _other_sizes(call: StreamCall, symbol: str) -> list[int]:
@@ -287,59 +246,17 @@ def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
     )
 
 
-def _chunks(size: int) -> None:
-    """Add the relation of a size of chunks."""
-
-    def chunked(call: StreamCall, ask: StreamAsker) -> Tensors:
-        (feed,), source, own = call.feeds, call.source, ask.own[call]
-        parts = [range(k, min(k + size, call.steps)) for k in range(0, call.steps, size)]
-        wanted = [source.part({n: own[n] for n in source.times}, part) for part in parts]
-        wanted[-1] |= {pair.output: own[pair.output] for pair in source.streams.pairs}
-        feeds = tuple(source.part(feed, part) for part in parts)
-        return ask(replace(call, feeds=feeds, wanted=tuple(wanted)))
-
-    chunked.__name__ = f"_chunks_{size}"
-    stream_relation(
-        f"the same steps in calls of {size}, with states fed back",
-        "states not returned, swapped or ignored, windows of past inputs off by one",
-        CUT,
-    )(chunked)
+def _chunks(size: int, steps: int) -> list[range]:
+    return [range(k, min(k + size, steps)) for k in range(0, steps, size)]
 
 
 for _size in CHUNKS:
-    _chunks(_size)
-
-
-@stream_relation(
-    "each sequence of the batch alone",
-    "sequences that are mixed, states of another sequence",
-    BATCHED,
-)
-def _singles(call: StreamCall, ask: StreamAsker) -> Tensors:
-    source, count = call.source, call.sequences
-    for symbol in {axis.size for axis in source.streams.batch.values()}:
-        if count == 1 and (problem := source.problem({**source.sizes, symbol: 2})):
-            raise UnansweredError(Verdict.DIFFERS, _frozen(call, symbol, 2, problem))
-    if count == 1:
-        raise UnansweredError(Verdict.SKIPPED, "the batch is 1")
-    made = [ask(_alone(call, n, ask.made[call])) for n in range(count)]
-    return {
-        name: np.concatenate([each[name] for each in made], axis)
-        for name, axis in call.batch_axes.items()
-    }
-
-
-def _alone(call: StreamCall, n: int, made: Sequence[ModelCall]) -> StreamCall:
-    def picked(tensors: Tensors) -> Tensors:
-        return call.source.some_of(tensors, [n])
-
-    own = ({name: each.wanted[name] for name in call.source.batches} for each in made)
-    return replace(
-        call,
-        feeds=tuple(map(picked, call.feeds)),
-        states=picked(call.states),
-        wanted=tuple(map(picked, own)),
-    )
+    stream_relation(
+        f"the same steps in calls of {_size}, with states fed back",
+        "states not returned, swapped or ignored, windows of past inputs off by one",
+        CUT,
+        name=f"chunks-{_size}",
+    )(in_parts(partial(_chunks, _size)))
 
 
 @stream_relation(
@@ -351,23 +268,17 @@ def _alone(call: StreamCall, n: int, made: Sequence[ModelCall]) -> StreamCall:
 def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
     source, (feed,) = call.source, call.feeds
     lengths = np.min([feed[name] for name in source.lengths], axis=0)
-    steps, batch = (
-        {name: axis.axis for name, axis in axes.items()}
-        for axes in (source.streams.time, source.streams.batch)
-    )
-    other = {
-        name: np.where(valid_steps(feed[name], steps[name], batch[name], lengths), feed[name], more)
-        for name, more in ((name, other_numbers(feed[name])) for name in real(feed))
-        if name in steps.keys() & batch.keys()
-    }
-    own, found = ask.own[call], ask(replace(call, feeds=({**feed, **other},)))
-    axes = {name: (axis, source.batches[name]) for name, axis in source.times.items()}
-    return {
-        name: np.where(valid_steps(values, *axes[name], lengths), values, own[name])
-        if name in axes
-        else values
-        for name, values in found.items()
-    }
+    time, batch = source.time_axes, source.batch_axes
+
+    def with_padding(tensors: Tensors, other: Tensors) -> Tensors:
+        mixed = dict(tensors)
+        for name in other.keys() & time.keys() & batch.keys():
+            valid = valid_steps(tensors[name], time[name], batch[name], lengths)
+            mixed[name] = np.where(valid, tensors[name], other[name])
+        return mixed
+
+    other = with_padding(feed, {name: other_numbers(feed[name]) for name in real(feed)})
+    return with_padding(ask(replace(call, feeds=(other,), wanted=())), call.own)
 
 
 @stream_relation(
@@ -378,12 +289,12 @@ def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
 )
 def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
     first, names = call.first, real(call.states)
-    own, *others = ask.in_turn([first, *(_disturbed(first, [name]) for name in names)])
+    own, *others = ask.in_turn([first, *map(first.disturbed, names)])
     for name, made in zip(names, others, strict=True):
         if not _differing(own, made):
             why = f"state not used: another value of {name} changes no output"
             raise UnansweredError(Verdict.DIFFERS, why)
-    return ask.after_others(call, [first])
+    return ask(call)
 
 
 @stream_relation(
@@ -395,7 +306,7 @@ def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
 def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
     if crossed := call.source.streams.crossed:
         raise UnansweredError(Verdict.DIFFERS, f"pair swapped: {'; '.join(crossed)}")
-    other = _disturbed(call.first, call.feeds[0])
+    other = call.first.disturbed(*call.feeds[0])
     own, made = ask.in_turn([call.first, other])
     changed = _differing(own, made)
     floats = real(call.states)
@@ -405,7 +316,7 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
             how = "is returned as it came" if is_same else "is the same after other inputs"
             why = f"state not returned: {end}, which {begin} continues, {how}"
             raise UnansweredError(Verdict.DIFFERS, why)
-    return ask.after_others(call, [other])
+    return ask(call)
 
 
 def _differing(one: Tensors, other: Tensors) -> set[str]:

@@ -346,7 +346,7 @@ class Remembering(Broken):
 
     name = "remembering"
 
-    def session(self, vectors):
+    def session(self, vectors, _):
         """Answer in turn."""
         attempts = [self.attempt(vector) for vector in vectors]
         for attempt in attempts[1:]:
