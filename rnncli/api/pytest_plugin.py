@@ -112,7 +112,7 @@ class SelectedCase(NamedTuple):
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
         subject = FunctionSubject(function, raises=True)
-        session = session_calls_of(subject, self.pack.read(self.record))
+        session = session_calls_of(subject, self.rule.declared(self.pack.read(self.record)))
         found = JudgedCase(self.record, explained(judge_session(session, self.rule)))
         if self.record["expect"] == "rejection":
             probed = failing_probes(subject, [self.record], self.rule)

@@ -23,11 +23,13 @@ from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
 from rnncli.errors import Unsupported
 from rnncli.limits.budget import ask
+from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.cells import Value
     from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.unit import Dress
 
 GUARD_BITS = 40
 # Bits of a radius in flint, and the number of bits below the midpoint's last one that are ignored.
@@ -132,7 +134,8 @@ class BallEngine:
         self.bits = bits
         D, _, H, _ = recurrence.W.shape
         T, N, _ = recurrence.X.shape
-        quantised = recurrence.quantiser is not None  # states are rounded before each step, too
+        # states are rounded at each step, too
+        quantised = recurrence.quantiser is not None or recurrence.options.levels is not None
         self.steps = D * N * H * (T * (recurrence.wants_Y + quantised) + recurrence.cell.states)
         self.rounded = 0
 
@@ -174,6 +177,16 @@ class BallEngine:
         self.rounded += values.size
         return rounded.reshape(values.shape).astype(dtype.numpy)
 
+    def levelled(self, values: Array, dress: Dress) -> Array:
+        """Return the numbers that the levels of proved float64 numbers stand for.
+
+        Of a tie between two levels this is one of them; tolerances allow the other.
+
+        Raises:
+            Unresolved: a ball does not prove a number.
+        """
+        return self.widen(dress.reals(dress.levels(self.round(values, WIDE))))
+
     def _enough(self, ball: arb, rounded: int, dtype: DType) -> int:
         """Estimate the bits that resolve everything, by extrapolating the loss so far."""
         if not ball.is_finite():
@@ -183,6 +196,7 @@ class BallEngine:
 
 
 _TO_BALL = np.frompyfunc(arb, 1, 1)
+WIDE = dtype_named("float64")
 
 
 class FloatTarget(NamedTuple):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.cells import Arithmetic, States, Value
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.unit import Dress
 
 
 class StepSignals:
@@ -111,6 +112,9 @@ class Engine(Protocol):
     def round(self, values: Array, dtype: DType) -> Array:
         """Round values once to a tensor's dtype."""
 
+    def levelled(self, values: Array, dress: Dress) -> Array:
+        """Return the numbers that the levels of values stand for."""
+
 
 class ReferenceBackend:
     """A backend for every recurrence, which evaluates the specification's equations literally."""
@@ -151,6 +155,10 @@ class NumPyEngine:
     def round(self, values: Array, dtype: DType) -> Array:
         """Round once to nearest even."""
         return round_to(values, dtype)
+
+    def levelled(self, values: Array, dress: Dress) -> Array:
+        """Quantise and dequantise as the nodes do."""
+        return self.widen(dress.reals(dress.levels(values)))
 
 
 def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = False) -> Result:
@@ -229,6 +237,7 @@ def walk(
         if t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
         new = lanes.cell.step(p, x[:, :, t % steps], _entering(lanes, t, states))
+        new = _held(lanes, engine, new)
         if lanes.live is None:
             states = list(new)
         else:
@@ -253,6 +262,17 @@ def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
         return tuple(states)
     H, *others = states
     return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
+
+
+def _held(lanes: Lanes, engine: Engine, states: States) -> States:
+    """Return new states as a unit holds them, which may round them to levels."""
+    if lanes.options.levels is None:
+        return states
+    dresses = lanes.options.levels.states
+    return tuple(
+        state if dress is None else engine.levelled(state, dress)
+        for state, dress in zip(states, dresses, strict=True)
+    )
 
 
 def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
@@ -286,8 +306,8 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
 
     _, Rbh = _biases(engine, lanes)
     functions = {
-        letter: partial(activated, engine.math, activation, bound)
-        for letter, (activation, bound) in lanes.activations.items()
+        letter: _by_levels(lanes, engine, letter, partial(activated, engine.math, *function))
+        for letter, function in lanes.activations.items()
     }
     return Parameters(
         R=product,
@@ -299,6 +319,20 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         Rbh=0 if Rbh is None else Rbh,
         options=lanes.options,
     )
+
+
+def _by_levels(
+    lanes: Lanes, engine: Engine, letter: str, function: Callable[[Value], Value]
+) -> Callable[[Value], Value]:
+    """Return an activation, whose argument and value a unit may round to levels."""
+    levels = lanes.options.levels
+    argument, gate = levels.of_activation(letter) if levels else (None, None)
+
+    def rounded(x: Value) -> Value:
+        y = function(x if argument is None else engine.levelled(x, argument))
+        return y if gate is None else engine.levelled(y, gate)
+
+    return rounded if argument or gate else function
 
 
 def _taken(lanes: Lanes, engine: Engine, state: Array) -> Array:

@@ -32,7 +32,7 @@ from rnncli.cases.suite.template import LABEL, SECTIONS, known_paths
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.spelling import Spelling
-from rnncli.operators.unit import INPUT_TYPES
+from rnncli.operators.unit import INPUT_TYPES, possible_readings
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def _of_operator(row: Operator) -> Schema:
                 ),
                 "inputs": closed({tensor.name: input_schema(tensor) for tensor in row.inputs}),
                 "outputs": {"items": {"enum": [tensor.name for tensor in row.outputs]}},
-                "readings": closed({name: reading_schema(name, row) for name in row.readings}),
+                "readings": closed(
+                    {n: reading_schema(n, d) for n, d in possible_readings(row).items()}
+                ),
             }
         },
     }
@@ -163,12 +165,12 @@ def attribute_schema(row: Attribute) -> Schema:
     return {**schema, "anyOf": [own, {"type": "null"}]}
 
 
-def reading_schema(name: str, row: Operator) -> Schema:
+def reading_schema(name: str, default: str) -> Schema:
     """Return the schema of a reading."""
     return {
         "description": READINGS[name].summary,
         "enum": list(READINGS[name].choices),
-        "default": row.readings[name],
+        "default": default,
     }
 
 
@@ -361,8 +363,8 @@ def _settings() -> dict[Path, Schema]:
             _allow(members, ("attributes", attribute.name), attribute_schema(attribute))
         for tensor in row.inputs:
             _allow(members, ("inputs", tensor.name), input_schema(tensor))
-        for name in row.readings:
-            _allow(members, ("readings", name), reading_schema(name, row))
+        for name, default in possible_readings(row).items():
+            _allow(members, ("readings", name), reading_schema(name, default))
     sections: dict[Path, Schema] = {(name,): _section(name, members) for name in SECTIONS}
     dtypes = dict.fromkeys(dtype for row in rows for dtype in row.dtypes)
     types = dict.fromkeys(row.type for row in rows)

@@ -13,7 +13,7 @@ from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import FLOAT64, dtype_named
-from rnncli.recurrence.readings import READINGS
+from rnncli.recurrence.readings import READINGS, must_be_declared
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -61,9 +61,12 @@ def solve(recurrence: Recurrence, kind: str, *, wants_signals: bool = False) -> 
     return Solution(recurrence, golden, proofs)
 
 
-def differing(node: Node, one: Result, other: Result) -> Array:
-    """Return which results of a stack differ in any bit of a requested output, [n]."""
-    made, wanted = (node.outputs_of(each) for each in (one, other))
+def differing(one: tuple[Node, Result], other: tuple[Node, Result]) -> Array:
+    """Return which results of a stack differ in any bit of a requested output, [n].
+
+    Each is given with its node, which differ in their readings.
+    """
+    made, wanted = (node.outputs_of(result) for node, result in (one, other))
     unequal = [_bytes(made[name]) != _bytes(wanted[name]) for name in made]
     return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
 
@@ -146,7 +149,7 @@ class Draft(NamedTuple):
 
     stack: Stack  # the stack
     # the solutions under the case's own readings, "", and under `READING=CHOICE` of every other
-    # reading that changes some result; none for a stack that must be refused
+    # reading that changes some result, or must be declared; none for a stack that must be refused
     solutions: Mapping[str, Solution]
     rows: Mapping[str, Array]  # for each solution, mask of the entries whose results it changes [n]
     later: Sequence[Draft] = ()  # the drafts of the same entries at their later calls
@@ -166,12 +169,14 @@ def draft_of(stack: Stack) -> Draft:
 
 
 def _draft(stack: Stack) -> Draft:
-    own = _solve(stack, stack.case.node, wants_signals=stack.entries[0].steps)
+    node = stack.case.node
+    own = _solve(stack, node, wants_signals=stack.entries[0].steps)
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
-    for name, readings in other_readings(stack.case.node, own.recurrence):
-        solution = _solve(stack, stack.case.node.under(readings))
-        differs = differing(stack.case.node, solution.golden, own.golden)
-        if differs.any():
+    for name, readings in other_readings(node, own.recurrence):
+        other = node.under(readings)
+        solution = _solve(stack, other)
+        differs = differing((other, solution.golden), (node, own.golden))
+        if differs.any() or must_be_declared(name):
             solutions[name], rows[name] = solution, differs
     return Draft(stack, solutions, rows)
 
@@ -218,11 +223,13 @@ MAY_MATTER: Mapping[str, Test] = {
 def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
 
-    The recurrence is the node's under its own readings, or a stack of such.
+    Of choices by which a unit rounds the same to the same levels, the first is yielded. The
+    recurrence is the node's under its own readings, or a stack of such.
     """
     for name, chosen in node.readings.items():
         test = MAY_MATTER.get(name)
         if test is None or test(node, recurrence):
             for choice in READINGS[name].choices:
-                if choice != chosen:
-                    yield f"{name}={choice}", {**node.readings, name: choice}
+                each = f"{name}={choice}"
+                if choice != chosen and node.roundings.get(each, each) == each:
+                    yield each, {**node.readings, name: choice}

@@ -33,6 +33,7 @@ from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 from rnncli.packs.conversion import held_inputs
 from rnncli.packs.vector import Answers, Vector
+from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -152,10 +153,11 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
     case, first = stack.case, stack.entries[0]
     _refuse_overflow(stack, solutions[""])
     answers = {
-        name: _answers(stack, solution, tolerances[id(solution)], rows[name])
+        name: _answers(stack, name, solution, tolerances[id(solution)], rows[name])
         for name, solution in solutions.items()
     }
     own = answers[""]
+    rows = {name: rows[name] | _widens(name, each, own) for name, each in answers.items()}
     held = held_inputs(case.node.operator, first.weights, stack.inputs)
     models = _models(stack, own.outputs, held)
     shared = shared_record(first, case, stack.inputs)
@@ -191,6 +193,14 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
         )
 
     return map(vector, range(len(stack.entries)))
+
+
+def _widens(reading: str, answers: Answers, own: Answers) -> Array | bool:
+    """Return for which entries of a stack a reading that must be declared allows more, [n]."""
+    if not reading or not must_be_declared(reading):
+        return False
+    wider = [v > own.tolerances[name] for name, v in answers.tolerances.items()]
+    return np.asarray(np.any([each.reshape(len(each), -1).any(axis=1) for each in wider], axis=0))
 
 
 def _at(answers: Answers, k: int) -> Answers:
@@ -252,26 +262,33 @@ def _rejections(stack: Stack) -> list[Vector]:
     return made
 
 
-def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -> Answers:
+def _answers(
+    stack: Stack, reading: str, solution: Solution, tolerance: Result, rows: Array
+) -> Answers:
     """Return outputs and tolerances of a stack by name, in the operator's layout.
+
+    The solution is that under `READING=CHOICE`, or for "" under the case's own readings, under
+    which no level may be a tie.
 
     Raises:
         IllConditioned: a row has a useless tolerance.
         InvalidRequest: a row is not exact although its profile is.
     """
-    node, profile = stack.case.node, stack.entries[0].profile
+    node, profile = stack.case.node.as_read(reading), stack.entries[0].profile
     is_exact = PROFILES[profile].is_exact
     if is_exact:
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
                 raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
     reals, allowed = node.reals_of(solution.golden), node.reals_of(tolerance)
-    for name, values in reals.items():
+    may_be_wide = bool(reading) and must_be_declared(reading)  # then it judges nobody
+    for name, values in reals.items() if not may_be_wide else ():
         for k in np.flatnonzero(rows & ~well_conditioned(values, allowed[name])):
             problem = conditioning_problem(values[k], allowed[name][k])
             raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
     tolerances = node.tolerances_of(solution.golden, tolerance)
-    return Answers(node.proved_outputs_of(solution.golden, is_exact=is_exact), tolerances)
+    outputs = node.proved_outputs_of(solution.golden, is_exact=is_exact, may_tie=bool(reading))
+    return Answers(outputs, tolerances)
 
 
 def _refuse_overflow(stack: Stack, solution: Solution) -> None:

@@ -73,7 +73,8 @@ ENDS: Mapping[Status, str] = {
 def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdict:
     """Return the verdict on one attempt, without an explanation of it.
 
-    A result is acceptable only if all its outputs agree with the same alternative reading. A case
+    A result is acceptable only if all its outputs agree with the same alternative reading, and that
+    is one which need not be declared; of others, the verdict on wrong outputs has the name. A case
     that passes only because its tolerances are too wide to tell right from wrong, or because it
     expects nothing but NaN, is skipped.
 
@@ -87,6 +88,7 @@ def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdi
 
 def judged(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> JudgedAttempt:
     """Judge one attempt, as `judge` does, and keep what an explanation of the verdict reads."""
+    vector = rule.declared(vector)
     must_run = vector.record["expect"] == "result"
     if must_run and attempt.status is Status.RAN:
         verdict, measured = _judge_outputs(MeasuredAttempt(vector, attempt.outputs, rule))
@@ -167,18 +169,23 @@ def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
     if own.agrees:
         passed = CaseVerdict(own.vector.id, Verdict.PASS, outputs=judge_outputs(own))
         return _useful(passed, own), own
-    for reading in own.vector.alternatives:
-        other = own.under(reading)
-        if other.agrees:
-            named = tuple(
-                replace(each, verdict=Verdict.ACCEPTABLE, reading=reading)
-                for each in judge_outputs(other)
-            )
-            acceptable = CaseVerdict(
-                own.vector.id, Verdict.ACCEPTABLE, reading=reading, outputs=named
-            )
-            return _useful(acceptable, other), other
-    return CaseVerdict(own.vector.id, Verdict.DIFFERS, outputs=judge_outputs(own)), own
+    agreeing = [each for each in map(own.under, own.vector.alternatives) if each.agrees]
+    for other in agreeing:
+        if not own.rule.requires_declaration(other.reading):
+            return _useful(_acceptable(other), other), other
+    named = [each.reading for each in agreeing if not _useless(each.outputs.values(), own.rule)]
+    reading = named[0] if named else ""
+    message = f"gives what {reading} gives: --reading {reading} judges by that" if reading else ""
+    outputs = judge_outputs(own)
+    return CaseVerdict(own.vector.id, Verdict.DIFFERS, message, reading, outputs), own
+
+
+def _acceptable(other: MeasuredAttempt) -> CaseVerdict:
+    named = tuple(
+        replace(each, verdict=Verdict.ACCEPTABLE, reading=other.reading)
+        for each in judge_outputs(other)
+    )
+    return CaseVerdict(other.vector.id, Verdict.ACCEPTABLE, "", other.reading, named)
 
 
 def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:

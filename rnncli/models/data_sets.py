@@ -119,8 +119,8 @@ def tolerance_problem(tolerance: Array, output: Array | None, *, may_be_wide: bo
     Args:
         tolerance: the tolerance of each element.
         output: the output; None if there is none.
-        may_be_wide: whether it may be wider than generation allows, as that of a signal, by which
-            nothing passes that does not pass by its outputs.
+        may_be_wide: whether it may be too wide to judge by, as that of a signal, by which nothing
+            passes that does not pass by its outputs.
     """
     if output is None:
         return "has no output beside it"

@@ -12,12 +12,14 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import activation_problems, attribute_problems, complete
 from rnncli.operators.operator import SYMBOLS, Dim
 from rnncli.operators.operator_table import OPERATORS
+from rnncli.operators.unit import inner_problems, readings_of
 from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rnncli.operators.operator import Input, Operator
+    from rnncli.recurrence.unit import QuantisedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ def problems(
     inputs: Mapping[str, Array],
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
+    *,
+    unit: QuantisedUnit | None = None,
 ) -> Iterator[Problem]:
     """Yield all violations of the specification by a node.
 
@@ -43,6 +47,7 @@ def problems(
         inputs: arrays by the operator's input names, without absent optional ones.
         outputs: the requested names; None means all.
         readings: the requested choices.
+        unit: the quantised unit that it is, whose own rules are those of `unit_problems`.
 
     Returns:
         Problems whose subject is ("attributes", NAME), ("inputs", NAME), ("outputs", NAME) or
@@ -63,7 +68,7 @@ def problems(
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
     yield from _output_problems(operator, completed, outputs)
-    yield from reading_problems(operator, readings or {})
+    yield from reading_problems(operator, readings or {}, unit)
 
 
 def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> Iterator[Problem]:
@@ -222,18 +227,28 @@ def _output_problems(
             yield Problem(("outputs", name), f"output '{name}' is named twice")
 
 
-def reading_problems(operator: Operator, readings: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield the readings that do not exist, or have no effect on an operator."""
-    for name, value in readings.items():
-        try:
-            check_reading(name, value)
-        except InvalidRequest as error:
-            yield Problem(("readings", name), str(error))
-            continue
-        if name not in operator.readings:
-            known = ", ".join(operator.readings) or "none"
-            yield Problem(
-                ("readings", name),
-                f"reading '{name}' makes no difference to {operator.name} (its readings are"
-                f" {known})",
-            )
+def reading_problems(
+    operator: Operator, readings: Mapping[str, str], unit: QuantisedUnit | None = None
+) -> Iterator[Problem]:
+    """Yield the readings that do not exist, or have no effect on an operator or a unit of it."""
+    known = readings_of(operator, is_unit=bool(unit))
+    found = [
+        Problem(("readings", name), sentence)
+        for name, value in readings.items()
+        if (sentence := _misread(operator, known, name, value))
+    ]
+    yield from found
+    if unit and not found:
+        yield from inner_problems(operator, unit, readings)
+
+
+def _misread(operator: Operator, known: Mapping[str, str], name: str, value: str) -> str:
+    """Return what is wrong with a reading, or ""."""
+    try:
+        check_reading(name, value)
+    except InvalidRequest as error:
+        return str(error)
+    if name in known:
+        return ""
+    listed = ", ".join(known) or "none"
+    return f"reading '{name}' makes no difference to {operator.name} (its readings are {listed})"

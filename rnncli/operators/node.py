@@ -20,7 +20,7 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
-from rnncli.operators.unit import unit_problems
+from rnncli.operators.unit import UNIT_READINGS, readings_of, unit_problems
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from rnncli.operators.operator import Dim, Operator
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.unit import QuantisedUnit
+    from rnncli.recurrence.unit import InnerLevels, QuantisedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,8 @@ class Node:
         unit: which tensors are integers, with their scales; none by default.
 
     Attributes:
-        operator, attributes, unit: the arguments.
+        operator, attributes: the arguments.
+        unit: likewise, with outputs rounded as the readings say.
         outputs: the requested names.
         gates: the order of the gates in W, R and the biases.
         readings: every reading of the operator.
@@ -219,8 +220,10 @@ class Node:
         readings: Mapping[str, str] | None = None,
         unit: QuantisedUnit | None = None,
     ) -> None:
-        self.operator, self.attributes, self.unit = operator, dict(attributes), unit
-        self.readings = {**operator.readings, **(readings or {})}
+        self.operator, self.attributes, self.unit = operator, dict(attributes), None
+        self.readings = {**readings_of(operator, is_unit=bool(unit)), **(readings or {})}
+        if unit:
+            self.unit = unit.under(self.readings, [row.name for row in operator.outputs])
         self.values = complete(operator, attributes)
         every = operator.present_outputs(self.values)
         self.outputs = every if outputs is None else tuple(outputs)
@@ -236,6 +239,37 @@ class Node:
         """Return the node under other readings; unnamed ones stay."""
         merged = {**self.readings, **readings}
         return Node(self.operator, self.attributes, self.outputs, merged, self.unit)
+
+    def as_read(self, reading: str) -> Node:
+        """Return the node under `READING=CHOICE`, or itself for ""."""
+        name, _, choice = reading.partition("=")
+        return self.under({name: choice}) if reading else self
+
+    @property
+    def inner_levels(self) -> InnerLevels | None:
+        """Which values within a unit are rounded to levels."""
+        return self.unit.inner(self.readings, self.operator.cell.states) if self.unit else None
+
+    @property
+    def dressing(self) -> tuple[QuantisedUnit | None, InnerLevels | None]:
+        """What a unit rounds to which levels, and how."""
+        return self.unit, self.inner_levels
+
+    @cached_property
+    def roundings(self) -> Mapping[str, str]:
+        """`READING=CHOICE` of each other choice of a unit's readings -> the one that stands for it.
+
+        That is the first by which the unit rounds the same to the same levels; "" for its own.
+        """
+        if not self.unit:
+            return {}
+        first, found = {self.dressing: ""}, {}
+        for name in UNIT_READINGS:
+            for choice in READINGS[name].choices:
+                if choice != self.readings[name]:
+                    each = f"{name}={choice}"
+                    found[each] = first.setdefault(self.as_read(each).dressing, each)
+        return found
 
     def dressed(self, unit: QuantisedUnit) -> Node:
         """Return the node with its tensors dressed otherwise."""
@@ -256,7 +290,7 @@ class Node:
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
-            "options": _options(values, self.readings),
+            "options": _options(values, self.readings, self.inner_levels),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -342,18 +376,23 @@ class Node:
         other = np.where(found == dress.levels(placed), placed, dress.reals(found))
         return self.canonical(name, other.astype(reals.dtype))
 
-    def proved_outputs_of(self, result: Result, *, is_exact: bool = False) -> dict[str, Array]:
+    def proved_outputs_of(
+        self, result: Result, *, is_exact: bool = False, may_tie: bool = False
+    ) -> dict[str, Array]:
         """Return the requested outputs of a result that is proved; of a unit it is in float64.
 
         Args:
             result: the outputs as real numbers.
             is_exact: whether no arithmetic rounds them.
+            may_tie: whether they may lie on ties, which tolerances allow for.
 
         Raises:
             InvalidRequest: a number lies on a tie between two levels.
         """
         reals = self.reals_of(result)
-        return self.unit.proved(reals, is_exact=is_exact) if self.unit else reals
+        if not self.unit:
+            return reals
+        return self.unit.proved(reals, is_exact=is_exact, may_tie=may_tie)
 
     def tolerances_of(self, result: Result, tolerance: Result) -> dict[str, Array]:
         """Return the tolerances of the requested outputs by name; of a unit, in levels.
@@ -413,7 +452,7 @@ def checked(
     reals = unit.stand_ins(inputs) if unit else inputs
     if violations := [
         *(unit_problems(operator, unit, inputs) if unit else ()),
-        *problems(operator, attributes, reals, outputs, readings),
+        *problems(operator, attributes, reals, outputs, readings, unit=unit),
     ]:
         raise InvalidOperator(operator.name, violations)
     if node is None:
@@ -465,13 +504,16 @@ def _orders(operator: Operator, variant: int) -> Orders:
     return orders
 
 
-def _options(values: Mapping[str, Any], readings: Mapping[str, str]) -> CellOptions:
+def _options(
+    values: Mapping[str, Any], readings: Mapping[str, str], levels: InnerLevels | None
+) -> CellOptions:
     """Return the options that attributes, by role, and readings set."""
     set_by_reading = {
         row.option for name, row in READINGS.items() if readings.get(name) == row.choices[1]
     }
     names = CellOptions._fields
-    return CellOptions(*[bool(values.get(name)) or name in set_by_reading for name in names])
+    is_set: dict[str, Any] = {n: bool(values.get(n)) or n in set_by_reading for n in names}
+    return CellOptions(**{**is_set, "levels": levels})
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:

@@ -177,7 +177,7 @@ class StoredVector(Vector):
         """The outputs under other readings."""
         folder = readings_of(self.call)
         return stored_alternatives(
-            self.record, self.answers, lambda reading: self._answers(f"{folder}/{reading}")
+            self.record, self.answers, lambda reading: self._answers(f"{folder}/{reading}", reading)
         )
 
     @cached_property
@@ -194,14 +194,14 @@ class StoredVector(Vector):
             held = _initializers(model)
         return {name: held[name] for name in self.record["inputs"] if name in held}
 
-    def _answers(self, folder: str) -> Answers:
-        return self._stored(folder, answered(self.record))
+    def _answers(self, folder: str, reading: str = "") -> Answers:
+        return self._stored(folder, answered(self.record), reading)
 
-    def _stored(self, folder: str, names: list[str]) -> Answers:
+    def _stored(self, folder: str, names: list[str], reading: str = "") -> Answers:
         outputs, tolerances = (
             self._read(folder, role, len(names)) for role in ("output", "tolerance")
         )
-        return stored_answers(self.record, outputs, tolerances, names)
+        return stored_answers(self.record, outputs, tolerances, names, reading)
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
         return dict(self._tensor(f"{folder}/{role}_{k}.pb") for k in range(count))

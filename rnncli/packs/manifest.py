@@ -17,6 +17,7 @@ from rnncli.files.reading import MissingFile, read_bytes, reading, sha256, sha25
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
+from rnncli.operators.unit import possible_readings
 from rnncli.packs.record import CaseRecord, PackRecord, Record, as_json, check_record, sums_of
 from rnncli.packs.vector import calls_of
 from rnncli.recurrence.readings import READINGS
@@ -186,7 +187,11 @@ def _names_of(operator: Operator) -> _NamesInRecords:
     return _NamesInRecords(
         tuple(row.name for row in operator.inputs),
         tuple(row.name for row in operator.outputs),
-        tuple(f"{name}={each}" for name in operator.readings for each in READINGS[name].choices),
+        tuple(
+            f"{name}={each}"
+            for name in possible_readings(operator)
+            for each in READINGS[name].choices
+        ),
     )
 
 

@@ -112,8 +112,9 @@ def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:
 
 
 def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
-    def answers(prefix: str) -> Answers:
-        return _answers_under(record, prefix, answered(record), tensors)
+    def answers(reading: str) -> Answers:
+        prefix = f"{READINGS}/{reading}/" if reading else ""
+        return _answers_under(record, prefix, answered(record), tensors, reading)
 
     own = answers("")
     return Vector(
@@ -122,9 +123,7 @@ def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
         inputs=stored_inputs(record, _under(f"{INPUTS}/", tensors)),
         initializers=(),
         answers=own,
-        alternatives=stored_alternatives(
-            record, own, lambda reading: answers(f"{READINGS}/{reading}/")
-        ),
+        alternatives=stored_alternatives(record, own, answers),
         steps=_answers_under(record, f"{STEPS}/", signal_names(record), tensors),
         record=record,
         call=call,
@@ -132,10 +131,14 @@ def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
 
 
 def _answers_under(
-    record: Mapping[str, Any], prefix: str, names: list[str], tensors: Tensors
+    record: Mapping[str, Any],
+    prefix: str,
+    names: list[str],
+    tensors: Tensors,
+    reading: str = "",
 ) -> Answers:
-    outputs = _under(f"{prefix}{OUTPUTS}/", tensors)
-    return stored_answers(record, outputs, _under(f"{prefix}{TOLERANCES}/", tensors), names)
+    outputs, tolerances = (_under(f"{prefix}{r}/", tensors) for r in (OUTPUTS, TOLERANCES))
+    return stored_answers(record, outputs, tolerances, names, reading)
 
 
 def _under(prefix: str, tensors: Tensors) -> Tensors:

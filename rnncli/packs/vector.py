@@ -22,6 +22,7 @@ from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.node import checked
+from rnncli.recurrence.readings import must_be_declared
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
@@ -115,10 +116,12 @@ def stored_answers(
     outputs: Tensors,
     tolerances: Tensors,
     names: list[str] | None = None,
+    reading: str = "",
 ) -> Answers:
     """Return the answers of a case in a pack, under its own or another reading, or its signals.
 
-    The names wanted are by default those of the expected outputs.
+    The names wanted are by default those of the expected outputs. Under a reading that must be
+    declared, tolerances may be too wide to judge by.
 
     Raises:
         UnreadableFile: the tensors are not those wanted, or a tolerance does not fit its output.
@@ -128,9 +131,10 @@ def stored_answers(
         if list(tensors) != wanted:
             got, due = (", ".join(names) or "none" for names in (tensors, wanted))
             raise UnreadableFile(f"{record['id']}: has {role} {got} instead of {due}")
+    is_declared = bool(reading) and must_be_declared(reading)
     for name, tolerance in tolerances.items():
-        is_signal = name not in record["outputs"]
-        if problem := tolerance_problem(tolerance, outputs[name], may_be_wide=is_signal):
+        may_be_wide = is_declared or name not in record["outputs"]  # a signal
+        if problem := tolerance_problem(tolerance, outputs[name], may_be_wide=may_be_wide):
             raise UnreadableFile(f"{record['id']}: the tolerance of output '{name}' {problem}")
     return Answers(outputs, tolerances)
 
@@ -145,7 +149,8 @@ def stored_alternatives(
     """
     found = {reading: answers(reading) for reading in record["alternatives"]}
     for reading, each in found.items():
-        if all(_same(values, own.outputs[name]) for name, values in each.outputs.items()):
+        is_same = all(_same(values, own.outputs[name]) for name, values in each.outputs.items())
+        if is_same and not must_be_declared(reading):  # which may allow more
             raise UnreadableFile(f"{record['id']}: {reading} gives the expected outputs")
     return found
 
@@ -250,9 +255,7 @@ class Vector:
         with warnings.catch_warnings():
             # Generation already warned about unused alpha and beta.
             warnings.simplefilter("ignore", RnncliWarning)
-            name, _, choice = reading.partition("=")
-            node = self.node.under({name: choice}) if reading else self.node
-            return node.recurrence(self.inputs)
+            return self.node.as_read(reading).recurrence(self.inputs)
 
     def tensors(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array) of all tensors.

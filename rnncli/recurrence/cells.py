@@ -17,6 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rnncli.recurrence.unit import InnerLevels
+
 Value = Any  # an array of the arithmetic's numbers, which supports + - * /
 States: TypeAlias = "tuple[Value, ...]"
 
@@ -72,11 +74,14 @@ class CellOptions(NamedTuple):
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
         peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
+        levels: which states and gates of a quantised unit are rounded to levels; None if none are.
+            The evaluation rounds, not the equations.
     """
 
     input_forget: bool = False
     linear_before_reset: bool = False
     peephole_previous: bool = False
+    levels: InnerLevels | None = None
 
 
 NO_OPTIONS = CellOptions()

@@ -18,11 +18,14 @@ class Reading(NamedTuple):
         summary: the contested point.
         meanings: choice -> its meaning.
         option: the option of cells that the second choice sets; "" where it affects no equation.
+        is_declared: whether other choices are right only of what declares them, because the text
+            leaves no doubt and hardware has another.
     """
 
     summary: str
     meanings: Mapping[str, str]
     option: str = ""
+    is_declared: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -88,6 +91,34 @@ READINGS: Mapping[str, Reading] = {
             "last": "its last H at every step, as ONNX Runtime has it where Y is not requested",
         },
     ),
+    "requantise": Reading(
+        "which values of a quantised unit are rounded to levels besides its outputs",
+        {
+            "outputs": "none: what is between the nodes are real numbers",
+            "state": "the states after each step, to the levels of their outputs",
+            "gates": "these, and the gates and their arguments, to levels of their own",
+        },
+        option="levels",
+        is_declared=True,
+    ),
+    "round": Reading(
+        "how a quotient by the scale becomes a level in a quantised unit",
+        {
+            "half-even": "to the nearest, between two to the even one, as QuantizeLinear says",
+            "half-away": "to the nearest, between two to the one farther from zero",
+            "truncate": "to the level below, as a shift drops bits",
+        },
+        is_declared=True,
+    ),
+    "state-type": Reading(
+        "the type in which a quantised unit holds its states between steps",
+        {
+            "float": "float, for whatever values they have",
+            "int8": "int8, over the range of the levels of their outputs",
+            "int16": "int16, over the range of the levels of their outputs",
+        },
+        is_declared=True,
+    ),
 }
 
 
@@ -95,6 +126,11 @@ def source_of(option: str) -> str:
     """Return what sets an option of cells: a choice of a reading, or an attribute."""
     choices = (f"{name}={row.choices[1]}" for name, row in READINGS.items() if row.option == option)
     return next((f"the reading {choice}" for choice in choices), f"the attribute {option}")
+
+
+def must_be_declared(reading: str) -> bool:
+    """Whether `READING=CHOICE` is right only of an implementation that declares it."""
+    return READINGS[reading.partition("=")[0]].is_declared
 
 
 def check_reading(name: str, value: str) -> None:

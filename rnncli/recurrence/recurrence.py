@@ -119,7 +119,7 @@ class Recurrence:
         """
         return self.clip if self.clip_hidden or letter != "h" else math.inf
 
-    def opting(self, **options: bool) -> Recurrence:
+    def opting(self, **options: Any) -> Recurrence:
         """Return a copy with some other options of its cell."""
         return replace(self, options=self.options._replace(**options))
 

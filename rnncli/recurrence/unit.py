@@ -6,7 +6,7 @@ lies between is the operator itself on real numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from rnncli.numerics.quantisation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
 
@@ -41,8 +41,8 @@ class Dress:
         scale: float32 values; one, or a pattern that is repeated along the axis.
         zero_point: integers of the type; one, or a pattern likewise.
         axis: the axis of the scales, counted from the last one, -1; None if there is one scale.
-        rounding: how a quotient by the scale becomes a level, one of `ROUNDINGS`; ONNX's, unless it
-            is that of a known bug.
+        rounding: how a quotient by the scale becomes a level, one of `ROUNDINGS`; ONNX's, unless
+            it is that of a reading or of a known bug.
     """
 
     type: str
@@ -68,7 +68,7 @@ class Dress:
     def levels(self, reals: Array) -> Array:
         """Return the levels that QuantizeLinear makes of real values, in float64 if they are."""
         scale, point = self.factors(reals.shape)
-        return quantize_linear(
+        found = quantize_linear(
             reals,
             scale,
             point.astype(self.numpy),
@@ -76,6 +76,17 @@ class Dress:
             precision=dtype_of(reals).onnx if reals.dtype == FLOAT64 else 0,
             rounding=self.rounding,
         )
+        return self._kept(reals, found)
+
+    def _kept(self, reals: Array, levels: Array) -> Array:
+        """Return levels, in which the number that a level stands for has that level.
+
+        Truncated, its quotient by the scale may be rounded to the level below.
+        """
+        if self.rounding != "truncate":
+            return levels
+        nearest = replace(self, rounding="half-even").levels(reals)
+        return np.where(self.reals(nearest) == reals, nearest, levels)
 
     def unsaturated(self, reals: Array) -> Array:
         """Return the levels of real values in float64, where they may lie beyond the type."""
@@ -93,8 +104,44 @@ class Dress:
         for sign in (-1, 1):
             quotient = (wide + sign * distance.astype(np.float64)) / step
             end = quotient + sign * error * np.abs(quotient)
-            ends.append(saturated(ROUNDINGS[self.rounding](end, point), self.numpy))
+            found = saturated(ROUNDINGS[self.rounding](end, point), self.numpy)
+            ends.append(np.where(distance == 0, self._kept(reals, found), found))
         return ends[0], ends[1]
+
+    def proved(self, name: str, reals: Array, error: float) -> Array:
+        """Return the levels of proved numbers that may be off by a fraction of their quotient.
+
+        Raises:
+            InvalidRequest: a number lies on a tie between two levels, both of which are right.
+        """
+        low, high = self.levels_within(reals, np.zeros_like(reals), error)
+        if len(where := np.argwhere(low != high)):
+            place = tuple(map(int, where[0]))
+            raise InvalidRequest(
+                f"{name} is {reals[place]:.9g} at {[*place]}, a tie between the levels"
+                f" {low[place]} and {high[place]}: change the scale of {name} or the fills"
+            )
+        return low
+
+    def to_change(self, reals: Array) -> tuple[Array, Array]:
+        """Return how far values are from where their level changes, and the size of a level."""
+        scale, point = (each.astype(FLOAT64) for each in self._spread(reals))
+        ends = np.iinfo(self.numpy)
+        is_floor = self.rounding == "truncate"
+        edges = reals / scale + point - (0.0 if is_floor else 0.5)  # levels change at integers
+        nearest = np.clip(np.rint(edges), ends.min + is_floor, ends.max - 1 + is_floor)
+        return np.abs(edges - nearest) * scale, np.broadcast_to(scale, reals.shape)
+
+    def retyped(self, dtype: str) -> Dress:
+        """Return levels of a signed type over the same range; as many bits are the same levels."""
+        own, other = np.iinfo(self.numpy), np.iinfo(dtype_named(dtype).numpy)
+        if own.bits == other.bits:
+            return self
+        ratio = 2.0 ** (other.bits - own.bits)
+        middle = 0 if own.min else (own.max + 1) // 2
+        points = tuple(int((point - middle) * ratio // 1) for point in self.zero_point)
+        scale = tuple(each / ratio for each in self.scale)
+        return replace(self, type=dtype, scale=scale, zero_point=points)
 
     def _spread(self, values: Array) -> list[Array]:
         """Return scale and zero point so that they broadcast to values."""
@@ -129,6 +176,31 @@ class Dress:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerLevels:
+    """Which values within a unit are rounded to levels, and to which.
+
+    Attributes:
+        states: the dress of each state of the cell after a step; None if it stays real.
+        argument: that of the gates' arguments, before they are clipped, or None.
+        gate: that of the gates' values, or None.
+    """
+
+    states: tuple[Dress | None, ...]
+    argument: Dress | None = None
+    gate: Dress | None = None
+
+    def of_activation(self, letter: str) -> tuple[Dress | None, Dress | None]:
+        """Return the dresses of an activation's argument and value, which those of gates have."""
+        return (None, None) if letter == "h" else (self.argument, self.gate)
+
+
+# Names of what is dressed, but is no tensor of the operator: the gates' arguments and values.
+ARGUMENT, GATE = INNER = ("pre", "gate")
+# For each state of a cell, the outputs whose levels it may have, the first that is dressed.
+STATE_OUTPUTS = (("Y", "Y_h"), ("Y_c",))
+
+
+@dataclass(frozen=True, slots=True)
 class QuantisedUnit:
     """The dressed tensors of an operator, at least one, by name; others are float32."""
 
@@ -151,6 +223,43 @@ class QuantisedUnit:
     def written(self) -> dict[str, Any]:
         """The form in YAML and in records."""
         return {name: dress.written for name, dress in self.dresses}
+
+    def under(self, readings: Mapping[str, str], outputs: Collection[str]) -> QuantisedUnit:
+        """Return the unit whose outputs, of some names, are rounded as a reading says."""
+        rounding = readings["round"]
+        return QuantisedUnit(
+            tuple(
+                (name, replace(dress, rounding=rounding) if name in outputs else dress)
+                for name, dress in self.dresses
+            )
+        )
+
+    def inner(self, readings: Mapping[str, str], states: int) -> InnerLevels | None:
+        """Return what readings have rounded within, for a cell of so many states; None if nothing.
+
+        A state without a dressed output stays real, and so does one whose output has scales along
+        another axis than that of the hidden units.
+        """
+        dresses, rounding = self.by_name, readings["round"]
+        is_rounded, kind = readings["requantise"] != "outputs", readings["state-type"]
+
+        def of_state(names: Sequence[str]) -> Dress | None:
+            own = next((dresses[name] for name in names if name in dresses), None)
+            if own is None or own.axis not in (None, -1):
+                return None
+            held = own if kind == "float" else own.retyped(kind)
+            coarser = max(own, held, key=lambda dress: dress.scale)
+            wanted = coarser if is_rounded else None if kind == "float" else held
+            return None if wanted is None else replace(wanted, rounding=rounding)
+
+        inner = {
+            name: replace(dresses[name], rounding=rounding) if name in dresses else None
+            for name in (INNER if readings["requantise"] == "gates" else ())
+        }
+        found = InnerLevels(
+            tuple(map(of_state, STATE_OUTPUTS[:states])), inner.get(ARGUMENT), inner.get(GATE)
+        )
+        return found if any((*found.states, found.argument, found.gate)) else None
 
     def stand_ins(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return inputs for checks: those that are dressed as float32 zeros of their shape."""
@@ -198,13 +307,16 @@ class QuantisedUnit:
             for name, values in tensors.items()
         }
 
-    def proved(self, reals: Mapping[str, Array], *, is_exact: bool = False) -> dict[str, Array]:
+    def proved(
+        self, reals: Mapping[str, Array], *, is_exact: bool = False, may_tie: bool = False
+    ) -> dict[str, Array]:
         """Return outputs of which every level is the one of the real number.
 
         Args:
             reals: outputs proved correctly rounded to float64.
             is_exact: whether no arithmetic rounds these numbers. Then a tie has one right level if
                 the scale is a power of two.
+            may_tie: whether a number may lie on a tie: the tolerance then allows both levels.
 
         Raises:
             InvalidRequest: a number lies on a tie between two levels, both of which are right.
@@ -212,16 +324,10 @@ class QuantisedUnit:
         made, dresses = dict(reals), self.by_name
         for name in reals:
             if dress := dresses.get(name):
-                exact = np.zeros_like(made[name])
-                error = 0.0 if is_exact and dress.divides_exactly else PROVED
-                low, high = dress.levels_within(made[name], exact, error)
-                if len(where := np.argwhere(low != high)):
-                    place = tuple(map(int, where[0]))
-                    raise InvalidRequest(
-                        f"{name} is {made[name][place]:.9g} at {[*place]}, a tie between the levels"
-                        f" {low[place]} and {high[place]}: change the scale of {name} or the fills"
-                    )
-                made[name] = low
+                decided = may_tie or (is_exact and dress.divides_exactly)
+                made[name] = dress.proved(name, made[name], 0.0 if decided else PROVED)
+            elif may_tie:
+                made[name] = made[name].astype(FLOAT32)
             else:
                 made[name] = _rounded_once(name, made[name])
         return made

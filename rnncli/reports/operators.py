@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.numerics import INTEGERS
 from rnncli.operators.operator import SYMBOLS
+from rnncli.operators.unit import possible_readings
 from rnncli.recurrence import quantisation
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CellOptions
@@ -131,7 +132,7 @@ def _functions(operator: Operator) -> Iterator[tuple[str, str, str]]:
 
 
 def _readings(operator: Operator) -> Iterator[tuple[str, str, str]]:
-    for name, default in operator.readings.items():
+    for name, default in possible_readings(operator).items():
         for choice, meaning in READINGS[name].meanings.items():
             yield f"{name}={choice}", "*" if choice == default else "", meaning
 
@@ -151,7 +152,7 @@ def as_record(operator: Operator) -> dict[str, Any]:
         "equations": _equations(operator),
         "activations": list(operator.activations),
         "default_activations": list(operator.default_activations),
-        "readings": dict(operator.readings),
+        "readings": dict(possible_readings(operator)),
     }
 
 

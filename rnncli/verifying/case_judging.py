@@ -85,7 +85,7 @@ def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> l
     weights = terms.subject.place_of_weights
 
     def read(case_id: str) -> Vector:
-        vector = pack.read(pack.case(case_id))
+        vector = terms.rule.declared(pack.read(pack.case(case_id)))
         return with_weights(vector, weights) if weights else vector
 
     judged = []
@@ -104,7 +104,7 @@ def rule_out(
     pack = OPEN_PACKS.of(reference)
     return [
         evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
-        for vector in (pack.read(pack.case(case_id)) for case_id in ids)
+        for vector in (terms.rule.declared(pack.read(pack.case(case_id))) for case_id in ids)
     ]
 
 

@@ -117,6 +117,7 @@ CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
     "--atol": lambda plan: "--atol" in plan.terms.rule.options,
     "--rtol": lambda plan: "--rtol" in plan.terms.rule.options,
     "--max-ulp": lambda plan: "--max-ulp" in plan.terms.rule.options,
+    "--reading": lambda plan: plan.terms.rule.readings,
     "--weights": lambda plan: plan.terms.subject.weights,
     "--select": lambda plan: plan.cases.select,
     "--shard": lambda plan: plan.cases.part != ALL,
@@ -318,7 +319,7 @@ def _diagnosed(
     return Investigation(
         sorted(failures, key=lambda evidence: order[evidence.id]),
         rule_out_all,
-        lambda case_id: pack.read(pack.case(case_id)),
+        lambda case_id: plan.terms.rule.declared(pack.read(pack.case(case_id))),
         plan.terms.rule,
     ).diagnosis()
 

@@ -12,7 +12,7 @@ import pytest
 from support.odd_json import FORMAT_CHECKER
 
 from rnncli.cases.suite.suite import parse_suite
-from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -121,7 +121,9 @@ def test_tolerances_of_another_profile_are_levels_too(vectors):
         assert (strict[name] <= wanted).all()
 
 
-@pytest.mark.parametrize("layout", [name for name, row in LAYOUTS.items() if row.has_units])
+@pytest.mark.parametrize(
+    "layout", [n for n, row in LAYOUTS.items() if row.has_units and row.reader]
+)
 def test_layouts_keep_units(pack, tmp_path, layout):
     """All tensors and scales; the model is the same once it is made again."""
     convert_pack(pack, tmp_path / "other", layout)
@@ -188,3 +190,68 @@ def test_a_bug_of_units_is_named_by_its_levels(vectors):
     assert vector.record["operator"] == "LSTM-14"
     assert judge(vector, attempt_of(vector, wrong)).verdict is Verdict.DIFFERS
     assert [fit.hypothesis for fit in fits] == [(bug,)]
+
+
+STATE = "requantise=state"
+
+
+def test_a_device_is_judged_by_what_it_declares(vectors):
+    """Levels of another reading are wrong, and named, until the reading is declared."""
+    vector = vectors[0]
+    other = vector.alternatives[STATE]
+    declared = Rule(reading={"requantise": "state"})
+
+    undeclared = judge(vector, attempt_of(vector, other.outputs))
+    assert (undeclared.verdict, undeclared.reading) == (Verdict.DIFFERS, STATE)
+    assert f"--reading {STATE}" in undeclared.message
+    assert judge(vector, attempt_of(vector, other.outputs), declared).verdict is Verdict.PASS
+    default = judge(vector, attempt_of(vector, vector.answers.outputs), declared)
+    assert (default.verdict, default.reading) == (Verdict.DIFFERS, "requantise=outputs")
+
+
+def test_choices_that_round_the_same_have_one_answer(vectors):
+    """8-bit states over the range of 8-bit outputs are the levels of these outputs."""
+    for vector in vectors:
+        assert vector.node.roundings["state-type=int8"] == STATE
+        assert "state-type=int8" not in vector.alternatives
+        as_int8 = Rule(reading={"state-type": "int8"}).declared(vector)
+        assert as_int8.answers is vector.alternatives.get(STATE, vector.answers)
+
+
+def test_every_call_of_a_case_is_under_the_declared_reading(vectors):
+    """Each has answers of its own."""
+    for vector in vectors:
+        found = Rule(reading={"round": "truncate"}).declared(vector)
+        for call, own in zip(found.calls, vector.calls, strict=True):
+            assert call.answers is own.alternatives["round=truncate"]
+            assert call.record["readings"]["round"] == "truncate"
+
+
+@pytest.mark.parametrize(
+    ("readings", "sentence"),
+    [
+        ({"requantise": "gates"}, "requantise=gates rounds nothing: 'quantise' has no pre or gate"),
+        ({"round": "up"}, "reading 'round' must be half-even or half-away or truncate"),
+        ({"quant-scope": "row"}, "unknown reading 'quant-scope'"),
+    ],
+)
+def test_readings_that_a_unit_cannot_have_are_refused(readings, sentence):
+    """By name, before anything is computed."""
+    written = "".join(f"      {name}: {choice}\n" for name, choice in readings.items())
+    text = TEXT.replace("    calls: 2\n", f"    calls: 2\n    readings:\n{written}")
+
+    with pytest.raises(ConfigError) as refusal:
+        [entry.case() for entry in entries(text)]
+    assert sentence in str(refusal.value)
+
+
+def test_a_unit_may_have_other_readings_of_its_own():
+    """Then the text of the nodes is the alternative, and the model does not give the answers."""
+    text = TEXT.replace("    calls: 2\n", "    readings: {requantise: state, round: truncate}\n")
+    for vector in make_vectors(entries(text)):
+        assert vector.record["readings"]["requantise"] == "state"
+        assert "requantise=outputs" in vector.alternatives
+        model = model_from(onnx.ModelProto.FromString(vector.model))
+        answers = outputs(prepare(model), vector.fed)
+        plain = Rule(reading={"requantise": "outputs", "round": "half-even"})
+        assert judge(vector, attempt_of(vector, answers), plain).verdict is Verdict.PASS

@@ -25,6 +25,7 @@ from rnncli.operators.node import Node
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS, CellOptions
 from rnncli.recurrence.recurrence import Direction, Recurrence, UnitTensors
+from rnncli.recurrence.unit import InnerLevels
 
 ATTRIBUTES, INPUTS, _ = away_from_ties(("bidirectional", True, True, True))
 RIGHT = Node(LSTM, ATTRIBUTES).recurrence(INPUTS)
@@ -119,12 +120,17 @@ RUNS = {
 }
 
 
+def set_to(option):
+    """An option that is set; levels are of two states, of which neither is rounded."""
+    return {option: InnerLevels((None, None)) if option == "levels" else True}
+
+
 @pytest.mark.parametrize("option", CellOptions._fields)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_options_of_a_cell_reach_its_equations_whole(name, option):
     """Whatever runs them, and so does an option that is added later."""
     watch = Watch(PLAIN.cell)
-    recurrence = replace(PLAIN, cell=replace(PLAIN.cell, step=watch)).opting(**{option: True})
+    recurrence = replace(PLAIN, cell=replace(PLAIN.cell, step=watch)).opting(**set_to(option))
 
     RUNS[name](recurrence)
 
@@ -134,8 +140,8 @@ def test_the_options_of_a_cell_reach_its_equations_whole(name, option):
 @pytest.mark.parametrize("option", CellOptions._fields)
 def test_a_kernel_refuses_the_options_that_it_does_not_know(monkeypatch, option):
     """It would compute without them; what has no kernel is evaluated by its equations."""
-    recurrence = PLAIN.opting(**{option: True})
-    assert has_kernel(recurrence)
+    recurrence = PLAIN.opting(**set_to(option))
+    assert has_kernel(recurrence) == (option != "levels")  # which the reference alone rounds to
     for kernels, name in ((time_steps, "_OPTIONS"), (numba_backend, "OPTIONS")):
         monkeypatch.setattr(kernels, name, getattr(kernels, name) - {option})
 

@@ -7,7 +7,7 @@ import random
 
 import mpmath
 import numpy as np
-from support.scalar_specification import digits, evaluate
+from support.scalar_specification import Direction, digits, evaluate
 
 ENDS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
 POINTS = {
@@ -66,6 +66,9 @@ def case_of(seed):
         for name in dressed
     }
     quantise |= {n: dress_of(draw, n, OUTPUTS[n]) for n in outputs if draw.random() < 0.8}
+    if draw.random() < 0.3:
+        quantise["pre"] = {"type": "int16", "scale": 2.0**-12, "zero_point": 5}
+        quantise["gate"] = {"type": draw.choice(["int8", "int16"]), "scale": 2.0**-7}
     T, N, I, H = draw.randint(1, 5), draw.randint(1, 3), draw.randint(1, 4), draw.randint(1, 6)  # noqa: E741
     return {
         "op": op,
@@ -92,26 +95,96 @@ def reals_of(levels, dress):
     return exact * step
 
 
-def level_of(number, dress):
+def away(quotient):
+    """Round to nearest, half away from zero."""
+    return mpmath.sign(quotient) * mpmath.floor(abs(quotient) + mpmath.mpf(0.5))
+
+
+# mpmath's nint rounds half to even.
+ROUND = {"half-even": mpmath.nint, "half-away": away, "truncate": mpmath.floor}
+
+
+def level_of(number, dress, rounding="half-even"):
     """Return the level of a number with 40 digits: saturate(round half to even + zero point)."""
     low, high = ENDS[dress["type"]]
-    quotient = mpmath.mpf(number) / mpmath.mpf(float(np.float32(dress["scale"])))
-    rounded = int(mpmath.nint(quotient))  # which rounds half to even
-    return min(max(rounded + dress.get("zero_point", 0), low), high)
+    scale = np.float32(dress["scale"])
+    quotient = mpmath.mpf(number) / mpmath.mpf(float(scale))
+    nearest = mpmath.nint(quotient)
+    stands_for = float(np.float32(int(nearest)) * scale)  # which then has its level
+    steps = nearest if number == stands_for else ROUND[rounding](quotient)
+    return min(max(int(steps) + dress.get("zero_point", 0), low), high)
 
 
-def expected(vector, quantise):
+def held_in(dress, kind):
+    """Return levels of another type over the range of some, unless those are as many."""
+    low, high = ENDS[dress["type"]]
+    own, other = 8 if high - low == 255 else 16, int(kind[3:])
+    if own == other:
+        return dress
+    ratio = 2.0 ** (other - own)
+    point = (dress.get("zero_point", 0) - (low + high + 1) // 2) * ratio
+    return {
+        "type": kind,
+        "scale": float(np.float32(dress["scale"])) / ratio,
+        "zero_point": int(np.floor(point)),
+    }
+
+
+def holding(quantise, readings):
+    """Return the class of directions that round states and gates as readings say."""
+    asked, rounding, kind = (readings[n] for n in ("requantise", "round", "state-type"))
+
+    def of_state(own):
+        choices = [own] if asked != "outputs" else []
+        choices += [] if kind == "float" else [held_in(own, kind)]
+        return max(choices, key=lambda dress: np.float32(dress["scale"]), default=None)
+
+    own = [quantise.get("Y") or quantise.get("Y_h"), quantise.get("Y_c")]
+    dresses = [of_state(dress) if dress else None for dress in own]
+    inner = {name: quantise.get(name) if asked == "gates" else None for name in ("pre", "gate")}
+
+    def rounded(number, dress):
+        if dress is None:
+            return number
+        steps = level_of(number, dress, rounding) - dress.get("zero_point", 0)
+        return mpmath.mpf(float(np.float32(steps) * np.float32(dress["scale"])))
+
+    class Holding(Direction):
+        """The specification's steps, rounded in places."""
+
+        def step(self, x, h, c):
+            """Round both states."""
+            new = super().step(x, h, c)
+            return [
+                [rounded(number, dress) for number in state]
+                for state, dress in zip(new, dresses, strict=True)
+            ]
+
+        def gate(self, function, x):
+            """Round arguments and values, but of the activation of C."""
+            if function == "h":
+                return super().gate(function, x)
+            return rounded(super().gate(function, rounded(x, inner["pre"])), inner["gate"])
+
+    return Holding
+
+
+NODES_TEXT = {"requantise": "outputs", "round": "half-even", "state-type": "float"}
+
+
+def expected(vector, quantise, readings=NODES_TEXT):
     """Return the outputs of a vector by the specification's text, in numbers of 40 digits."""
     inputs = {
         name: reals_of(values, quantise[name]) if name in quantise else values
         for name, values in vector.inputs.items()
     }
     with digits(40):
-        made = evaluate(vector.record["operator"], inputs, vector.attributes)
+        held = holding(quantise, readings)
+        made = evaluate(vector.record["operator"], inputs, vector.attributes, None, held)
         return {
-            name: np.vectorize(lambda y, d=quantise[name]: level_of(y, d), otypes=[np.int64])(
-                made[name]
-            )
+            name: np.vectorize(
+                lambda y, d=quantise[name]: level_of(y, d, readings["round"]), otypes=[np.int64]
+            )(made[name])
             if name in quantise
             else made[name]
             for name in vector.record["outputs"]

@@ -322,12 +322,12 @@ def prepared(operator, inputs, attributes=None, readings=None, direction=Directi
     )
 
 
-def evaluate(operator, inputs, attributes=None, readings=None):
+def evaluate(operator, inputs, attributes=None, readings=None, direction=Direction):
     """Evaluate every output; arrays in any dtype go in, float64 (or see `digits`) comes out.
 
     See `prepared` for the arguments.
     """
-    node = prepared(operator, inputs, attributes, readings)
+    node = prepared(operator, inputs, attributes, readings, direction)
     attributes = attributes or {}
     T, D, N, H = node.sizes
     Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)

@@ -13,6 +13,7 @@ from rnncli.cases.config.keys import ConfigKeys
 from rnncli.cases.fills import Blank
 from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_yaml
 from rnncli.errors import ConfigError, Place
+from rnncli.operators.unit import readings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,7 @@ def read_case(
     sources = config.sources(operator, blanks, folder)
     arrays = _stand_ins(operator, blanks, sources, key)
     unit = config.unit(operator)
-    config.check(operator, attributes, arrays, outputs, readings)
+    config.check(operator, attributes, arrays, outputs, readings, unit=unit)
     if unit:
         config.check_unit(operator, unit, arrays, outputs)
     config.findings.raise_any()
@@ -111,7 +112,7 @@ def read_case(
         sources=sources,
         blanks={name: blanks[name] for name in sources},
         outputs=tuple(outputs),
-        readings={**operator.readings, **readings},
+        readings={**readings_of(operator, is_unit=bool(unit)), **readings},
         seed=seed,
         root=root,
         unit=unit,

@@ -17,7 +17,7 @@ from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
 from rnncli.operators.attributes import complete
-from rnncli.operators.unit import INPUT_TYPES, unit_problems
+from rnncli.operators.unit import INPUT_TYPES, possible_readings, unit_problems
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def members_of(operator: Operator) -> dict[str, Sequence[str]]:
         "sizes": size_names(operator),  # before the attributes: hidden_size of both is the size
         "attributes": tuple(operator.attributes),
         "inputs": tuple(tensor.name for tensor in operator.inputs),
-        "readings": tuple(operator.readings),
+        "readings": tuple(possible_readings(operator)),
     }
 
 
@@ -419,13 +419,15 @@ class ConfigKeys(Keys):
         arrays: Mapping[str, Array],
         outputs: list[str],
         readings: Mapping[str, Any],
+        *,
+        unit: QuantisedUnit | None,
     ) -> None:
         """Add the operator's own findings, at the place of each subject."""
         known = [row.name for row in operator.inputs]
         entries = self._section("inputs", "input")
         unknown = [n for n, node in entries.items() if n not in known and node.value is not None]
         inputs = {**arrays, **{name: np.zeros(0) for name in unknown}}
-        for problem in problems(operator, attributes, inputs, outputs, readings):
+        for problem in problems(operator, attributes, inputs, outputs, readings, unit=unit):
             # A missing input already has a finding.
             if problem.subject[0] != "inputs" or problem.subject[-1] in inputs:
                 self.findings.add(self._place(operator, problem.subject), problem.sentence)
@@ -441,7 +443,7 @@ class ConfigKeys(Keys):
         known: Mapping[str, Iterable[str]] = {
             "attributes": operator.attributes,
             "inputs": [row.name for row in operator.inputs],
-            "readings": operator.readings,
+            "readings": members_of(operator)["readings"],
         }
         at_value = len(subject) == 1 or name in known[section]
         return self.node.place_of(subject) if at_value else self.node.key_place(section, name)

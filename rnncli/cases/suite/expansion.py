@@ -14,6 +14,7 @@ from rnncli.cases.suite.template import OPERATOR, Template
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import did_you_mean
 from rnncli.operators.attributes import activation_problems
+from rnncli.operators.unit import possible_readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ def _dtype(operator: Operator, dtype: object) -> str:
 NAMES: Mapping[str, tuple[str, Callable[[Operator], Sequence[str]]]] = {
     "attributes": ("attribute", lambda operator: [*operator.attributes]),
     "inputs": ("input", lambda operator: [row.name for row in operator.inputs]),
-    "readings": ("reading", lambda operator: [*operator.readings]),
+    "readings": ("reading", lambda operator: [*possible_readings(operator)]),
 }
 
 

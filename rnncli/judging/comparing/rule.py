@@ -1,4 +1,4 @@
-"""Rules: the tolerances of a run, which are the pack's, a profile's or the user's."""
+"""Rules: the tolerances of a run, the pack's, a profile's or the user's, and declared readings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 from rnncli.options import OptionKind, option
+from rnncli.recurrence.readings import check_reading, must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +22,7 @@ BOUNDS = ("rtol", "atol", "max_ulp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The tolerances by which outputs are judged; the pack's own unless something is given.
+    """The tolerances and readings by which outputs are judged; the pack's own unless given.
 
     A tolerance is a number for all outputs, or numbers by output, "" being all others. NaN always
     matches NaN, and an infinity matches itself: both are expected outputs.
@@ -34,19 +35,25 @@ class Rule:
             for output NAME; an element passes within atol + rtol*|expected|.
         max_ulp: Tolerance in units in the last place, instead of the pack's, for all outputs or for
             output NAME; an element within it passes, too.
+        reading: Judge by the choice that the implementation declares on a contested point, such as
+            requantise=state, and by no other; `rnncli ops` lists the readings of an operator.
         tolerance: what the three numbers say; None without them.
 
     Raises:
-        InvalidRequest: the profile does not exist, both are given, or a number is no tolerance.
+        InvalidRequest: the profile or a reading does not exist, a profile and numbers are given,
+            or a number is not a tolerance.
     """
 
     profile: str = option("", kind=OptionKind.LOOKED_UP, table="rnncli.numerics.profiles:PROFILES")
     atol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
     rtol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
     max_ulp: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
+    reading: Mapping[str, str] | None = option(None, kind=OptionKind.PAIRS, metavar="NAME=CHOICE")
     tolerance: Tolerance | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        for name, choice in self.readings.items():
+            check_reading(name, choice)
         numbers = self.atol, self.rtol, self.max_ulp
         if numbers != (None, None, None):
             from rnncli.judging.tolerances.tolerance import Tolerance
@@ -63,8 +70,30 @@ class Rule:
                 )
 
     @property
+    def readings(self) -> Mapping[str, str]:
+        """The declared readings, each with its choice."""
+        return self.reading or {}
+
+    def declared(self, vector: Vector) -> Vector:
+        """Return a vector whose own answers are those under the declared readings."""
+        if not self.readings:
+            return vector
+        from rnncli.judging.comparing.declared import under_readings
+
+        return under_readings(vector, self.readings)
+
+    def requires_declaration(self, reading: str) -> bool:
+        """Whether the answers under `READING=CHOICE` are right only if it is declared."""
+        return must_be_declared(reading) or reading.partition("=")[0] in self.readings
+
+    @property
     def text(self) -> str:
-        """The rule in words: "profile strict", "rtol 0.001"."""
+        """The rule in words: "profile strict", "rtol 0.001, round=truncate"."""
+        declared = (f"{name}={choice}" for name, choice in self.readings.items())
+        return ", ".join((self._limits, *declared))
+
+    @property
+    def _limits(self) -> str:
         if self.tolerance is None:
             return f"profile {self.profile}" if self.profile else "the pack's tolerances"
         words = [
@@ -78,6 +107,11 @@ class Rule:
     @property
     def options(self) -> list[str]:
         """The rule as options of a command line."""
+        declared = (("--reading", f"{name}={choice}") for name, choice in self.readings.items())
+        return [*self._options, *(word for pair in declared for word in pair)]
+
+    @property
+    def _options(self) -> list[str]:
         if self.tolerance is None:
             return ["--profile", self.profile] if self.profile else []
         options = [
@@ -88,13 +122,17 @@ class Rule:
         return [word for pair in options or [("--atol", "0")] for word in pair]
 
     def check(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse a tolerance for an output that no case requests.
+        """Refuse a tolerance for an output that no case requests, or a reading that none has.
 
         Raises:
-            InvalidRequest: see `Tolerance.check`.
+            InvalidRequest: see `Tolerance.check`; or a reading makes no difference to any case.
         """
+        records = [*records]
         if self.tolerance is not None:
             self.tolerance.check(name for record in records for name in record["outputs"])
+        for name in self.readings:
+            if not any(name in record.get("readings", ()) for record in records):
+                raise InvalidRequest(f"--reading {name}: makes no difference to any of these cases")
 
     def answers(self, vector: Vector, reading: str = "") -> Answers:
         """Return a vector's answers with the tolerances of this rule.
@@ -135,7 +173,7 @@ def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     recurrence = vector.recurrence_under(reading)
     golden = evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
     found = derive(recurrence, profile_named(profile), golden)
-    return vector.node.tolerances_of(golden, found)
+    return vector.node.as_read(reading).tolerances_of(golden, found)
 
 
 def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:

@@ -141,7 +141,9 @@ class CaseVerdict(Described):
         "the implementation's message, the reason for skipping, the stale call, the first wrong"
         " signal, or ''",
     ] = ""
-    reading: Annotated[str, "READING=CHOICE that gives its answers, if acceptable"] = ""
+    reading: Annotated[
+        str, "READING=CHOICE that gives its answers, if acceptable, or if it is not declared"
+    ] = ""
     outputs: Annotated[
         tuple[OutputVerdict, ...], "each requested output, then unrequested ones"
     ] = ()

@@ -14,6 +14,7 @@ from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.mutants.catalogue import structural_of
 from rnncli.mutants.structural.bug import UNREACHED, Reach
+from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,7 +72,8 @@ class Trial:
     def __init__(self, vector: Vector, rule: Rule) -> None:
         self.node, self.recurrence, self.rule = vector.node, vector.recurrence, rule
         self.answers = rule.answers(vector)
-        self.others = {name: rule.answers(vector, name) for name in vector.alternatives}
+        others = (name for name in vector.alternatives if not must_be_declared(name))
+        self.others = {name: rule.answers(vector, name) for name in others}
 
     def of(self, mutant: Mutant | StructuralMutant) -> Outcome:
         """Run a mutant, unless it is equivalent to the right implementation here."""

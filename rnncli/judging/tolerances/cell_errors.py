@@ -21,10 +21,10 @@ from rnncli.judging.tolerances.linearised import (
     StateVariances,
     total,
 )
-from rnncli.judging.tolerances.operation_errors import stored, systematic
+from rnncli.judging.tolerances.operation_errors import level_errors, stored, systematic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rnncli.judging.tolerances.expressions import Derivatives, Expression, Factor
     from rnncli.judging.tolerances.trajectory import Trajectory
@@ -72,6 +72,50 @@ class CellErrors:
         """Return variances of the old h [D, ..., N, H] as products take it, but for its scale."""
         levels = self._linear.levels
         return of_H if levels is None else levels.of_levels(of_H, steps)
+
+    @cached_property
+    def _changes(self) -> Mapping[int, tuple[Array, Array]]:
+        """For states that a unit rounds to levels: how far each is from changing, and a level."""
+        inner, value = self._linear.inner, self._linear.value
+        dresses = inner.states if inner else ()
+        return {
+            k: dress.to_change(np.broadcast_to(value(self._new[k]), self.sizes))
+            for k, dress in enumerate(dresses)
+            if dress is not None
+        }
+
+    def tolerances(self, variances: Array) -> Array:
+        """Return the tolerances of states, given their variances [D, T + 1, N, S, H].
+
+        Those of a state that a unit rounds to levels are whole levels.
+        """
+        found = np.sqrt(variances)
+        for k, change in self._changes.items():
+            found[:, 1:, :, k] = level_errors(found[:, 1:, :, k], *change)
+        return found
+
+    def entering(self, variances: Array, step: int) -> Array:
+        """Return the variances of the states before a step, [D, N, S, H].
+
+        Args:
+            variances: those after the step before, as its equations give them.
+            step: the step.
+        """
+        if not self._changes or not step:
+            return variances
+        found = variances.copy()
+        for k, change in self._changes.items():
+            away, level = (each[:, step - 1] for each in change)
+            found[..., k, :] = level_errors(np.sqrt(variances[..., k, :]), away, level) ** 2
+        return found
+
+    def along(self, variances: Array) -> StateVariances:
+        """Return the variances of one run, from those of all states [D, T + 1, N, S, H]."""
+        old = variances[:, :-1]
+        if self._changes:
+            steps = [self.entering(old[:, t], t) for t in range(old.shape[1])]
+            old = np.stack(steps, axis=1)
+        return StateVariances(old, variances[:, 1:])
 
     def add_scales(self, found: Array, of_H: Array, steps: slice | int) -> None:
         """Add the variances that new states have from the scales of the old h, if it has some.
@@ -203,7 +247,7 @@ def variances_of(errors: CellErrors) -> Array:
     found = _carry(errors, blocks, added)
     growing = np.ones(len(found), np.bool_)  # directions converge independently
     for _ in range(PASSES):
-        before, added = added, errors.fresh(StateVariances.along(found))
+        before, added = added, errors.fresh(errors.along(found))
         growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
         if not growing.any():  # the variances have converged as well
             return found
@@ -227,7 +271,7 @@ def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
         found = from_h + added
         _carry_C(errors, found)
         before[:, 1:, :, 1:] = found[..., 1:, :]
-        last, added = added, errors.fresh(StateVariances.along(before))
+        last, added = added, errors.fresh(errors.along(before))
         if not (added > SETTLED * last).any():
             return found
     return np.full_like(from_h, np.inf)
@@ -292,22 +336,20 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     D, T, N, S, H = fresh.shape
     found = np.empty((T + 1, D, N, S, H))
     found[0] = 0.0
-    flat, h, old_C = (
-        found.reshape(T + 1, D, N, S * H, 1),
-        found[:, :, :, 0],
-        found[..., 1:, :],
-    )
+    flat = found.reshape(T + 1, D, N, S * H, 1)
     added = fresh.swapaxes(0, 1)
     own = None if errors.own is None else errors.own.swapaxes(0, 1)
     for start, squares in blocks:
         matrices = squares.reshape(D, -1, N, S * H, H).swapaxes(0, 1)
         for t, matrix in enumerate(matrices, start):
-            np.matmul(matrix, errors.multiplied(h[t], t)[..., None], out=flat[t + 1])
+            old = errors.entering(found[t], t)
+            h = old[..., 0, :]
+            np.matmul(matrix, errors.multiplied(h, t)[..., None], out=flat[t + 1])
             new = found[t + 1]
-            errors.add_scales(new, h[t], t)
+            errors.add_scales(new, h, t)
             new += added[t]
             if own is not None:
-                new += own[t] * old_C[t]
+                new += own[t] * old[..., 1:, :]
             if errors.live is not None:
                 np.copyto(new, found[t], where=~errors.live[:, t, :, None, None])
     return found.swapaxes(0, 1)

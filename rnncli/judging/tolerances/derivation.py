@@ -28,7 +28,6 @@ from rnncli.judging.tolerances.expressions import (
     State,
     equations_of,
 )
-from rnncli.judging.tolerances.linearised import StateVariances
 from rnncli.judging.tolerances.trajectory import Trajectory, put_back
 from rnncli.numerics import FLOAT64
 from rnncli.packs.vector import Answers
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rnncli.judging.tolerances.expressions import Expression
+    from rnncli.judging.tolerances.linearised import StateVariances
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
@@ -183,8 +183,8 @@ def _derive_together(
                 Trajectory.of(recurrence, part_of(goldens[k].Y, part), hostile=hostile)  # type: ignore[arg-type]
                 for recurrence, part, k in pieces
             ]
-            variances = variances_of(CellErrors(Trajectory.joined(paths), rounding))
-            tolerances = round_up(np.sqrt(variances))
+            errors = CellErrors(Trajectory.joined(paths), rounding)
+            tolerances = round_up(errors.tolerances(variances_of(errors)))
             if np.isfinite(tolerances).all():
                 break
     start = 0
@@ -325,7 +325,7 @@ def _tolerances(recurrence: Recurrence, golden: Array, profile: Profile) -> Arra
     with np.errstate(all="ignore"):
         for hostile in (False, True):
             errors = CellErrors(Trajectory.of(recurrence, Y, hostile=hostile), rounding)
-            run = StateVariances.along(variances_of(errors))
+            run = errors.along(variances_of(errors))
             step = variances_of_one_step(errors, errors.stored_states())
             either = np.maximum(
                 _of_signals(signals, errors, run), _of_signals(signals, errors, step)

@@ -35,6 +35,7 @@ from rnncli.judging.tolerances.expressions import (
 )
 from rnncli.judging.tolerances.operation_errors import (
     MATH,
+    LevelledResponse,
     QuantisedStates,
     Response,
     of_level_errors,
@@ -80,11 +81,13 @@ class Linearised:
         R: recurrent weights [G, D, H, H], zero where they are not finite.
         R2: their squares.
         levels: the states as products take them, if they are quantised.
+        inner: which states and gates a unit rounds to levels, or None.
     """
 
     def __init__(self, path: Trajectory, rounding: Rounding) -> None:
         self._path, self._rounding = path, rounding
         self.equations = equations_of(path.recurrence)
+        self.inner = path.recurrence.options.levels
         self.R = path.settled(path.R)
         self.R2 = self.R * self.R
         in_x, self._Rbh = placed(None, path.Rb, path.recurrence.options)
@@ -152,7 +155,10 @@ class Linearised:
         match node:
             case State() | NewState():
                 states = self._unseen if node.label else self._path.H
-                return states[:, :-1] if isinstance(node, State) else states[:, 1:]
+                if isinstance(node, NewState):
+                    return states[:, 1:]
+                held = [states[:, :1], self.held(node.label, states[:, 1:-1])]
+                return states[:, :-1] if self.inner is None else np.concatenate(held, axis=1)
             case Activated():
                 response, k = self.response(node)
                 return response.y[k]
@@ -171,8 +177,14 @@ class Linearised:
         C = np.empty((D, T + 1, N, H))
         C[:, 0] = self._path.C0
         for t in range(T):
-            C[:, t + 1] = self._at(t, self.equations.new[1], {self.equations.old[1]: C[:, t]})
+            old = self.held(1, C[:, t]) if t else C[:, t]
+            C[:, t + 1] = self._at(t, self.equations.new[1], {self.equations.old[1]: old})
         return C
+
+    def held(self, state: int, values: Array) -> Array:
+        """Return new values of a state as the next step takes them."""
+        dress = self.inner.states[state] if self.inner else None
+        return values if dress is None else dress.reals(dress.levels(values)).astype(np.float64)
 
     def _at(self, t: int, node: Expression, known: dict[Expression, Any]) -> Any:
         """Return the values at one step [D, N, H], given C up to there."""
@@ -204,7 +216,13 @@ class Linearised:
         letter, path = group[0].label, self._path
         x, error = self._arguments([node.of for node in group])
         bound = path.recurrence.bound(letter)
-        response = Response(path.activation(letter), x, error, bound, self._rounding)
+        rest = path.activation(letter), x, error, bound, self._rounding
+        argument, gate = self.inner.of_activation(letter) if self.inner else (None, None)
+        response = (
+            LevelledResponse(*rest, argument=argument, gate=gate)
+            if argument or gate
+            else Response(*rest)
+        )
         if path.hostile:
             response.forgive(np.isfinite(x))
         return response
@@ -301,11 +319,6 @@ class StateVariances(NamedTuple):
 
     old: Array
     new: Array
-
-    @classmethod
-    def along(cls, variances: Array) -> StateVariances:
-        """Return those of one run, from variances [D, T + 1, N, S, H]."""
-        return cls(variances[:, :-1], variances[:, 1:])
 
 
 class GroupErrors(NamedTuple):

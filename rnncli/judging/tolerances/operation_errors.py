@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.activations import Activation, Curvature
     from rnncli.recurrence.quantisation import Quantiser
     from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.unit import Dress
 
 
 def product(x: Array, weights: Array) -> Array:
@@ -160,7 +161,10 @@ class Response:
             reach: the one at |x|/2, or the overall one if reach exceeds |x|/2), and for each kink
             within reach the change of slope times the part of the reach beyond it, or the jump.
         """
-        found: Array = self.own
+        return self._beyond(reach, self.own)
+
+    def _beyond(self, reach: Array, own: Array) -> Array:
+        found = own
         if self._row.curvature is not None:
             found = found + np.where(reach > self._half, self._near, self._far) * (reach * reach)
         for kink, away in self._kinks:
@@ -189,6 +193,44 @@ class Response:
         x = np.array([position])
         y = np.asarray(self._activation(MATH, x))
         return Kink(position, abs(float(np.max(self._row.derivative(x, y, *self._values)))))
+
+
+class LevelledResponse(Response):
+    """The response of a gate whose argument and value a unit rounds to levels.
+
+    It moves by whole levels or not at all: nothing is of first order.
+
+    Args:
+        argument: the dress of its arguments, or None.
+        gate: the dress of its values, or None.
+    """
+
+    def __init__(
+        self,
+        activation: Activation,
+        x: Array,
+        spread: Array,
+        clip: float,
+        rounding: Rounding,
+        *,
+        argument: Dress | None,
+        gate: Dress | None,
+    ) -> None:
+        self._of_argument = None if argument is None else argument.to_change(x)
+        taken = x if argument is None else argument.reals(argument.levels(x)).astype(np.float64)
+        super().__init__(activation, taken, spread, clip, rounding)
+        self._of_gate = None if gate is None else gate.to_change(self.y)
+        if gate is not None:
+            self.y = gate.reals(gate.levels(self.y)).astype(np.float64)
+        self._smooth, self._evaluated = self.steepness, self.own
+        self.slope = self.steepness = np.zeros_like(self.y)
+        self.own = self.systematic(spread)
+
+    def systematic(self, reach: Array) -> Array:
+        """Return the bound on the value's whole error, given one on the arguments' errors."""
+        off = reach if self._of_argument is None else level_errors(reach, *self._of_argument)
+        found = self._beyond(off, self._evaluated) + self._smooth * off
+        return found if self._of_gate is None else level_errors(found, *self._of_gate)
 
 
 class QuantisedStates:

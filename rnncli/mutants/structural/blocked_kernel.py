@@ -102,7 +102,7 @@ class BlockedLane:
         """H."""
         return int(self.R.shape[-1])
 
-    def opting(self, **options: bool) -> BlockedLane:
+    def opting(self, **options: Any) -> BlockedLane:
         """Return a copy with some other options of its cell."""
         return replace(self, options=self.options._replace(**options))
 

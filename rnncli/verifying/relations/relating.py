@@ -204,6 +204,7 @@ class RelationPlan(VerificationPlan):
                 raise InvalidRequest(f"--sizes {name}={size}: expected one of {known}, at least 1")
         rule, subject = self.terms.rule, self.terms.subject
         given = rule.options[0] if rule.tolerance else "" if subject.can_be_asked else "--results"
+        given = "--reading" if rule.readings else given
         if given:
             raise InvalidRequest(f"{given} is about expected outputs, which relations do without")
 

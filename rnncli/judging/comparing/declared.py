@@ -1,0 +1,93 @@
+"""Vectors under the readings that an implementation declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.errors import Unsupported
+from rnncli.judging.tolerances.derivation import derive
+from rnncli.numerics import dtype_named
+from rnncli.numerics.profiles import profile_named
+from rnncli.packs.vector import Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from rnncli.operators import Node
+
+
+def under_readings(vector: Vector, readings: Mapping[str, str]) -> Vector:
+    """Return a vector whose own answers, at all its calls, are those under some readings.
+
+    Readings that a case does not have change nothing. A pack has the answers under each reading by
+    which some change; those under several are proved here.
+
+    Raises:
+        Unsupported: an element cannot be proved, or the extra that proves is not installed.
+    """
+    if vector.record["expect"] != "result":
+        return vector
+    first, *later = (_under(call, readings) for call in vector.calls)
+    return first if first is vector else replace(first, later=tuple(later))
+
+
+def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
+    own, roundings = vector.record["readings"], vector.node.roundings
+    changed = {
+        name: _standing(roundings, name, choice)
+        for name, choice in readings.items()
+        if own.get(name, choice) != choice and roundings.get(f"{name}={choice}", name)
+    }
+    if not changed:
+        return vector
+    node, others = vector.node.under(changed), dict(vector.alternatives)
+    if len(changed) == 1:
+        ((name, choice),) = changed.items()
+        answers = others.pop(roundings.get(each := f"{name}={choice}", each), None)
+        others = {each: v for each, v in others.items() if each.startswith(f"{name}=")}
+        if answers is not None:
+            others[f"{name}={own[name]}"] = vector.answers
+        answers = answers or vector.answers
+    else:
+        answers, others = _proved(vector, node), {}
+    record: dict[str, Any] = {
+        **vector.record,
+        "readings": dict(node.readings),
+        "alternatives": [*others],
+    }
+    return Vector(
+        id=vector.id,
+        model=vector.model,
+        inputs=vector.inputs,
+        initializers=vector.initializers,
+        answers=answers,
+        alternatives=others,
+        record=record,
+        call=vector.call,
+    )
+
+
+def _standing(roundings: Mapping[str, str], name: str, choice: str) -> str:
+    """Return the choice of the same reading by which a unit rounds as by another, or this one.
+
+    Of a unit that dresses no gate, `state` stands for `gates`, which it cannot have.
+    """
+    other, _, standing = roundings.get(f"{name}={choice}", "").partition("=")
+    return standing if other == name else choice
+
+
+def _proved(vector: Vector, node: Node) -> Answers:
+    backend: Any = backend_named("certified")
+    recurrence = node.recurrence(vector.inputs)
+    wide = replace(recurrence, dtype=dtype_named("float64"), wants_Y=True)
+    if reason := backend.supports(wide, Compute.FLOAT64):
+        raise Unsupported(f"{vector.id}: under several readings, certified {reason}")
+    golden = backend.prove(wide if node.unit else replace(wide, dtype=recurrence.dtype))
+    allowed = derive(recurrence, profile_named(vector.record["profile"]), golden)
+    return Answers(
+        node.proved_outputs_of(golden, may_tie=True), node.tolerances_of(golden, allowed)
+    )
