@@ -20,7 +20,7 @@
 #endif
 
 static const char USAGE[] =
-    "usage: judge [--allow-missing] [--allow-refused] PACK RESULTS [ID...]\n"
+    "usage: judge [--allow-missing] [--allow-refused] [--reading NAME=CHOICE] PACK RESULTS [ID...]\n"
     "\n"
     "PACK is a pack in the layout raw: `rnncli convert vectors/core PACK --format raw`.\n"
     "RESULTS holds what the device computed, in files with the names that PACK has:\n"
@@ -30,6 +30,8 @@ static const char USAGE[] =
     "  RESULTS/test_ID/steps/outputs/gate_i.bin  a signal of every step, if PACK stores signals;\n"
     "                                         all, some or none of them\n"
     "  RESULTS/test_ID/refused.txt            instead, if the device refused the case\n"
+    "--reading is the choice that the device declares on a contested point, such as\n"
+    "requantise=state; it is judged by that and by no other.\n"
     "ID... are the cases to judge, where * stands for any characters, as in 'lstm_14_*'; without\n"
     "them, all.\n"
     "\n"
@@ -422,6 +424,13 @@ static const char *get_text(const Json *json, Value object, const char *name, ch
   return text_of(json, get(json, object, name, STRING), buffer, name);
 }
 
+static void require(const Json *json, Value object, const char *name, const char *wanted,
+                    const char *hint) {
+  char text[LONGEST_PATH];
+  if (strcmp(get_text(json, object, name, text), wanted))
+    stop(BAD_INPUT, "%s: %s is '%s', not '%s'%s", json->path, name, text, wanted, hint);
+}
+
 /* The elements of an array: for (Value k = first(...); k; k = after(...)). */
 static Value after(const Json *json, Value array, Value element) {
   Value next = json->tokens[element].next;
@@ -461,6 +470,14 @@ static double of_float64(uint64_t bits) {
   return value;
 }
 
+static double of_uint(uint64_t bits) { return (double)bits; }
+
+static double of_int8(uint64_t bits) { return bits > 0x7f ? (double)bits - 0x100 : (double)bits; }
+
+static double of_int16(uint64_t bits) {
+  return bits > 0x7fff ? (double)bits - 0x10000 : (double)bits;
+}
+
 static double of_float16(uint64_t bits) {
   int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
   double size = exponent == 31 ? (fraction ? NAN : INFINITY)
@@ -472,11 +489,13 @@ static double of_float16(uint64_t bits) {
 typedef struct {
   const char *name;
   size_t bytes;
-  int precision; /* bits of the significand */
+  int precision; /* bits of the significand; 0 of levels */
   double (*value)(uint64_t bits);
 } DType;
 static const DType DTYPES[] = {{"float32", 4, 24, of_float32}, {"float16", 2, 11, of_float16},
-                               {"bfloat16", 2, 8, of_bfloat16}, {"float64", 8, 53, of_float64}};
+                               {"bfloat16", 2, 8, of_bfloat16}, {"float64", 8, 53, of_float64},
+                               {"uint8", 1, 0, of_uint},        {"int8", 1, 0, of_int8},
+                               {"uint16", 2, 0, of_uint},       {"int16", 2, 0, of_int16}};
 
 typedef struct {
   char name[LONGEST_NAME], file[LONGEST_PATH];
@@ -564,30 +583,35 @@ static void read_output(const Json *json, const char *folder, Value value, Outpu
   read_tolerance(json, folder, value, output);
 }
 
-/* Refuses tolerances wider than generation allows: 5 % of the output's largest value, or 64
+/* Whether a tolerance is wider than generation allows: 5 % of the output's largest value, or 64
    roundings of a coarser dtype. By wider ones a wrong result passes. */
-static void refuse_wide(const Json *json, const Output *output) {
+static int is_wide(const Output *output) {
   double widest = 0, largest = 0, limit = fmax(0.05, ldexp(64, -output->dtype->precision));
   for (size_t k = 0; k < output->size; k++) {
     double size = fabs(element(output->dtype, output->wanted, k));
     if (!isnan(size) && !isinf(size) && size > largest) largest = size;
     if (tolerance_at(output, k) > widest) widest = tolerance_at(output, k);
   }
-  if (widest > limit * (largest > 0 ? largest : 1))
-    stop(BAD_INPUT, "%s: the tolerance of '%s' is too wide to tell right from wrong", json->path,
-         output->name);
+  return widest > limit * (largest > 0 ? largest : 1);
 }
 
-typedef struct { Output output[MOST_OUTPUTS]; int count; } Answers;
+typedef struct { Output output[MOST_OUTPUTS]; int count, are_wide; } Answers;
 
-static void read_answers(const Json *json, const char *folder, Value outputs, Answers *answers) {
+/* Reads outputs, whose tolerances may be too wide only under a reading that must be declared. */
+static void read_answers(const Json *json, const char *folder, Value outputs, int may_be_wide,
+                         Answers *answers) {
   if (json->tokens[outputs].kind != ARRAY)
     stop(BAD_INPUT, "%s: outputs must be a list", json->path);
-  answers->count = 0;
+  answers->count = answers->are_wide = 0;
   for (Value k = first(json, outputs); k; k = after(json, outputs, k)) {
     if (answers->count == MOST_OUTPUTS) stop(UNSUPPORTED, "%s: too many outputs", json->path);
-    read_output(json, folder, k, &answers->output[answers->count]);
-    refuse_wide(json, &answers->output[answers->count++]);
+    Output *output = &answers->output[answers->count++];
+    read_output(json, folder, k, output);
+    if (!is_wide(output)) continue;
+    answers->are_wide = 1;
+    if (!may_be_wide)
+      stop(BAD_INPUT, "%s: the tolerance of '%s' is too wide to tell right from wrong", json->path,
+           output->name);
   }
 }
 
@@ -602,12 +626,12 @@ static void free_answers(Answers *answers) {
 
 /* In order of severity among the calls of a case. */
 typedef enum {
-  PASS, ACCEPTABLE, MISSING, REFUSED, DIFFERS, ACCEPTED, CRASHED, VERDICTS
+  PASS, ACCEPTABLE, SKIPPED, MISSING, REFUSED, DIFFERS, ACCEPTED, CRASHED, VERDICTS
 } Verdict;
-static const char *const NAMES[] = {"pass",    "acceptable", "missing", "refused",
-                                    "differs", "accepted",   "crashed"};
-static const char *const PLURALS[] = {"pass",   "acceptable", "missing", "refused",
-                                      "differ", "accepted",   "crashed"};
+static const char *const NAMES[] = {"pass",    "acceptable", "skipped",  "missing",
+                                    "refused", "differs",    "accepted", "crashed"};
+static const char *const PLURALS[] = {"pass",    "acceptable", "skipped",  "missing",
+                                      "refused", "differ",     "accepted", "crashed"};
 
 typedef struct {
   Verdict verdict;
@@ -718,6 +742,8 @@ typedef struct {
   const Json *json;
   Value data_set;
   const char *pack, *results, *prefix; /* the case's folders; "" or "calls/N/" */
+  const char *declared;                /* READING=CHOICE of the device, or NULL */
+  int *is_contested;                   /* becomes 1 if the case has that reading */
   int is_refused, must_refuse;
 } Call;
 
@@ -746,19 +772,52 @@ static int strange_outputs(const Call *call, const Answers *answers, char *where
   return count;
 }
 
+/* The choices that a device may declare of READING=CHOICE; 0 if others are acceptable as well. */
+static Value declarable(const Json *json, const char *reading) {
+  char name[LONGEST_PATH];
+  strcpy(name, reading);
+  name[strcspn(name, "=")] = 0;
+  Value row = find(json, get(json, 0, "readings", OBJECT), name);
+  return row ? find(json, row, "declared") : 0;
+}
+
+/* The outputs under the reading that the device declares; 0 if they are those of the case. */
+static Value declared_outputs(const Call *call) {
+  const Json *json = call->json;
+  char name[LONGEST_PATH];
+  Value choices = call->declared ? declarable(json, call->declared) : 0;
+  if (!choices) return 0;
+  *call->is_contested = 1;
+  const char *choice = strchr(call->declared, '=') + 1;
+  Value as = find(json, choices, choice);
+  if (as)
+    return find(json, get(json, call->data_set, "other_readings", OBJECT),
+                text_of(json, as, name, "a reading"));
+  strcpy(name, call->declared);
+  name[strcspn(name, "=")] = 0;
+  require(json, get(json, get(json, 0, "readings", OBJECT), name, OBJECT), "choice", choice, "");
+  return 0;
+}
+
 static void judge_readings(const Call *call, const Got *got, Judged *judged, char *reading) {
   Value readings = get(call->json, call->data_set, "other_readings", OBJECT);
   const Token *tokens = call->json->tokens;
   for (Value k = readings + 1; k < tokens[readings].next; k = tokens[k + 1].next) {
     Judged other = *judged;
     Answers answers;
-    read_answers(call->json, call->pack, k + 1, &answers);
-    int agree = agrees(&answers, got, &other);
+    char name[LONGEST_PATH];
+    int is_declared = declarable(call->json, text_of(call->json, k, name, "a reading")) > 0;
+    read_answers(call->json, call->pack, k + 1, is_declared, &answers);
+    int agree = agrees(&answers, got, &other) && !answers.are_wide;
     free_answers(&answers);
     if (!agree) continue;
+    if (is_declared) {
+      put(judged->where, "; gives what %s gives: --reading %s judges by that", name, name);
+      return;
+    }
     *judged = other;
     judged->verdict = ACCEPTABLE;
-    text_of(call->json, k, reading, "a reading");
+    strcpy(reading, name);
     put(judged->where, "%sas %s has it", *judged->where ? ": " : "", reading);
     return;
   }
@@ -844,8 +903,13 @@ static Judged judged_outputs(const Call *call, const Answers *answers, const Got
                              const char *names, char *reading) {
   Judged judged = {DIFFERS, 0, 0, ""};
   if (agrees(answers, got, &judged) && !strange) judged.verdict = PASS;
-  else if (!strange) judge_readings(call, got, &judged, reading);
+  else if (!strange && !call->declared) judge_readings(call, got, &judged, reading);
   else put(judged.where, "%s%s", *judged.where ? "; " : "", names);
+  if (judged.verdict == PASS && answers->are_wide) {
+    judged.verdict = SKIPPED;
+    judged.is_answered = 0;
+  }
+  if (declared_outputs(call)) return judged; /* the signals are those of the case's own readings */
   if (judged.verdict == PASS || judged.verdict == DIFFERS) judge_signals(call, &judged);
   return judged;
 }
@@ -863,7 +927,9 @@ static Judged judge_call(const Call *call, char *reading) {
   char names[2 * LONGEST_PATH] = "";
   Judged judged;
   *reading = 0;
-  read_answers(call->json, call->pack, get(call->json, call->data_set, "outputs", ARRAY), &answers);
+  Value declared = declared_outputs(call);
+  Value outputs = declared ? declared : get(call->json, call->data_set, "outputs", ARRAY);
+  read_answers(call->json, call->pack, outputs, declared > 0, &answers);
   int strange = strange_outputs(call, &answers, names), present = strange;
   for (int k = 0; k < answers.count; k++) {
     got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
@@ -887,7 +953,7 @@ static int follows(const Call *call, const char *reading) {
   Got got;
   Judged judged = {PASS, 0, 0, ""};
   if (!outputs) outputs = get(call->json, call->data_set, "outputs", ARRAY);
-  read_answers(call->json, call->pack, outputs, &answers);
+  read_answers(call->json, call->pack, outputs, 0, &answers);
   for (int k = 0; k < answers.count; k++)
     got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
   int agree = agrees(&answers, &got, &judged);
@@ -896,7 +962,7 @@ static int follows(const Call *call, const char *reading) {
   return agree;
 }
 
-static int is_failure(Verdict verdict) { return verdict > ACCEPTABLE; }
+static int is_failure(Verdict verdict) { return verdict > SKIPPED; }
 
 static int is_worse(const Judged *a, const Judged *b) {
   if (a->verdict != b->verdict) return a->verdict > b->verdict;
@@ -957,12 +1023,6 @@ static void check_digest(const Json *manifest, Content content) {
   stop(BAD_INPUT, "%s: was changed: its digest does not match its content", manifest->path);
 }
 
-static void require(const Json *json, const char *name, const char *wanted, const char *hint) {
-  char text[LONGEST_PATH];
-  if (strcmp(get_text(json, 0, name, text), wanted))
-    stop(BAD_INPUT, "%s: %s is '%s', not '%s'%s", json->path, name, text, wanted, hint);
-}
-
 /* Refuses answers under a reading that the case does not contest: one without a tag in the
    manifest, or the case's own. */
 static void check_readings(const Json *json, const Json *manifest, Value record, Value others) {
@@ -992,8 +1052,8 @@ static int is_refused(const char *results) {
   return content.is_there;
 }
 
-static Judged judge_case(const char *pack, const char *results, const Json *manifest, Value record,
-                         const char *id) {
+static Judged judge_case(const char *pack, const char *results, const char *declared,
+                         int *is_contested, const Json *manifest, Value record, const char *id) {
   char own[LONGEST_PATH], theirs[LONGEST_PATH], path[LONGEST_PATH];
   char name[LONGEST_PATH + 32], wanted[LONGEST_PATH], got[65], expect[LONGEST_PATH];
   if (!is_safe(id) || strchr(id, '/') || strlen(id) >= LONGEST_NAME)
@@ -1010,15 +1070,15 @@ static Judged judge_case(const char *pack, const char *results, const Json *mani
   if (strcmp(got, get_text(manifest, get(manifest, record, "files", OBJECT), name, wanted)))
     stop(BAD_INPUT, "%s: does not match its checksum in the manifest", path);
   Json json = parsed(path, &content);
-  require(&json, "format", "rnncli-raw-1", "");
-  require(&json, "id", id, "");
+  require(&json, 0, "format", "rnncli-raw-1", "");
+  require(&json, 0, "id", id, "");
   get_text(&json, 0, "expect", expect);
   int must_refuse = !strcmp(expect, "rejection");
-  if (!must_refuse) require(&json, "expect", "result", "");
+  if (!must_refuse) require(&json, 0, "expect", "result", "");
   Value sets = get(&json, 0, "data_sets", ARRAY);
   for (Value k = first(&json, sets); k; k = after(&json, sets, k))
     check_readings(&json, manifest, record, get(&json, k, "other_readings", OBJECT));
-  Call call = {&json, 0, own, theirs, "", is_refused(theirs), must_refuse};
+  Call call = {&json, 0, own, theirs, "", declared, is_contested, is_refused(theirs), must_refuse};
   Judged judged = judge_calls(&call);
   free(json.tokens);
   free(content.data);
@@ -1026,10 +1086,10 @@ static Judged judge_case(const char *pack, const char *results, const Json *mani
 }
 
 typedef struct {
-  const char *pack, *results;
+  const char *pack, *results, *declared;
   char **ids; /* those to judge; all if there are none */
   int id_count, allows[VERDICTS];
-  int count[VERDICTS], cases, answered, failing, refusals;
+  int count[VERDICTS], cases, answered, failing, refusals, is_contested;
 } Run;
 
 /* Whether an id is as a pattern has it, in which `*` stands for any characters. */
@@ -1067,7 +1127,8 @@ static void judge_all(Run *run, const Json *manifest) {
   memset(seen, 0, (size_t)run->id_count + 1);
   for (Value k = first(manifest, cases); k; k = after(manifest, cases, k)) {
     if (!is_selected(run, get_text(manifest, k, "id", id), seen)) continue;
-    Judged judged = judge_case(run->pack, run->results, manifest, k, id);
+    Judged judged = judge_case(run->pack, run->results, run->declared, &run->is_contested, manifest,
+                               k, id);
     run->cases++;
     run->count[judged.verdict]++;
     run->answered += judged.is_answered;
@@ -1078,12 +1139,15 @@ static void judge_all(Run *run, const Json *manifest) {
   }
   for (int k = 0; k < run->id_count; k++)
     if (!seen[k]) stop(BAD_INPUT, "%s: has no case '%s'", run->pack, run->ids[k]);
+  if (run->declared && !run->is_contested)
+    stop(BAD_INPUT, "--reading %.99s: no case has a reading to declare by that name", run->declared);
   free(seen);
 }
 
 static int summary(const Run *run) {
-  printf("%s against %s by the pack's tolerances: %d case%s (%d answered)", run->results, run->pack,
-         run->cases, run->cases == 1 ? "" : "s", run->answered);
+  printf("%s against %s by the pack's tolerances%s%s: %d case%s (%d answered)", run->results,
+         run->pack, run->declared ? ", " : "", run->declared ? run->declared : "", run->cases,
+         run->cases == 1 ? "" : "s", run->answered);
   for (int k = 0, some = 0; k < VERDICTS; k++) {
     const char *name = (run->count[k] > 1 ? PLURALS : NAMES)[k];
     if (run->count[k]) printf("%s %d %s", some++ ? "," : ":", run->count[k], name);
@@ -1103,7 +1167,11 @@ int main(int argc, char **argv) {
   for (; k < argc && !strncmp(argv[k], "--", 2); k++) {
     if (!strcmp(argv[k], "--allow-missing")) run.allows[MISSING] = 1;
     else if (!strcmp(argv[k], "--allow-refused")) run.allows[REFUSED] = 1;
-    else if (!strcmp(argv[k], "--help")) return fputs(USAGE, stdout), AGREED;
+    else if (!strcmp(argv[k], "--reading") && !run.declared && k + 1 < argc) {
+      run.declared = argv[++k];
+      if (!strchr(run.declared, '=') || strlen(run.declared) >= LONGEST_NAME)
+        stop(BAD_INPUT, "--reading %.99s: expected NAME=CHOICE", run.declared);
+    } else if (!strcmp(argv[k], "--help")) return fputs(USAGE, stdout), AGREED;
     else return fputs(USAGE, stderr), BAD_INPUT;
   }
   if (argc - k < 2) return fputs(USAGE, stderr), BAD_INPUT;
@@ -1121,8 +1189,8 @@ int main(int argc, char **argv) {
   if (!content.is_there || content.size > LARGEST_TEXT)
     stop(BAD_INPUT, "%s: is missing or too large: %s is not a pack", path, run.pack);
   Json manifest = parsed(path, &content);
-  require(&manifest, "format", "rnncli-pack-1", "");
-  require(&manifest, "layout", "raw", "; `rnncli convert PACK OUT --format raw` makes a raw pack");
+  require(&manifest, 0, "format", "rnncli-pack-1", "");
+  require(&manifest, 0, "layout", "raw", "; `rnncli convert PACK OUT --format raw` makes a raw pack");
   check_digest(&manifest, content);
   judge_all(&run, &manifest);
   if (run.cases && run.count[MISSING] == run.cases)

@@ -38,6 +38,7 @@ _OURS = re.compile(
     r"|(test_data_set_[0-9]|steps(_[1-9])?|readings(_[1-9])?/[^/]+)"
     r"/(input|output|tolerance)_[0-9]+\.pb"
     r"|(calls/[0-9]+/)?(steps/|readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
+    r"|quantise/[^/]+\.hex"
 )
 
 

@@ -3,6 +3,7 @@
     test_ID/case.h      C99 and C++17: sizes, attributes and readings are macros, tensors are arrays
     test_ID/case.svh    the same for Verilog, with the depth and width of each tensor
     test_ID/inputs/X.hex ...
+    test_ID/quantise/X_scale.hex ...  and zero points, of a quantised unit
 
 In C, float32 and float64 are hexadecimal constants, which are exact; types that C lacks are their
 bit patterns. A line of a `.hex` file is a word, most significant digit first. A word is one
@@ -24,7 +25,7 @@ from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.raw_form import RAW, raw_case
-from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
+from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector, unit_of
 from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ class NamedTensor(NamedTuple):
     """A tensor of a case.
 
     Attributes:
-        name: an identifier that is unique in the case: X, Y, Y_tol, call1_X, clip_scope_gates_Y.
-        path: its path in the raw form, without the extension.
+        name: an identifier that is unique in the case: X, Y, Y_tol, X_scale, call1_X,
+            clip_scope_gates_Y.
+        path: its path in the raw form, without the extension; there, scales have none.
         values: its elements; a tolerance that the raw form writes as 0 is an array of zeros.
     """
 
@@ -91,6 +93,10 @@ def facts_of(vector: Vector) -> Iterator[tuple[str, str | int | float]]:
         yield from _spread(f"ATTRIBUTE_{_upper(name)}", value)
     for name, choice in record["readings"].items():
         yield f"READING_{_upper(name)}", choice
+    for name, dress in record.get("quantise", {}).items():
+        yield f"QUANTISE_{_upper(name)}_TYPE", dress["type"]
+        if "axis" in dress:
+            yield f"QUANTISE_{_upper(name)}_AXIS", dress["axis"]
     yield "DATA_SETS", len(vector.calls)
     for each in vector.later:
         if each.record["sizes"] != record["sizes"]:
@@ -113,6 +119,7 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
         Unsupported: the raw form cannot hold the case.
     """
     case, tensors = raw_case(vector)
+    yield from _factors(vector)
     for call, data_set in enumerate(case["data_sets"]):
         group, prefix = (f"{CALLS}/{call}/", f"call{call}_") if call else ("", "")
         for each in data_set["inputs"]:
@@ -123,6 +130,17 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
             yield from _outputs(f"{prefix}{_plain(reading)}_", inner, outputs, tensors)
         signals = data_set.get(STEPS, [])
         yield from _outputs(f"{prefix}{STEPS}_", f"{group}{STEPS}/", signals, tensors)
+
+
+def _factors(vector: Vector) -> Iterator[NamedTensor]:
+    """Yield the scale and zero point of each tensor of a unit: one, or one of each row."""
+    tensors = {**vector.inputs, **vector.answers.outputs}
+    unit = unit_of(vector.record)
+    for name, dress in unit.dresses if unit else ():
+        scale, point = dress.factors(tensors[name].shape if name in tensors else ())
+        yield NamedTensor(f"{name}_scale", f"quantise/{name}_scale", scale)
+        typed = point.astype(dress.numpy)
+        yield NamedTensor(f"{name}_zero_point", f"quantise/{name}_zero_point", typed)
 
 
 def _outputs(

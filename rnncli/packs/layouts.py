@@ -54,11 +54,13 @@ LAYOUTS: Mapping[str, PackLayout] = {
     "c": PackLayout(
         "a C header for each case, which rnncli does not read back",
         "rnncli.packs.derived_forms:c_files",
+        has_units=True,
     ),
     "hex": PackLayout(
         "files for $readmemh and a .svh for each case, likewise only written",
         "rnncli.packs.derived_forms:hex_files",
         options={"elements": "--pack"},
+        has_units=True,
     ),
     "ir": PackLayout(
         "as raw, with model.xml and model.bin, OpenVINO's own models of its own operators",

@@ -132,7 +132,8 @@ class RawDataSet(Described, kw_only=True):
     outputs: Annotated[RawOutputs, "the expected outputs, in the node's order"]
     other_readings: Annotated[
         dict[str, RawOutputs],
-        "READING=CHOICE -> the outputs under that reading, which are acceptable",
+        "READING=CHOICE -> the outputs under that reading, which are acceptable unless it must be"
+        " declared",
     ]
     steps: Annotated[
         RawOutputs | UnsetType,
@@ -146,6 +147,12 @@ class RawReading(Described):
     choice: Annotated[str, "how the point was read"]
     about: Annotated[str, "the contested point of the specification"]
     means: Annotated[str, "the choice in words"]
+    declared: Annotated[
+        dict[str, str] | UnsetType,
+        "present if another choice is right only of a device that declares it: each with the"
+        " READING=CHOICE that stands for it in `other_readings`; where that is not there, or '',"
+        " the outputs are the case's own",
+    ] = UNSET
 
 
 class RawRecord(Described, kw_only=True):
@@ -239,7 +246,7 @@ def raw_case(vector: Vector) -> RawCase:
         "format": FORMAT,
         **{name: record[name] for name in SHARED if name in record},
         "in_words": in_words(vector),
-        "readings": explained_readings(record),
+        "readings": explained_readings(vector),
         "output_names": [row.name for row in operator.outputs],
         "data_sets": [
             {**_own_sizes(each.record, record), **_data_set(each, tensors)} for each in vector.calls
@@ -383,16 +390,24 @@ def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
         return parse_described(content, described)
 
 
-def explained_readings(record: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def explained_readings(vector: Vector) -> dict[str, dict[str, Any]]:
     """Return for each reading of a case its choice, the contested point, and the meaning."""
+    own = vector.record["readings"]
+    rows = {name: readings.READINGS[name] for name in own}
     return {
         name: {
-            "choice": choice,
-            "about": readings.READINGS[name].summary,
-            "means": readings.READINGS[name].meanings[choice],
+            "choice": own[name],
+            "about": row.summary,
+            "means": row.meanings[own[name]],
+            **({"declared": _declarable(vector, name)} if row.is_declared else {}),
         }
-        for name, choice in record["readings"].items()
+        for name, row in rows.items()
     }
+
+
+def _declarable(vector: Vector, name: str) -> dict[str, str]:
+    roundings = {each.partition("="): as_ for each, as_ in vector.node.roundings.items()}
+    return {choice: as_ for (other, _, choice), as_ in roundings.items() if other == name}
 
 
 def in_words(vector: Vector) -> list[str]:

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.random_units import suite_of
 from support.second_calls import TEXT, twice
 from support.shipped import vectors
 from support.small_suite import small_suite
 
+from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.production import make_vectors
 from rnncli.numerics import dtype_named
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.derived_forms import c_files, hex_files, prefix_of, tensors_of
@@ -345,3 +348,36 @@ def test_words_of_strangers_stay_in_their_comment(form, vector):
     assert "\\u202e" in text
     assert not {"\u202e", "\u2066", "\0"} & {*text}
     assert not [line for line in text.splitlines() if line.endswith("\\")]
+
+
+@pytest.fixture(scope="module")
+def unit():
+    """A quantised unit with a scale for each row of W."""
+    made = make_vectors(parse_suite(suite_of([2]), "units.yaml", Path()).entries)
+    (found,) = made
+    assert "axis" in found.record["quantise"]["W"]
+    return found
+
+
+@pytest.mark.parametrize("name", ["W", "X", "Y"])
+def test_a_unit_has_its_integers_scales_and_zero_points(tmp_path, unit, name):
+    """In C and for $readmemh: a scale for each row where rows have their own."""
+    installed("gcc")
+    dress = unit.node.unit.by_name[name]
+    levels = {**unit.inputs, **unit.answers.outputs}[name]
+    scale, point = dress.factors(levels.shape)
+    wanted = {
+        name: levels,
+        f"{name}_scale": scale,
+        f"{name}_zero_point": point.astype(dress.type),
+    }
+    lines = hex_files(unit)
+
+    for each, values in wanted.items():
+        assert in_c(tmp_path, "gcc", unit, each) == values.tobytes()
+        place = "quantise" if each != name else "inputs" if name in unit.inputs else "outputs"
+        words = lines[f"{place}/{each}.hex"].decode().split()
+        assert [int(word, 16) for word in words] == [
+            int.from_bytes(value.tobytes(), "little") for value in values.ravel()
+        ]
+    assert f'_QUANTISE_{name}_TYPE "{dress.type}"' in (tmp_path / "case.h").read_text()

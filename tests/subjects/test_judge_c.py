@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 from support import judge_c
 from support.forged_packs import resealed
+from support.random_units import suite_of
 from support.second_calls import SHAPES, TEXT
 from support.small_suite import small_suite
 
+from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import EVERY as MUTANTS
 from rnncli.operators import operator_named
@@ -102,6 +105,52 @@ def test_it_agrees_on_every_bug(judge, core, tmp_path, name):
     said = judge_c.run(judge, pack, tmp_path, *(vector.id for vector in some))
     assert said.cases == judge_c.judged(tmp_path, some)
     assert said.code == 1
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    """A raw pack of quantised units, and its vectors."""
+    folder = tmp_path_factory.mktemp("units") / "raw"
+    suite = parse_suite(suite_of(range(24)), "units.yaml", Path())
+    assert generate(GenerationPlan(suite=suite, layout="raw"), folder, lambda _: None).failed == ()
+    return folder, [*open_pack(folder).vectors()]
+
+
+DECLARED = (None, "requantise=state", "requantise=gates", "round=truncate", "state-type=int16")
+
+
+@pytest.mark.parametrize("of", DECLARED, ids=str)
+@pytest.mark.parametrize("by", DECLARED, ids=str)
+def test_it_agrees_on_units_by_what_a_device_declares(judge, units, tmp_path, of, by):
+    """Levels of each reading, judged by each; those of another are wrong where they differ."""
+    pack, vectors = units
+    own, rule = (Rule(reading=dict([each.split("=")]) if each else None) for each in (of, by))
+    held = [own.declared(vector) for vector in vectors]
+    judge_c.write_all(tmp_path, held, RIGHT)
+
+    said = judge_c.run(judge, *(["--reading", by] if by else []), pack, tmp_path)
+    assert said.cases == judge_c.judged(tmp_path, vectors, rule)
+    assert said.code == (of != by)
+    named = set(re.findall("gives what ([a-z0-9-]+=[a-z0-9-]+) gives: --reading", said.out))
+    assert bool(of and not by) == bool(named)
+
+
+@pytest.mark.parametrize(
+    ("reading", "sentence"),
+    [
+        ("requantise=stat", "choice is 'outputs', not 'stat'"),
+        ("requantize=state", "no case has a reading to declare by that name"),
+        ("clip-scope=gates", "no case has a reading to declare by that name"),
+        ("round", "expected NAME=CHOICE"),
+    ],
+)
+def test_it_refuses_what_nobody_can_declare(guarded, units, tmp_path, reading, sentence):
+    """So that a misspelt reading is not the default."""
+    pack, vectors = units
+    judge_c.write_all(tmp_path, vectors, RIGHT)
+
+    said = judge_c.run(guarded, "--reading", reading, pack, tmp_path)
+    assert (said.code, sentence in said.err) == (2, True)
 
 
 def output(results, case_id, name="Y", call=""):

@@ -79,10 +79,11 @@ def write_all(results, vectors, backend):
             write_outputs(results, call, outputs)
 
 
-def judged(results, vectors):
+def judged(results, vectors, rule=PACK_RULE):
     """What rnncli says: id -> (verdict, margin as the judge prints it)."""
     subject = results_subject(results)
     verdicts = [
-        judge_session(session_calls_of(subject, each), PACK_RULE).verdict for each in vectors
+        judge_session(session_calls_of(subject, rule.declared(each)), rule).verdict
+        for each in vectors
     ]
     return {each.id: (str(each.verdict), f"{each.margin:.6g}") for each in verdicts}
