@@ -85,6 +85,7 @@ def stream(
     states: tuple[tuple[str, str], ...],
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     input_files: tuple[tuple[str, str], ...],
+    save: str | None,
     **options: Any,
 ) -> VerificationReport:
     """Judge the states, steps and batches of a whole model, and what runs it.
@@ -113,12 +114,16 @@ def stream(
     """
     from rnncli.api import commands
 
-    return commands.stream(
+    report = commands.stream(
         model,
         subject,
         cases=selected,
         states=dict(states),
         shapes=dict(shapes),
         inputs=dict(input_files),
+        save=save,
         **options,
     )
+    if save and not any(case.details.narrowed for case in report.cases):
+        click.echo(f"{save}: nothing was saved, since no relation differs", err=True)
+    return report

@@ -83,7 +83,8 @@ class FreeAxis(NamedTuple):
 class Streams(NamedTuple):
     """The states of a model, and the axes of its inputs; warnings are sentences.
 
-    Those of `crossed` are about pairs that were found by names, and that the graph contradicts.
+    Those of `crossed` are about pairs that were found by names, and that the graph contradicts;
+    `anew` are recurrent nodes of the graph that begin at each call, whatever the states are.
     """
 
     pairs: tuple[StatePair, ...]
@@ -91,6 +92,7 @@ class Streams(NamedTuple):
     batch: Mapping[str, FreeAxis]
     warnings: tuple[str, ...]
     crossed: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
 
     def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
         """Return the sizes of the free axes that some inputs have, by symbol."""
@@ -128,7 +130,8 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     batch = graph.axes("batch_size", BATCHES, set())
     crossed = tuple(graph.crossed(pairs))
     told = (*graph.warnings(pairs), *crossed)
-    return Streams(pairs, time, batch, told, () if given else crossed)
+    anew = tuple(graph.anew(states))
+    return Streams(pairs, time, batch, told, () if given else crossed, anew)
 
 
 def alike(model: Model) -> list[str]:
@@ -321,6 +324,13 @@ class DataFlow:
                     f"{begin}: is paired with {end}, but the graph carries it into"
                     f" {', '.join(others)}"
                 )
+
+    def anew(self, states: set[str]) -> Iterator[str]:
+        """Yield the recurrent nodes, outside bodies, whose initial state depends on no state."""
+        for site, _, roles in self._recurrent:
+            begin = roles.get("initial_h")
+            if not (site.path or (begin and self._needs(begin) & states)):
+                yield site.name
 
     def _fixed_states(self) -> Iterator[str]:
         constants = self._model.initializers | {

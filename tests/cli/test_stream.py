@@ -99,6 +99,14 @@ def test_a_failing_relation_is_saved_as_a_test_case(place, rnncli):
     assert f"FAIL {folder} test_data_set_1\n  y: 3 of 3 differ" in ran.err
 
 
+def test_nothing_to_save_is_said(place, rnncli):
+    """In a line, and no folder is made."""
+    done = rnncli("stream", "right.onnx", "--relation", "chunks-2", "--save", "failing")
+
+    assert "failing: nothing was saved, since no relation differs" in done.err
+    assert not (place / "failing").exists()
+
+
 def test_saved_calls_are_the_stream_again(place, rnncli):
     """Data sets beside a model are successive steps: both chunks together are the three steps."""
     rnncli("stream", "swapped.onnx", "--relation", "chunks-2", "--save", "failing")

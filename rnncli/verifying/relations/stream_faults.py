@@ -226,7 +226,11 @@ def _after(border: Border, after: list[tuple[int, str]]) -> str:
         if all(each != name or step < border.at for step, each in made):
             more = f"; {', '.join(to_the_end)} to the end" if to_the_end else ""
             return f"{said}; {counted(count, 'step')} of overlap would explain it{more}"
-    return f"{said}, and to step {last[name]}; no overlap explains it, so what came before is lost"
+    if name not in to_the_end:
+        return f"{said}, and to step {last[name]}; no overlap explains it"
+    anew = border.call.source.streams.anew
+    why = f"; {', '.join(anew)} begin{'s' * (len(anew) == 1)} anew at each call" if anew else ""
+    return f"state lost between calls: {said}, and to the end{why}"
 
 
 def _of_singles(case: AnsweredCall, ask: Any) -> Iterator[str]:

@@ -325,6 +325,22 @@ def test_steps_of_overlap_or_look_ahead_are_counted(judged, read, sentence):
     assert f"y depends on a chunk's border {sentence}" in found["chunks-7"].message
 
 
+FORGETFUL = (
+    LAYERS.replace("X, W, R, , , h_in, c_in", "X, W, R")
+    .replace(", float[1,N,3] h_in, float[1,N,3] c_in", "")
+    .replace(", float[1,N,3] h_out, float[1,N,3] c_out", "")
+    .replace("y, h_out, c_out =", "y =")
+)
+
+
+def test_a_node_without_a_state_is_named(judged):
+    """Its window is carried, its own state is not."""
+    found = judged(layers(FORGETFUL), relation=["chunks-7"])["chunks-7"]
+
+    lost = "state lost between calls: y depends on a chunk's border first at step 8, at it, and to"
+    assert f"{lost} the end; LSTM_7 begins anew at each call" in found.message
+
+
 class Wrapper:
     """Right calls of a model, with faults of whatever wraps it.
 
