@@ -1,0 +1,1 @@
+BYJPÍI°’W“‚4rÙ–™¶…Ui±ghx»´i<nŸKL•z“bhÀP@kq|~ÀB—«1£ï©HV©HlSt¯åL¡$L¡W¯¿m>M

@@ -1,0 +1,1 @@
+BYJPÃI∞ëWíÇ3rÿñèô∂ÖUi±ghx∫¥úi;nûKKïzìèahøP@kq|~øBó´0£Ô©HV®HlSsØ‰L°ê#L†WÆø~m>çM

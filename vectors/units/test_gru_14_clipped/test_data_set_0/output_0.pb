@@ -1,0 +1,1 @@
+BYJPÍI°’W“‚4rÙ–™¶…Ui±ghx»´œi<nŸKL•z“bhÀP@kq|~ÀB—«1£ï©HV©HmSt¯äL¡$L¡W¯¿m?M

@@ -1,0 +1,2 @@
+B	initial_hJ
+ek&TÏH–∏w÷

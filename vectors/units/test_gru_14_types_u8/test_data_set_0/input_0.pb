@@ -1,0 +1,1 @@
+BXJ•Lvª–ŠH]|yNÆuQFi~vQÀmGº

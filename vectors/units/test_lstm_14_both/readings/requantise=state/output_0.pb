@@ -1,0 +1,1 @@
+BYJPoxj€‡ƒrˆiy}}„‹svƒ~qƒi”|nƒl“jbx¥bX†Ÿ¯qrskrj~p¤~p|[Œrjƒ†žZ“¬e{t…¿}bƒf²wv€‚‡

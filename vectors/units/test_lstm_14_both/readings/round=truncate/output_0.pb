@@ -1,0 +1,1 @@
+BYJPnxi†‚~qˆhy}}ƒ‹rvƒ~pƒh”|n‚l’ia€x¤aW†ž¯qqsjqi~p£}p|[Œqjƒ†žY’~«e{s„¾}b‚e±vv€‚†

@@ -1,0 +1,1 @@
+BYJPoxj€‡ƒrˆiy}}„‹svƒ~qƒi”|nƒl“jby¥bX†Ÿ¯qrskŽrj~p¤~p|[Œrjƒ†žZ“¬e{t…¿}bƒf²wv€‚‡

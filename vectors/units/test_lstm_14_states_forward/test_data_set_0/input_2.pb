@@ -1,0 +1,2 @@
+B	initial_hJ
+qKwá%TŸ

@@ -1,0 +1,1 @@
+BYJäw‹œš{t[{uƒR§invŒ{h³‹‹x™yY}uywœlšk‘um—‹~“v¡bTZco{¥v u|lnŠ°Œœ‡¬y…bfugˆZ„‹f‘h‰w‚{xL‡txm[f:fƒvuyƒ„š®°~€y|nse^[–›w—|±w‡sdiRˆœy€x…uŒv†zk`Duovry ‰“‘””¯coZ~iwl‘…d§YwukhŠs£p\•guqËzq‚mu pszz¡|Rzgc{¹ztv~†šhki˜\mN‚

@@ -1,0 +1,1 @@
+BYJäw‹›šzt[ztƒR§inuŒ€{g²Š‹w™xY}txv›kšj‘tl–‹~“v¡aSZbn{¤v u|ln‰¯‹œ†«yŒ…beufˆZƒŠehˆw‚zxL†swmZf9f‚utxƒ„™­°~€y|mre]Z•šw–|±w‡rdhQˆ›y€w„uŒu†€zj`CunuqxŸ€‰’”“®boZ~hvk‘…d§Ywtkh‰r£o[•gupËzp‚ltŸoryy¡{Qyfb{¹zsvœ}†™gjh˜[lNŒ

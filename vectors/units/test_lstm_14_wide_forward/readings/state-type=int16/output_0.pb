@@ -1,0 +1,1 @@
+BYJäw‹œš{t[{uƒR§invŒ{h³‹‹x™yY}uywœlšk‘um—‹~“v¡bTZco{¥v u|lnŠ°Œœ‡¬y…bfufˆ[„‹f‘h‰w‚{xL‡txm[f:fƒvuyƒ„š®°~€y|nse^[–›w—|±w‡sei‚Rˆœy€x…uŒv†zk`Duovry ‰“‘””¯coZhwl‘…d§YwukhŠs£p\•guqËzq‚mu pszz¡|Rzgc{¹ztvœ~‡šhki™\mN‚

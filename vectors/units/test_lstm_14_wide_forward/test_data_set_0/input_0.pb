@@ -1,0 +1,1 @@
+BXJÌ…ˆ«¼P%UªñŠN™fiZas»¿xä™Ú­°¤AÁ~¦nž)›ªv^Äì}•pswZnM9x[V¡Ó…PëÎQ?+ogc½W¾VjJ~B‡¸‚v†m®dÿAk½¿Nh)@ß©5zc s^hOŸ‡ð]ŽmÌ4ŸJÉ‰ƒŽ4B7YÊ´†;kui9®åµ7k0†-©‰ËHUI¸ŠfnÓnWiÏ~¡šâä1Vz™nÏ…mqZÒi¯i£Ú”M•n²]wÈ^¸YèFƒ…UE„=B¼

@@ -1,0 +1,1 @@
+BYJ(s‡jm‡p‡xpƒZp‡x`†uoŒY{‡o”g‚}™myv“†ˆif

@@ -1,0 +1,1 @@
+BYJ(t‡km‡qˆxp„Zq‡ya‡voŒZ{ˆp•h‚Ž}šmyv”†ˆif

@@ -1,0 +1,1 @@
+BXJ0?§{‹òPÛE¥Nnš¯‰<†|‘¨ªwoVYmAã•Nw.jq†oPN©AŒ„»M±k
