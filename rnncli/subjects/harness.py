@@ -46,9 +46,9 @@ from rnncli.subjects.harness_messages import (
     kind_of,
     run_message,
 )
-from rnncli.subjects.implementation import LATER
 from rnncli.subjects.kept_process import KeptSubject
 from rnncli.subjects.results import garbage
+from rnncli.subjects.runtime import AGAIN
 from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
 from rnncli.subjects.supervision.programs import (
     Ending,
@@ -159,7 +159,7 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
             os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
             for path, values in zip(self._inputs, vector.inputs.values(), strict=True):
                 put_file(str(path), content_of(values))
-            if place != LATER:
+            if place != AGAIN:
                 if self._model:
                     Path(self._model).unlink(missing_ok=True)
                 self._model = f"{folder}.onnx"

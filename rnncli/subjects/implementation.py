@@ -38,10 +38,6 @@ class Subject(Protocol):
         """End its processes; none outlives this call."""
 
 
-# A call's place in a session: alone in its own, or the first of several, or a later one.
-OWN, FIRST, LATER = "", "open", "again"
-
-
 class SessionSubject(Subject, Protocol):
     """An implementation that can run several vectors in one session."""
 
@@ -56,13 +52,13 @@ class SessionSubject(Subject, Protocol):
 class KeepingSubject(SessionSubject, Protocol):
     """An implementation in its own process, which can be restarted."""
 
-    def session(self, vectors: Sequence[Vector], first: str = OWN) -> list[Attempt]:
+    def session(self, vectors: Sequence[Vector], first: str = "") -> list[Attempt]:
         """Run data sets of one model; see `SessionSubject`.
 
         Args:
             vectors: the data sets.
-            first: the place of the first: OWN if no more vectors will follow these; LATER goes on
-                in the last session, whose model is theirs, if its process has not ended.
+            first: the place of the first, `runtime.OPEN` if calls of the same model will follow
+                these, and `AGAIN` if they follow others in the process; "" if it is all.
         """
 
     def renew(self) -> None:

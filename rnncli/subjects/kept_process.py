@@ -20,8 +20,7 @@ from rnncli.jobs.processes import BLAS_THREADS
 from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Attempt, Status
-from rnncli.subjects.implementation import FIRST, LATER, OWN
-from rnncli.subjects.runtime import ABSENT, READY, SERVE, START, UNSUPPORTED, question
+from rnncli.subjects.runtime import ABSENT, AGAIN, OPEN, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.subjects.supervision.binary_messages import Message
 from rnncli.subjects.supervision.connection import IsolatedProcess, LostError
 from rnncli.talk.words import printable
@@ -112,7 +111,7 @@ class KeptSubject(ABC, Generic[ProcessT]):
         """Run one vector; see `Subject`."""
         return self.session([vector])[0]
 
-    def session(self, vectors: Sequence[Vector], first: str = OWN) -> list[Attempt]:
+    def session(self, vectors: Sequence[Vector], first: str = "") -> list[Attempt]:
         """Run data sets of one model in one session; see `KeepingSubject`."""
         try:
             process = self._started()
@@ -121,8 +120,8 @@ class KeptSubject(ABC, Generic[ProcessT]):
                 raise
             return [Attempt(Status.CRASHED, message=f"does not start again: {error}")]
         is_new = not process.answered
-        first = first or (FIRST if len(vectors) > 1 else OWN)
-        attempts = self._asked_in_turn(process, vectors, FIRST if is_new and first else first)
+        first = first or (OPEN if len(vectors) > 1 else "")
+        attempts = self._asked_in_turn(process, vectors, OPEN if is_new and first else first)
         has_crashed = attempts[-1].status is Status.CRASHED
         return attempts if is_new or not has_crashed else self.session(vectors, first)
 
@@ -172,7 +171,7 @@ class KeptSubject(ABC, Generic[ProcessT]):
     def _asked_in_turn(
         self, process: ProcessT, vectors: Sequence[Vector], first: str
     ) -> list[Attempt]:
-        places = [first, *[LATER] * (len(vectors) - 1)]
+        places = [first, *[AGAIN] * (len(vectors) - 1)]
         attempts = []
         for vector, place in zip(vectors, places, strict=True):
             attempts.append(self._asked(process, vector, place))

@@ -13,7 +13,6 @@ import numpy as np
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import INPUTS, WHOLE_MODEL, Answers, Attempt, Status, Vector
-from rnncli.subjects.implementation import FIRST, LATER
 from rnncli.subjects.supervision.binary_messages import Channel, Message, served
 from rnncli.subjects.supervision.programs import first_line
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
 
+# A vector's place in a session of several; a vector without one has its own session.
+OPEN, AGAIN = "open", "again"
 # The entries of a record that describe the node, which is all that a subject may see.
 NODE_FIELDS = (
     *("id", "operator", "domain", "opset", "attributes", "sizes", "dtype"),
@@ -226,8 +227,8 @@ def serve(descriptor: int) -> None:
         while runtime is not None:
             request = channel.receive()
             place = request.fields.get("session")
-            if place != LATER:
-                run = session_of(runtime, opens=place == FIRST)
+            if place != AGAIN:
+                run = session_of(runtime, opens=place == OPEN)
             attempt = put(run, vector_of(request))
             fields = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, fields, attempt.outputs))

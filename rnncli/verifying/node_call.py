@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Dim, Tensor
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.recurrence.unit import QuantisedUnit
-    from rnncli.verifying.node_parts import NodeParts
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
@@ -179,12 +178,6 @@ class NodeCall:
         if self.get("lengths") is not None:
             other = other.with_input("lengths", np.maximum(self.steps - self.lengths, 1))
         return [self, other]
-
-    def in_parts(self, parts: Sequence[range]) -> NodeParts:
-        """Return it with a call for each part of its steps, and states carried between them."""
-        from rnncli.verifying.node_parts import NodeParts
-
-        return NodeParts(self, parts)
 
     def of_sequences(self, some: Sequence[int]) -> NodeCall:
         """Return the call of some sequences alone."""

@@ -14,12 +14,12 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
-from rnncli.subjects.implementation import OWN, keeps_process
+from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.distances import Closeness, closeness_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
     from rnncli.files.formats.format import Tensors
@@ -105,7 +105,7 @@ class Asker:
     @property
     def place(self) -> str:
         """Where the next calls stand in a session; see `KeepingSubject`."""
-        return OWN
+        return ""
 
     def begin(self) -> None:
         """Begin another relation: forget what the one before took."""
@@ -147,7 +147,9 @@ class Asker:
         return self._asked(self.threaded(), [call])[0]
 
     def _asked(self, subject: Subject, calls: Sequence[JudgedCall]) -> list[Tensors]:
-        self._require(calls)
+        for call in calls:
+            if lacking := self.refuse(call):
+                raise UnansweredError(Verdict.SKIPPED, lacking)
         vectors = [call.vector() for call in calls]
         if keeps_process(subject):
             attempts = subject.session(vectors, self.place)
@@ -158,11 +160,6 @@ class Asker:
             few = f"a session of {len(calls)} calls answered only {len(attempts)}"
             raise UnansweredError(Verdict.DIFFERS, few)
         return made
-
-    def _require(self, calls: Iterable[JudgedCall]) -> None:
-        for call in calls:
-            if lacking := self.refuse(call):
-                raise UnansweredError(Verdict.SKIPPED, lacking)
 
     def _outputs(self, attempt: Attempt, call: JudgedCall) -> Tensors:
         self.seconds += attempt.seconds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
@@ -186,6 +186,7 @@ class RelationPlan(VerificationPlan):
     Attributes:
         relations: the names of the relations to judge; () for all.
         sizes: pairs of name and size that replace those of every case of a suite or config.
+        table: the relations that there are, by name.
 
     Raises:
         InvalidRequest: a relation or size does not exist, or the implementation or the rule needs
@@ -194,6 +195,7 @@ class RelationPlan(VerificationPlan):
 
     relations: tuple[str, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
+    table: ClassVar[Mapping[str, Relation]] = RELATIONS
 
     def __post_init__(self) -> None:
         for name in self.relations:
@@ -212,11 +214,6 @@ class RelationPlan(VerificationPlan):
     def names(self) -> list[str]:
         """The names of the relations, in the order of the table."""
         return [name for name in self.table if name in self.relations or not self.relations]
-
-    @property
-    def table(self) -> Mapping[str, Relation]:
-        """The relations that there are, by name."""
-        return RELATIONS
 
     @property
     def bounds(self) -> Bounds:

@@ -29,6 +29,7 @@ from rnncli.verifying.node_call import (
     picked_outputs,
     scattered,
 )
+from rnncli.verifying.node_parts import NodeParts
 from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def relations(
             def of_amount(call: NodeCall, ask: Asker, amount: int = amount) -> Tensors:
                 return answer(call, ask, amount)
 
-            suffix = "" if amount == amounts[0] else f"-{amount}"
+            name = named_after(answer) + (f"-{amount}" if amount != amounts[0] else "")
             words = summary.format(amount), finds, applies
-            relation(*words, quantised=quantised, name=named_after(answer) + suffix)(of_amount)
+            relation(*words, quantised=quantised, name=name)(of_amount)
 
     return added
 
@@ -321,9 +322,16 @@ def _inputs_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     return ask(wide.with_canonical("X", X))
 
 
-def in_parts(cut: Callable[[int], Sequence[range]]) -> Transformation:
-    """Return what asks for the steps of a call in parts, with states carried between them."""
-    return lambda call, ask: ask(call.in_parts(cut(call.steps)))
+def in_parts(
+    divided: Callable[[Any, Sequence[range]], Any], cut: Callable[[int], Sequence[range]]
+) -> Transformation:
+    """Return what asks for the steps of a call in parts, with states carried between them.
+
+    Args:
+        divided: maps a call, and parts of its steps, to what calls each part.
+        cut: maps the number of steps to the parts.
+    """
+    return lambda call, ask: ask(divided(call, cut(call.steps)))
 
 
 relation(
@@ -333,7 +341,7 @@ relation(
     _several(T),
     quantised=False,
     name="split",
-)(in_parts(_off_the_middle))
+)(in_parts(NodeParts, _off_the_middle))
 
 
 def _reversible(call: NodeCall) -> str:

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from msgspec.structs import replace as replace_in
@@ -25,7 +25,7 @@ from rnncli.models.streams import alike, streams_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
 from rnncli.running.target import short_names
-from rnncli.subjects.implementation import FIRST, LATER
+from rnncli.subjects.runtime import AGAIN, OPEN
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import (
@@ -80,7 +80,7 @@ class StreamAsker(Asker):
     @property
     def place(self) -> str:
         """Where the next calls stand in the session; see `Asker`."""
-        return LATER if self.turn else FIRST
+        return AGAIN if self.turn else OPEN
 
     def answered(self, call: StreamCall) -> tuple[StreamCall, Tensors]:
         """Return a stream that knows its own outputs, and them; see `Asker`."""
@@ -256,7 +256,7 @@ for _size in CHUNKS:
         "states not returned, swapped or ignored, windows of past inputs off by one",
         CUT,
         name=f"chunks-{_size}",
-    )(in_parts(partial(_chunks, _size)))
+    )(in_parts(StreamCall.in_parts, partial(_chunks, _size)))
 
 
 @stream_relation(
@@ -350,6 +350,7 @@ class StreamPlan(RelationPlan):
     steps: int = 0
     sequences: int = 0
     save: Path | None = None
+    table: ClassVar[Mapping[str, Relation]] = STREAM_RELATIONS
 
     def __post_init__(self) -> None:
         # Without arguments it would look for the class that `slots` replaces.
@@ -365,11 +366,6 @@ class StreamPlan(RelationPlan):
             raise Unsupported(
                 f"runtime '{subject.name}' runs recurrent nodes alone, not whole models"
             )
-
-    @property
-    def table(self) -> Mapping[str, Relation]:
-        """The relations of streams."""
-        return STREAM_RELATIONS
 
     @property
     def bounds(self) -> Bounds:
