@@ -102,9 +102,12 @@ def test_what_was_ignored_stays_ignored(program):
 
 
 def test_none_is_lost_where_nothing_can_be_raised(program):
-    """A signal that comes while an object is thrown away interrupts what is done next."""
+    """A signal that comes while an object is thrown away interrupts what is done next.
+
+    The program is up before: the signal may come again before anything else is done.
+    """
     thrown = "type('', (), {'__del__': lambda _: signal.raise_signal(signal.SIGINT)})()"
-    process = program(body=f"{thrown}; up()")
+    process = program(body=f"print('up', flush=True); {thrown}; time.sleep(60)")
 
     assert ended(process) == (130, "interrupted\n")
 
