@@ -174,7 +174,8 @@ def _draft(stack: Stack) -> Draft:
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
     for name, readings in other_readings(node, own.recurrence):
         other = node.under(readings)
-        solution = _solve(stack, other)
+        is_proved = must_be_declared(name) and other.inner_levels == node.inner_levels
+        solution = own if is_proved else _solve(stack, other)  # of which levels alone differ
         differs = differing((other, solution.golden), (node, own.golden))
         if differs.any() or must_be_declared(name):
             solutions[name], rows[name] = solution, differs
