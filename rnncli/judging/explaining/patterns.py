@@ -54,12 +54,18 @@ CHANCE_OF_ONE = 0.25
 MOST_SHOWN = 3
 # Two conditions must leave at most such a part of the passing cases that one condition leaves.
 BETTER = 0.5
+# The most indices that a pattern lists if they do not follow each other.
+MOST_LISTED = 3
 NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
 def _lengths(vector: Vector) -> Array:
     recurrence = vector.recurrence
     return np.zeros(0, np.int64) if recurrence.lengths is None else recurrence.lengths
+
+
+def _padded(vector: Vector) -> Array:
+    return _lengths(vector) < len(vector.recurrence.X)
 
 
 def _has_lost_numbers(vector: Vector) -> bool:
@@ -72,7 +78,8 @@ WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
     ("layout 1", "layout", lambda v: v.record["requirements"]["layout"] == 1),
     ("a reverse direction", "directions", lambda v: Direction.REVERSE in v.recurrence.directions),
     ("two directions", "directions", lambda v: len(v.recurrence.directions) > 1),
-    ("padding", "lengths", lambda v: bool((_lengths(v) < len(v.recurrence.X)).any())),
+    ("padding", "lengths", lambda v: bool(_padded(v).any())),
+    ("padding in all sequences", "lengths", lambda v: bool(_padded(v).any() and _padded(v).all())),
     ("a sequence of length 0", "lengths", lambda v: bool((_lengths(v) == 0).any())),
     (
         "sequences that are not sorted by length",
@@ -333,17 +340,19 @@ def _at_first(axis: str, places: Sequence[Places]) -> Iterator[Pattern]:
 
 def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[Pattern]:
     """Yield patterns of the wrong indices along an axis."""
-    first = min(indices[0] for indices, _ in known)
-    last = max(indices[-1] for indices, _ in known)
+    every = sorted({k for indices, _ in known for k in indices})
+    first, last = every[0], every[-1]
     noun, sizes = NOUNS[axis], [size for _, size in known]
-    if pattern := _left_over(axis, known):
+    if _is_the_same(every, known):
+        words, among = f"only {_listed(noun, every)} wrong", [len(some) for some, _ in known]
+    elif pattern := _left_over(axis, known):
         yield pattern
         return
-    if all(indices == (size - 1,) for indices, size in known):
+    elif all(indices == (size - 1,) for indices, size in known):
         words, among = f"only the last {noun} is wrong", [1 for _ in sizes]
     elif last < min(sizes) - 1:
-        span = f" {first} is" if first == last else f"s {first} to {last} are"
-        words, among = f"only {noun}{span} wrong", [last - first + 1 for _ in sizes]
+        span = range(first, last + 1)
+        words, among = f"only {_listed(noun, span)} wrong", [len(span) for _ in sizes]
     elif first:
         words, among = f"{noun}s are wrong from {noun} {first} on", [size - first for size in sizes]
     else:
@@ -352,6 +361,30 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
         _part(n, size, len(some)) for n, (some, size) in zip(among, known, strict=True)
     )
     yield Pattern(f"{words}, in {counted(len(known), 'case')}", (axis,), chance)
+
+
+def _is_the_same(every: Sequence[int], known: Sequence[tuple[tuple[int, ...], int]]) -> bool:
+    """Whether the same indices are wrong in all cases that have them, and not just all to the end.
+
+    They are few or evenly spaced, so that they can be listed.
+    """
+    return (
+        (len(every) <= MOST_LISTED or len({*np.diff(every).tolist()}) == 1)
+        and all(indices == tuple(k for k in every if k < size) for indices, size in known)
+        and any(indices != tuple(range(every[0], size)) for indices, size in known)
+    )
+
+
+def _listed(noun: str, indices: Sequence[int]) -> str:
+    """Return indices in words, with the verb."""
+    *others, last = indices
+    if not others:
+        return f"{noun} {last} is"
+    if last - others[0] == len(others):
+        return f"{noun}s {others[0]} to {last} are"
+    if len(others) < MOST_LISTED:
+        return f"{noun}s {', '.join(map(str, others))} and {last} are"
+    return f"{noun}s {others[0]}, {others[1]}, ... {last} are"
 
 
 class HeldRegion(NamedTuple):
@@ -374,20 +407,10 @@ def region_in_words(regions: Sequence[HeldRegion]) -> str:
     """Return where some hypothesis holds, along the axis of most of its regions."""
     ((axis, _),) = Counter(each.axis for each in regions).most_common(1)
     known = [(each.indices, each.size) for each in regions if each.axis == axis]
-    found = _every_other(axis, known) or next(_of_axis(axis, known), None)
+    found = next(_of_axis(axis, known), None)
     if found is None:
         return f"only in some {NOUNS[axis]}s"
     return found.sentence.replace(" is wrong", "").replace(" are wrong", "")
-
-
-def _every_other(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
-    """Return the pattern that every other index is wrong; some case must have two of them."""
-    for first in (1, 0) if max(len(indices) for indices, _ in known) > 1 else ():
-        if all(indices == tuple(range(first, size, 2)) for indices, size in known):
-            which = "odd" if first else "even"
-            sentence = f"only {which} {NOUNS[axis]}s are wrong, in {counted(len(known), 'case')}"
-            return Pattern(sentence, (axis,), CHANCE)
-    return None
 
 
 def beyond_sizes(has: Sequence[Features], lacks: Sequence[Features]) -> str:

@@ -134,6 +134,8 @@ def test_features_are_what_a_case_has():
     assert {"sequence_lens", "padding", "Tanh", "Y requested", "dtype float32"} <= words.keys()
     assert words["padding"] == "lengths"
     assert "clip" not in words
+    assert "padding in all sequences" in words
+    assert "padding in all sequences" not in features_of(core()["gru_14_reversed"]).words
 
 
 def test_places_are_those_of_steps_wrong_by_themselves():
@@ -184,6 +186,13 @@ def test_indices_between_two_edges_are_a_pattern():
     found = wrong("units", (range(16, 21), 40), ((16, 20), 33))
 
     assert sentences([], [], found) == ["only units 16 to 20 are wrong, in 2 cases"]
+
+
+def test_a_few_indices_that_are_the_same_in_all_cases_are_a_pattern():
+    """Where steps 16 and 32 are wrong, a case of 17 steps has the first alone."""
+    found = wrong("steps", ([16, 32], 40), ([16], 17), ([16], 20))
+
+    assert sentences([], [], found) == ["only steps 16 and 32 are wrong, in 3 cases"]
 
 
 def test_conditions_that_are_as_good_are_all_said():

@@ -122,14 +122,21 @@ def test_a_size_in_between_is_no_region_of_one_case():
 
 
 @pytest.mark.parametrize(
-    ("indices", "size", "words"),
+    ("axis", "known", "words"),
     [
-        ((1, 3), 5, "only odd units, in 1 case"),
-        ((0, 2, 4), 5, "only even units, in 1 case"),
-        ((0, 4), 5, "only in some units"),
-        ((4,), 5, "only the last unit, in 1 case"),
+        ("units", {5: (1, 3)}, "only units 1 and 3, in 1 case"),
+        ("units", {8: (0, 2, 4, 6)}, "only units 0, 2, ... 6, in 1 case"),
+        ("units", {5: (0, 4)}, "only units 0 and 4, in 1 case"),
+        ("units", {9: (0, 4, 5, 8)}, "only in some units"),
+        ("units", {5: (4,)}, "only the last unit, in 1 case"),
+        ("steps", {17: (16,), 19: (16,)}, "only step 16, in 2 cases"),
+        ("steps", {17: (16,), 35: (16, 32)}, "only steps 16 and 32, in 2 cases"),
+        ("steps", {65: (16, 32, 48, 64), 17: (16,)}, "only steps 16, 32, ... 64, in 2 cases"),
+        ("steps", {17: (16,), 19: (16, 17, 18)}, "steps from step 16 on, in 2 cases"),
     ],
 )
-def test_regions_have_words(indices, size, words):
+def test_regions_have_words(axis, known, words):
     """As patterns have."""
-    assert region_in_words([HeldRegion("units", indices, size, 0.1)]) == words
+    regions = [HeldRegion(axis, indices, size, 0.1) for size, indices in known.items()]
+
+    assert region_in_words(regions) == words
