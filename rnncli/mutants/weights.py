@@ -42,7 +42,7 @@ order_bug, finer_order_bug = Family("gate order", GARBAGE), Family("gate order",
 
 
 def _add_orders(cell: str, known: tuple[str, ...]) -> None:
-    """Add gates in every order, and in orders in use and two gates that are swapped by tensor."""
+    """Add gates in every order, and two gates that are swapped, in all tensors or in one."""
     right = CELLS[cell].gates
 
     def add(family: Family, name: str, sentence: str, order: str, part: str = "") -> None:
@@ -51,10 +51,10 @@ def _add_orders(cell: str, known: tuple[str, ...]) -> None:
         family.row(f"{name}{part}", sentence.format(tensors), change, *reasons, of=(cell,))
 
     swaps = {right.translate({ord(a): b, ord(b): a}): (a, b) for a, b in combinations(right, 2)}
-    for order in map("".join, permutations(right)):
+    for order, part in product(map("".join, permutations(right)), PARTS_OF_ORDER):
         if order not in (right, *known, *swaps):
             sentence = f"The gates of {{}} are read in the order {order}."
-            add(finer_order_bug, f"gate-order-{order}", sentence, order)
+            add(finer_order_bug, f"gate-order-{order}", sentence, order, part)
     for (order, (a, b)), part in product(swaps.items(), PARTS_OF_ORDER):
         sentence = f"Gates {a} and {b} are each computed with the other's {{}}."
         if not part:
