@@ -164,6 +164,22 @@ def test_an_attribute_of_a_wrong_type_is_broken_like_any_other(broken, statement
     assert checked("RNN-14", breaks=f"{{attributes: {{{broken}}}}}") == {statement}
 
 
+@pytest.mark.parametrize(
+    ("broken", "statement"),
+    [
+        ("dtypes: {R: uint8}", "types.refused-r"),
+        ("shapes: {R: [1, 5, 24]}", "r.refused-shape"),
+        ("attributes: {hidden_size: 4}", "hidden_size.refused"),
+        ("attributes: {clip: -1}", "clip.refused"),
+    ],
+)
+def test_what_is_broken_of_a_quantised_node_is_told_apart(broken, statement):
+    """Its bytes have two types, and its R has units along another axis than that of LSTM."""
+    given = {"weights": "initializers", "attributes": "{hidden_size: 5}"}
+
+    assert checked("DynamicQuantizeLSTM-1", **given, breaks=f"{{{broken}}}") == {statement}
+
+
 @pytest.mark.parametrize("kills", [[], ["peepholes-dropped", "clip-ignored", "lengths-ignored"]])
 def test_kills_that_a_manifest_claims_are_not_believed(kills):
     """Every violation is put to the case: a pack may come from anybody."""
