@@ -26,7 +26,7 @@ from rnncli.packs.vector import attempt_of
 from rnncli.recurrence.unit import INNER, Dress, QuantisedUnit
 
 SEEDS = range(300)
-TOGETHER = 10
+TOGETHER = 5
 
 
 @pytest.fixture(scope="module")
