@@ -100,7 +100,7 @@ def test_every_bug_of_units_is_named_by_its_levels(cell):
     assert [id_ for id_, names in found.items() if id_ not in names] == []
 
 
-@pytest.mark.parametrize("case_id", ["gru_14_types_forward_s8", "lstm_14_types_bidirectional_u8"])
+@pytest.mark.parametrize("case_id", ["gru_14_types_s8", "lstm_14_both"])
 def test_a_bug_of_levels_is_named_in_coarse_arithmetic(case_id):
     """As of an NPU that computes in float16, truncates Y and rounds Y_h to nearest."""
     vector = next(v for v in vectors("units") if v.id == case_id)
