@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from rnncli.jobs.signals import postponed, send_again
+from rnncli.jobs.signals import DEAF, postponed, send_again
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def _unheard(lost: sys.UnraisableHookArgs) -> None:
         return
     number, FIRST.number = FIRST.number or signal.SIGINT, None
     send_again(number)
+
+
+DEAF.add(_unheard.__code__)  # it may be slower than the signal that it sends again
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -8,16 +8,23 @@ from threading import Timer  # imported early: a signal may arrive during a late
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
 # Seconds after which a deferred signal is sent again.
 SECONDS_TO_LOAD = 0.01
+# The code of functions in which an exception would be lost.
+DEAF: set[CodeType] = set()
 
 
 def postponed(number: int, frame: FrameType | None) -> bool:
-    """Defer a signal if a C module is being loaded; return whether it was deferred."""
+    """Defer a signal if a C module is being loaded, or an exception would be lost.
+
+    Returns:
+        Whether it was deferred.
+    """
     while frame is not None:
-        if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
+        is_loading = isinstance(frame.f_locals.get("self"), ExtensionFileLoader)
+        if is_loading or frame.f_code in DEAF:
             send_again(number)
             return True
         frame = frame.f_back

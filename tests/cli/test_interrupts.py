@@ -101,13 +101,28 @@ def test_what_was_ignored_stays_ignored(program):
     assert ended(process) == (143, "interrupted\n")
 
 
-def test_none_is_lost_where_nothing_can_be_raised(program):
+THROWN = "type('', (), {'__del__': lambda _: signal.raise_signal(signal.SIGINT)})()"
+# The signal is sent again while its first exception is still being taken care of.
+SLOW = """
+    from rnncli.jobs import signals
+
+    class Slow(signals.Timer):
+        def start(self):
+            signals.Timer = Slow.__base__  # only the first
+            super().start()
+            time.sleep(0.2)
+
+    signals.Timer = Slow
+"""
+
+
+@pytest.mark.parametrize("before", ["", SLOW], ids=["", "slow"])
+def test_none_is_lost_where_nothing_can_be_raised(program, before):
     """A signal that comes while an object is thrown away interrupts what is done next.
 
     The program is up before: the signal may come again before anything else is done.
     """
-    thrown = "type('', (), {'__del__': lambda _: signal.raise_signal(signal.SIGINT)})()"
-    process = program(body=f"print('up', flush=True); {thrown}; time.sleep(60)")
+    process = program(body=f"print('up', flush=True)\n{before}\n    {THROWN}\n    time.sleep(60)")
 
     assert ended(process) == (130, "interrupted\n")
 
