@@ -372,7 +372,7 @@ HOSTILE = {
     "another shape": (changed(lambda o, _: o.update(shape=[4])), 2, "has more than"),
     "many dimensions": (changed(lambda o, _: o.update(shape=[1] * 33)), 2, "dimensions"),
     "a text for a shape": (changed(lambda o, _: o.update(shape="4")), 2, "'shape'"),
-    "an unknown dtype": (changed(lambda o, _: o.update(dtype="int8")), 3, "dtype int8"),
+    "an unknown dtype": (changed(lambda o, _: o.update(dtype="int64")), 3, "dtype int64"),
     "another checksum": (changed(lambda o, _: o.update(sha256="0" * 64)), 2, "checksum"),
     "no checksum": (changed(lambda o, _: o.pop("sha256")), 2, "'sha256'"),
     "a tolerance of 1": (changed(lambda o, _: o.update(tolerance=1)), 2, "must be a text"),
