@@ -17,7 +17,7 @@ CLIP = (CORE, "-k", "id:gru_14_clip")
 JUDGED = "what is judged runs in a process group of its own, which this system has not: judge the "
 
 COMMANDS = {
-    ("ops", "LSTM-14"): (0, "clip-scope=gates"),
+    ("ops", "LSTM-14"): (0, "state-type=int16"),
     ("run", "lstm_14_peepholes", "--timeout", "60", "--max-memory", "2G", "-o", "out.npz"): (0, ""),
     ("run", f"{CORE}/test_gru_14_clip", "-o", "results/test_gru_14_clip"): (0, "test_data_set_0"),
     ("generate", "smoke", "-k", "id:gru_1_forward", "-o", "pack", "-j", "2"): (0, "pack"),
