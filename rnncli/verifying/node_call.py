@@ -43,7 +43,7 @@ AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 
 def _refuse_unit(name: str, unit: QuantisedUnit | None) -> None:
     if unit:
-        raise Unsupported(f"{name}: relations are not known of quantised units yet")
+        raise Unsupported(f"{name}: no relation or statement is known of quantised units yet")
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,7 +174,7 @@ def test_what_units_cannot_be_yet_is_refused(line, sentence):
 
 def test_relations_of_units_are_refused(vectors):
     """Their scales would have to be selected with their units."""
-    with pytest.raises(Unsupported, match="relations are not known of quantised units"):
+    with pytest.raises(Unsupported, match="no relation or statement is known of quantised units"):
         NodeCall.of_vector(vectors[0])
 
 
