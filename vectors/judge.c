@@ -584,14 +584,19 @@ static void read_output(const Json *json, const char *folder, Value value, Outpu
 }
 
 /* Whether a tolerance is wider than generation allows: 5 % of the output's largest value, or 64
-   roundings of a coarser dtype. By wider ones a wrong result passes. */
+   roundings of a coarser dtype; of levels, 5 % of the distance between them, or one. By wider ones
+   a wrong result passes. */
 static int is_wide(const Output *output) {
-  double widest = 0, largest = 0, limit = fmax(0.05, ldexp(64, -output->dtype->precision));
+  int precision = output->dtype->precision;
+  double widest = 0, largest = 0, limit = precision ? fmax(0.05, ldexp(64, -precision)) : 0.05;
+  double low = INFINITY, high = -INFINITY;
   for (size_t k = 0; k < output->size; k++) {
-    double size = fabs(element(output->dtype, output->wanted, k));
+    double value = element(output->dtype, output->wanted, k), size = fabs(value);
     if (!isnan(size) && !isinf(size) && size > largest) largest = size;
+    low = fmin(low, value), high = fmax(high, value);
     if (tolerance_at(output, k) > widest) widest = tolerance_at(output, k);
   }
+  if (!precision) return output->size && widest > fmax(1, limit * (high - low));
   return widest > limit * (largest > 0 ? largest : 1);
 }
 

@@ -38,6 +38,7 @@ from rnncli.recurrence.readings import must_be_declared
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.files.formats.format import Tensors
     from rnncli.generating.goldens import Solution
     from rnncli.generating.stack import CaseSource, Stack
     from rnncli.numerics import Array
@@ -280,15 +281,24 @@ def _answers(
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
                 raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
-    reals, allowed = node.reals_of(solution.golden), node.reals_of(tolerance)
     may_be_wide = bool(reading) and must_be_declared(reading)  # then it judges nobody
-    for name, values in reals.items() if not may_be_wide else ():
-        for k in np.flatnonzero(rows & ~well_conditioned(values, allowed[name])):
-            problem = conditioning_problem(values[k], allowed[name][k])
-            raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
+    if not may_be_wide:
+        reals, allowed = node.reals_of(solution.golden), node.reals_of(tolerance)
+        _refuse_ill_conditioned(stack, reals, allowed, rows)
     tolerances = node.tolerances_of(solution.golden, tolerance)
     outputs = node.proved_outputs_of(solution.golden, is_exact=is_exact, may_tie=bool(reading))
+    if node.unit and not may_be_wide:
+        _refuse_ill_conditioned(stack, outputs, tolerances, rows)
     return Answers(outputs, tolerances)
+
+
+def _refuse_ill_conditioned(
+    stack: Stack, outputs: Tensors, tolerances: Tensors, rows: Array
+) -> None:
+    for name, values in outputs.items():
+        for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
+            problem = conditioning_problem(values[k], tolerances[name][k])
+            raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
 
 
 def _refuse_overflow(stack: Stack, solution: Solution) -> None:

@@ -29,6 +29,8 @@ WIDEST = 1 - 2.0**-40
 # The limit in roundings for coarser dtypes: in bfloat16 the first three steps of well-conditioned
 # recurrences have errors of 7 to 60 roundings, and a wrong gate a larger one.
 ROUNDINGS = 64
+# The largest in levels, if they are hardly apart.
+LEVELS = 1
 
 
 def limit_of(wanted: Array) -> float:
@@ -41,9 +43,12 @@ def well_conditioned(wanted: Array, tolerance: Array) -> Array:
     n, *shape = wanted.shape
     if not math.prod(shape):
         return np.ones(n, np.bool_)
-    size = np.abs(wanted.astype(np.float64)).reshape(n, -1)
-    largest = np.max(size, axis=1, initial=0.0, where=np.isfinite(size))
     widest = tolerance.reshape(n, -1).max(axis=1).astype(np.float64)  # a NaN is larger than all
+    wide = wanted.astype(np.float64).reshape(n, -1)
+    if wanted.dtype.kind in "iu":
+        return np.asarray(widest <= np.maximum(LEVELS, LIMIT * np.ptp(wide, axis=1)))
+    size = np.abs(wide)
+    largest = np.max(size, axis=1, initial=0.0, where=np.isfinite(size))
     fit = widest <= limit_of(wanted) * np.where(largest == 0, 1.0, largest)
     return np.asarray(fit & np.isfinite(widest))
 
@@ -57,7 +62,8 @@ def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = 
     Args:
         wanted: an output.
         tolerance: the tolerance of each of its elements, in its shape.
-        limit: the largest tolerance, as a fraction of the largest value; `limit_of` by default.
+        limit: the largest tolerance, as a fraction of the largest value. By default `limit_of`, or
+            of levels, whose zero may lie anywhere, `LIMIT` of the distance between them.
     """
     if not tolerance.size:
         return ""
@@ -65,10 +71,15 @@ def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = 
     if bad.any():
         where = _index(int(np.argmax(bad)), wanted.shape)
         return f"nothing can be said about its element {where}: its tolerance is not finite"
+    worst = int(np.argmax(tolerance))
+    widest, where = float(tolerance.reshape(-1)[worst]), _index(worst, wanted.shape)
+    if limit is None and wanted.dtype.kind in "iu":
+        apart = int(wanted.max()) - int(wanted.min())
+        if widest <= max(LEVELS, LIMIT * apart):
+            return ""
+        return f"tolerance {widest:.3g} at {where} is too wide for levels that are {apart} apart"
     size = np.abs(wanted.astype(np.float64))
     largest = float(np.max(size, initial=0.0, where=np.isfinite(size))) or 1.0
-    worst = int(np.argmax(tolerance))
-    widest = float(tolerance.reshape(-1)[worst])
     limit = limit_of(wanted) if limit is None else limit
     if widest <= limit * largest:
         return ""
@@ -76,8 +87,8 @@ def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = 
     if limit != WIDEST:
         use = f"at most {limit:.0%} tell a right result from a wrong one"
     return (
-        f"tolerance {widest:.3g} at {_index(worst, wanted.shape)} is {widest / largest:.0%} of the"
-        f" largest value {largest:.3g}; {use}"
+        f"tolerance {widest:.3g} at {where} is {widest / largest:.0%} of the largest value"
+        f" {largest:.3g}; {use}"
     )
 
 

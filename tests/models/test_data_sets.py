@@ -160,10 +160,15 @@ def test_a_damaged_tensor_is_named(folder, tmp_path):
         ([np.nan, 1.0], [0.0, 0.0499]),
         ([np.inf, 1.0], [0.0, 0.0499]),
         ([np.nan, np.inf], [0.0, 0.0]),
+        (np.uint8([128, 130]), [1.0, 0.0]),
+        (np.int16([-200, 200]), [0.0, 20.0]),
     ],
 )
 def test_fit(wanted, tolerance):
-    """At most 5 % of the largest finite value; all zeros are compared with 1."""
+    """At most 5 % of the largest finite value; all zeros are compared with 1.
+
+    Of levels, at most 5 % of the distance between them, or one level.
+    """
     assert conditioning_problem(np.array(wanted), np.array(tolerance, np.float32)) == ""
 
 
@@ -187,6 +192,16 @@ def test_coarse_dtypes_have_coarse_limits(dtype):
         ([[0.0]], [[0.06]], "6% of the largest value 1"),
         ([[np.inf, 1.0]], [[0.0, 0.06]], "6% of the largest value 1"),
         ([[1e-9]], [[1e-7]], "10000% of the largest value 1e-09"),
+        (
+            np.uint8([[200, 240]]),
+            [[0, 3]],
+            "3 at [0, 1] is too wide for levels that are 40",
+        ),
+        (
+            np.uint8([[7]]),
+            [[300]],
+            "300 at [0, 0] is too wide for levels that are 0 apart",
+        ),
     ],
 )
 def test_unfit(wanted, tolerance, sentence):

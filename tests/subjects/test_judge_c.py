@@ -314,18 +314,44 @@ def test_usage_says_where_results_go(judge):
     ]
 
 
-def sealed(pack):
+def sealed(pack, changed_id=ID):
     """Give a changed manifest and a changed case the checksums that they now have."""
     path = pack / MANIFEST
     text = path.read_text()
-    case = pack / f"test_{ID}" / "case.json"
+    case = pack / f"test_{changed_id}" / "case.json"
     if case.is_file():
         digest = hashlib.sha256(case.read_bytes()).hexdigest()
-        text = re.sub(rf'("test_{ID}/case.json": ")[0-9a-f]*', rf"\g<1>{digest}", text)
+        text = re.sub(rf'("test_{changed_id}/case.json": ")[0-9a-f]*', rf"\g<1>{digest}", text)
     entries = re.sub(r',\n"digest": "[0-9a-f]*"\n}\n$', "\n}\n", text)
     digest = hashlib.sha256(entries.encode()).hexdigest()
     body = entries.removesuffix("\n}\n")
     path.write_text(f'{body},\n"digest": "{digest}"\n}}\n')
+
+
+def test_levels_that_every_answer_meets_judge_nobody(judge, units, tmp_path):
+    """Under a reading that is declared, too: the case is skipped, and the run is not green."""
+    source, vectors = units
+    name = "round=truncate"
+    vector = next(each for each in vectors if name in each.alternatives)
+    pack = shutil.copytree(source, tmp_path / "pack")
+    path = pack / f"test_{vector.id}" / "case.json"
+    case = json.loads(path.read_text())
+    for output in case["data_sets"][0]["other_readings"][name]:
+        if output["dtype"] != "float32":
+            every = np.iinfo(output["dtype"])
+            wide = np.full(output["shape"], every.max - every.min, np.float32).tobytes()
+            output["tolerance"] = file = f"readings/{name}/wide_{output['name']}.bin"
+            (path.parent / file).write_bytes(wide)
+            output["tolerance_sha256"] = hashlib.sha256(wide).hexdigest()
+    path.write_text(json.dumps(case))
+    sealed(pack, vector.id)
+    judge_c.write_all(
+        tmp_path / "results", [Rule(reading={"round": "truncate"}).declared(vector)], RIGHT
+    )
+
+    said = judge_c.run(judge, "--reading", name, pack, tmp_path / "results", vector.id)
+    assert [each[0] for each in said.cases.values()] == ["skipped"]
+    assert said.code != 0
 
 
 def case_of(pack):
