@@ -106,7 +106,7 @@ def test_unknown_extension_lists_the_formats(rnncli, tmp_path):
 def test_an_earlier_conversion_is_replaced_and_nothing_else(rnncli, tmp_path):
     """As by `generate` and `extract`; never the pack that is read, and no file of somebody else."""
     raw, words = tmp_path / "raw", tmp_path / "words"
-    rnncli("generate", "smoke", "-o", raw, "-k", "lstm", "--format", "raw")
+    rnncli("generate", "smoke", "-o", raw, "-k", "rnn_7", "--format", "raw")
     once = rnncli("convert", raw, words, "--format", "hex")
     again = rnncli("convert", raw, words, "--format", "hex")
     other = rnncli("convert", raw, words, "--format", "c")

@@ -296,26 +296,6 @@ def step(
         wait(plan.meeting, plan.members)
 
 
-@inlined
-def walk(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
-    """Run all steps of a plan, as the module describes."""
-    if plan.done == 0:
-        pack(code, layout, phases, plan, member)
-    for walked in range(0, plan.T, plan.steps):
-        count = min(plan.steps, plan.T - walked)
-        begin = plan.T - walked - count if plan.reverse else walked
-        rows = open_block(code, layout, phases, plan, begin, count, member)
-        passed = rows if plan.reverse else 0
-        for k in range(count):
-            t = begin + (count - 1 - k if plan.reverse else k)
-            n = live_rows(plan, t)
-            passed -= n if plan.reverse else 0
-            step(code, layout, phases, plan, t, passed, (plan.done + walked + k) % 2, member)
-            passed += 0 if plan.reverse else n
-    if plan.done + plan.T == plan.total and member == 0:
-        finish(code, plan)
-
-
 @cache
 def scan_kernel(code: str) -> Callable[..., None]:
     """Compile or load the kernel of the shape with this code.
@@ -345,6 +325,21 @@ def scan_kernel(code: str) -> Callable[..., None]:
         plan = plan_at(address)
         plan.done, plan.total, plan.members = done, total, members
         attach(plan, packed, X, h0, c0, Y, Y_h, Y_c)
-        walk(code, layout, phases, plan, member)
+        # Here and not in a function, which Numba would copy with all that is inlined in it.
+        if plan.done == 0:
+            pack(code, layout, phases, plan, member)
+        for walked in range(0, plan.T, plan.steps):
+            count = min(plan.steps, plan.T - walked)
+            begin = plan.T - walked - count if plan.reverse else walked
+            rows = open_block(code, layout, phases, plan, begin, count, member)
+            passed = rows if plan.reverse else 0
+            for k in range(count):
+                t = begin + (count - 1 - k if plan.reverse else k)
+                n = live_rows(plan, t)
+                passed -= n if plan.reverse else 0
+                step(code, layout, phases, plan, t, passed, (plan.done + walked + k) % 2, member)
+                passed += 0 if plan.reverse else n
+        if plan.done + plan.T == plan.total and member == 0:
+            finish(code, plan)
 
     return scan
