@@ -15,6 +15,7 @@ import sys
 import click
 import pytest
 from support.additions import ADDITIONS, added_to
+from support.sampling import ELSEWHERE
 
 from rnncli.cli.group import cli
 
@@ -174,7 +175,7 @@ USES = {
 APART = {"backends", "claims", "formats", "release", "report", "site", "smoke", "stream"}
 # Runs the command of each line in one process: prints its exit code, output and messages.
 DRIVER = """
-import contextlib, io, json, sys
+import contextlib, io, json, os, sys
 from rnncli.bench import workloads
 from rnncli.cli import main
 
@@ -187,8 +188,10 @@ for line in sys.stdin:
             main()
         except SystemExit as stop:
             code = stop.code or 0
-    print(json.dumps((code, out.getvalue(), err.getvalue())), flush=True)
+    print(json.dumps((code, out.getvalue(), err.getvalue(), sum(os.times()[:4]))), flush=True)
 """
+SECONDS = [0.0]  # of a processor, in the process of the commands
+ELSEWHERE.append(lambda: SECONDS[0])
 
 
 @pytest.fixture(scope="module")
@@ -217,9 +220,11 @@ def extended(folder):
         def run(*arguments):
             driver.stdin.write(json.dumps(arguments) + "\n")
             driver.stdin.flush()
-            return json.loads(driver.stdout.readline())
+            *answer, SECONDS[0] = json.loads(driver.stdout.readline())
+            return answer
 
         yield run
+    SECONDS[0] = 0.0  # they are now among those of this process
 
 
 @pytest.mark.parametrize("addition", ADDITIONS)
