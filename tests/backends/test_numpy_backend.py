@@ -9,17 +9,34 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.judged import CORE, core
 from support.tables import every
 from support.valid_nodes import valid_node
 
 from rnncli import operators
-from rnncli.backends import reference
+from rnncli.backends import backend_named, reference
+from rnncli.backends.backend import Compute
+from rnncli.judging.judgement import judge
 from rnncli.operators import OPERATORS
+from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Attempt, Status
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 MODES = ("float64", "native")
 # A quantised batch shares its scale, so padding and NaN reach every sequence.
 SEQUENCES = [n for n, row in OPERATORS.items() if row.lengths_dtypes and not row.quantised]
+
+
+def test_no_case_of_the_committed_packs_fails():
+    """In native arithmetic; those of tiles have a size about each block of a kernel."""
+    numpy = backend_named("numpy")
+    both = (*core().values(), *open_pack(CORE.with_name("tiles")).vectors())
+    cases = [each for each in both if each.record["expect"] == "result"]
+    answers = [each.node.outputs_of(numpy.run(each.recurrence, Compute.NATIVE)) for each in cases]
+    pairs = zip(cases, answers, strict=True)
+
+    assert len(cases) > 600
+    assert [v.id for v, own in pairs if judge(v, Attempt(Status.RAN, own)).fails] == []
 
 
 @pytest.fixture(params=["numpy", "reference"])
