@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from support.judged import CORE, core
+from support.recurrences import recurrence_of
 from support.tables import every
 from support.valid_nodes import valid_node
 
@@ -17,6 +18,7 @@ from rnncli import operators
 from rnncli.backends import backend_named, reference
 from rnncli.backends.backend import Compute
 from rnncli.judging.judgement import judge
+from rnncli.mutants.mutant import RIGHT
 from rnncli.operators import OPERATORS
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Attempt, Status
@@ -37,6 +39,25 @@ def test_no_case_of_the_committed_packs_fails():
 
     assert len(cases) > 600
     assert [v.id for v, own in pairs if judge(v, Attempt(Status.RAN, own)).fails] == []
+
+
+def test_sizes_and_offsets_of_more_than_8_and_16_bits():
+    """Units beyond 256, and elements of X and Y beyond 65,536."""
+    recurrence = recurrence_of("LSTM", T=70, N=10, I=100, H=300, scale=0.05)
+    found = backend_named("numpy").run(recurrence, Compute.NATIVE)
+
+    np.testing.assert_allclose(found.Y, RIGHT.run(recurrence, Compute.FLOAT64).Y, atol=1e-5)
+
+
+def test_lengths_of_more_than_16_bits():
+    """All steps of a sequence are valid, and alike where it depends on its biases alone."""
+    T = (1 << 15) + 1
+    recurrence = recurrence_of("RNN", T=T, N=2, I=1, H=1, scale=0.0, lengths=[T, T - 1])
+    recurrence.Wb[...] = 0.5
+    Y = backend_named("numpy").run(recurrence, Compute.NATIVE).Y
+
+    assert np.count_nonzero(Y) == 2 * T - 1
+    assert np.unique(Y[Y != 0]).tolist() == pytest.approx([np.tanh(0.5)])
 
 
 @pytest.fixture(params=["numpy", "reference"])
