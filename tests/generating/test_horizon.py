@@ -74,6 +74,20 @@ def test_the_steps_are_those_of_a_scalar_recurrence():
     assert isinstance(made(LOSING, horizon=max(seen) + 1), InvalidRequest)
 
 
+@pytest.mark.parametrize(
+    ("R", "alpha", "B"), [(0.0625, 16, -0.03113), (1, 0.0625, -0.03137)], ids=["down", "up"]
+)
+def test_an_input_that_is_kept_one_way_alone_is_seen(R, alpha, B):
+    """What moves beyond zero stays there for hundreds of steps; the other way it fades in five."""
+    text = TEXT.replace("{{uniform: [-0.25, 0.25]}}", "{{constant: 0.25}}")
+    text = text.replace("[{activations}]", f"[LeakyRelu], activation_alpha: [{alpha}]")
+    weights = f"R: {{constant: {R}}}, W: {{constant: 0.25}}, B: {{constant: {B}}}"
+    filled = {"weights": weights, "direction": "forward", "lengths": "null", "more": ""}
+    (vector,) = make_vectors(small_suite(text.format(horizon="all", **filled)).entries)
+
+    assert vector.record["horizon"] == {"wanted": 40, "measured": 40}
+
+
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_every_sequence_is_asked_for_its_own_length(direction):
     """Those as long as is wanted are measured, shorter ones see all they have."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.judged import core, outputs_of, ran, vectors_of
+from support.judged import CORE, core, outputs_of, ran, vectors_of
 from support.tables import every
 
 from rnncli.backends import backend_named
@@ -32,6 +32,7 @@ from rnncli.judging.scoring.kill_matrix import (
 )
 from rnncli.mutants.catalogue import STRUCTURAL, structural_of
 from rnncli.mutants.structural.bug import Reach
+from rnncli.packs.pack import open_pack
 
 LOOSE = Rule(rtol=1e-3, atol=10)
 VERDICTS = {Fate.KILLED: Verdict.DIFFERS, Fate.ACCEPTABLE: Verdict.ACCEPTABLE}
@@ -127,6 +128,18 @@ def test_another_reading_is_no_bug():
     assert (found.fate, found.reason) == (Fate.ACCEPTABLE, "answers as clip-scope=gates has it")
     assert (matrix.total.acceptable, matrix.total.percent) == (1, 100.0)
     assert matrix.survivors[0].reason == found.reason
+
+
+def test_a_reading_that_must_be_declared_is_a_bug_without():
+    """Who rounds the states of a unit otherwise and does not say so is wrong, as `verify` says."""
+    units = open_pack(CORE.with_name("units")).vectors()
+    vector = next(each for each in units if "requantise=state" in each.alternatives)
+    other = vector.node.under({"requantise": "state"}).recurrence(vector.inputs)
+
+    assert fates(vector, mutants=[RIGHT, Local("state", lambda _: other)]) == {
+        "right": "survived",
+        "state": "killed",
+    }
 
 
 @every("name", [vector.id for vector in list(core().values())[::5]])
