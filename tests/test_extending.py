@@ -173,7 +173,8 @@ USES = {
 }
 # What is added has no part in these commands.
 APART = {"backends", "claims", "formats", "release", "report", "site", "smoke", "stream"}
-# Runs the command of each line in one process: prints its exit code, output and messages.
+# Runs the command of each line in one process: prints its exit code, output and messages, and the
+# seconds of a processor so far.
 DRIVER = """
 import contextlib, io, json, os, sys
 from rnncli.bench import workloads

@@ -44,20 +44,20 @@ def cases() -> list[TracedCase]:
 
 def unchecked(row):
     """What no case of a version checks: statements, each with its violations that none notices."""
-    testable = [each for each in STATEMENTS.values() if each.kind is not CheckKind.NONE]
     left = {
         each: {"any case", *each.against}
-        for each in testable
-        if (each.operator, row.version in each.versions) == (row.family, True)
+        for each in STATEMENTS.values()
+        if each.operator == row.family and row.version in each.versions
+        if each.kind is not CheckKind.NONE
     }
     assert left
     for vector in (each for suite in TOGETHER[row.dialect] for each in vectors(suite)):
         if vector.record["operator"] == row.name:
             case = TracedCase(vector)
-            found = {each: each.found_in(case) for each in left}
-            noticed = {each: {"any case", *by} for each, by in found.items() if by is not None}
-            left = {each: some for each in left if (some := left[each] - noticed.get(each, set()))}
-    return {each.id: some for each, some in left.items()}
+            for each, unnoticed in left.items():
+                if unnoticed and (noticed := each.found_in(case)) is not None:
+                    unnoticed.difference_update(("any case", *noticed))
+    return {each.id: unnoticed for each, unnoticed in left.items() if unnoticed}
 
 
 @every("row", list(OPERATORS.values()), ids=str)
