@@ -1,8 +1,10 @@
 """Quantised units are found by the nodes beside a recurrent one, and by constants that are read."""
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
+from onnx.numpy_helper import from_array
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models.loading import load_model
@@ -39,6 +41,14 @@ def test_an_axis_is_counted_from_the_last(tmp_path, axis, counted):
 def test_an_axis_that_a_tensor_lacks_dresses_nothing(tmp_path, axis):
     """The tensor stays real, as the model is refused where it is run."""
     assert units(tmp_path, axis) == []
+
+
+@pytest.mark.parametrize(
+    "numbers", [np.array([0.5, 0.25], np.float16), np.array([[[0.5]], [[0.25]]], np.float32)]
+)
+def test_a_scale_of_another_type_or_of_blocks_dresses_nothing(tmp_path, numbers):
+    """What the nodes compute with it is not what a unit computes."""
+    assert units(tmp_path, change=lambda s: s.CopyFrom(from_array(numbers, s.name))) == []
 
 
 def elsewhere(location):
