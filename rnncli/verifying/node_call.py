@@ -187,6 +187,13 @@ class NodeCall:
         """Join outputs of sequences along the batch."""
         return joined(self, parts, N)
 
+    def is_same(self, other: NodeCall) -> bool:
+        """Whether it asks the same as another call."""
+        own, its = (
+            (c.operator, c.attributes, c.outputs, c.readings, c.weights) for c in (self, other)
+        )
+        return own == its and same_tensors(self.inputs, other.inputs)
+
     @property
     def is_ragged(self) -> bool:
         """Whether there is padding."""
@@ -314,6 +321,14 @@ class NodeCall:
         """Return an array of an output's shape and dtype that takes no memory."""
         shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(output))
         return np.broadcast_to(np.zeros((), self.dtype.numpy), shape)
+
+
+def same_tensors(some: Tensors, others: Tensors) -> bool:
+    """Whether tensors have the same names, shapes and bits."""
+    return some.keys() == others.keys() and all(
+        values.shape == others[name].shape and values.tobytes() == others[name].tobytes()
+        for name, values in some.items()
+    )
 
 
 def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> NodeCall:

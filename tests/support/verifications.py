@@ -48,8 +48,7 @@ def output(name="Y", verdict=Verdict.PASS, margin=0.12, **more):
     known = {"size": 40, "max_abs": margin * 4e-4, "max_ulp": 3.0} | (
         beyond if verdict is Verdict.DIFFERS else {}
     )
-    beyond = known.get("differing", 0)
-    bins = (0, *[3] * (known["size"] - beyond - 1), *[11] * beyond)
+    bins = (0, 3, 5, 5, 11 if verdict is Verdict.DIFFERS else 4)
     return OutputVerdict(
         name, verdict, margin=margin, **({"histogram": histogram(*bins)} | known | more)
     )
@@ -152,18 +151,13 @@ def judged(case_id, verdict, more, **record):
 
 def report(cases=(), pack=PACK, subject=SUBJECT):
     """A report of some cases."""
-    cases = tuple(cases)
-    details = [case.details for case in cases]
-    excuses = {each.allowed for each in details} | {"--xfails" for each in details if each.expected}
     return VerificationReport(
         pack,
         subject,
         rule="the pack's tolerances",
-        cases=cases,
+        cases=tuple(cases),
         seconds=3.2,
         command="rnncli verify vectors/core --runtime onnxruntime",
-        concessions=tuple(sorted(filter(None, excuses))),
-        due=len(cases),
     )
 
 
@@ -205,6 +199,10 @@ def hostile():
         message=HOSTILE * 2000,
         fits={HOSTILE: 0.25},
         after=(HOSTILE,),
+        outputs=(
+            OutputVerdict(HOSTILE, Verdict.DIFFERS, HOSTILE),
+            output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan, reading=HOSTILE),
+        ),
         localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE),
         error_map=((math.nan, -1.0), (math.inf, 1e300)),
         reading=HOSTILE,
@@ -219,21 +217,12 @@ def hostile():
         **{name: [HOSTILE] for name in ("attributes", "activations", "inputs")},
         "direction": HOSTILE,
     }
-    wrong = (
-        OutputVerdict(HOSTILE, Verdict.DIFFERS, HOSTILE),
-        output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan, reading=HOSTILE),
-    )
-    outputs = {
-        Verdict.PASS: (output(HOSTILE),),
-        Verdict.ACCEPTABLE: (output(HOSTILE, verdict=Verdict.ACCEPTABLE, reading=HOSTILE),),
-        **dict.fromkeys((Verdict.DIFFERS, Verdict.STALE), wrong),
-    }
     lists = {"flags": [HOSTILE], "tags": [HOSTILE], "sizes": {HOSTILE: 3}}
     cases = [
         judged(
             f"{HOSTILE}{verdict}{k}" + "x" * 300,
             verdict,
-            {**more, **excuse, "outputs": outputs.get(verdict, ())},
+            {**more, **excuse},
             **named,
             **lists,
             requirements=requirements,
@@ -242,8 +231,7 @@ def hostile():
         for k, excuse in enumerate(({}, {"expected": HOSTILE}))
     ]
     found = report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE, "name": HOSTILE}))
-    own = {"rule": HOSTILE, "command": HOSTILE, "date": HOSTILE}
-    own["concessions"] = HOSTILE, "--atol", "--xfails"
+    own = {"rule": HOSTILE, "command": HOSTILE, "date": HOSTILE, "concessions": (HOSTILE,)}
     claim = Claim(HOSTILE, HOSTILE, PACK.digest, 5, ["layout=0"])
     return replace(found, **own, claim=claim)
 
@@ -302,7 +290,6 @@ def related(ids=tuple(RELATED)):
     return replace(
         report(cases, JudgedPack("core.relations", PACK.digest, PACK.folder, notes)),
         rule="relations and profile standard",
-        due=len({case_id.partition("::")[0] for case_id in ids}),
         command="rnncli relate vectors/core --runtime onnxruntime",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,13 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rnncli.judging.comparing.margins import Errors, errors_of, histogram, problem_of
-from rnncli.judging.comparing.verdict import (
-    CaseVerdict,
-    Element,
-    OutputVerdict,
-    Verdict,
-    outcome_of,
-)
+from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
@@ -60,6 +54,7 @@ class Relation(NamedTuple):
         answer: maps a call to the outputs that must equal the call's own.
         equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
         quantised: whether it holds where values share a scale, and scales belong to columns.
+        repeats: whether it may ask the case's own calls alone, since it compares other outputs.
     """
 
     name: str
@@ -69,6 +64,7 @@ class Relation(NamedTuple):
     answer: Callable[[JudgedCall, Asker], Tensors]
     equality: str
     quantised: bool
+    repeats: bool = False
 
     def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
@@ -100,6 +96,7 @@ class Asker:
         cannot_thread: the reason it has no setting for threads, or "".
         refuse: maps a call to the capability that the subject lacks for it, or "".
         seconds: the time that calls took since it was last set to 0.
+        turn: the calls of a relation with their outputs, in order.
     """
 
     subject: Subject
@@ -107,6 +104,7 @@ class Asker:
     cannot_thread: str = ""
     refuse: Callable[[JudgedCall], str] = lambda _: ""
     seconds: float = 0.0
+    turn: list[tuple[JudgedCall, Tensors]] = field(default_factory=list)
 
     @property
     def place(self) -> str:
@@ -114,8 +112,8 @@ class Asker:
         return ""
 
     def begin(self) -> None:
-        """Begin another relation: forget what the one before took."""
-        self.seconds = 0.0
+        """Begin another relation: forget what the one before took and asked."""
+        self.seconds, self.turn = 0.0, []
 
     def explained(self, _: AnsweredCall, __: Relation, verdict: CaseVerdict) -> CaseVerdict:
         """Return the verdict on outputs that differ, with what may be known of the reason."""
@@ -144,7 +142,9 @@ class Asker:
 
     def in_turn(self, calls: Sequence[JudgedCall]) -> list[Tensors]:
         """Return the outputs of several calls, made in one session if there are sessions."""
-        return self._asked(self.subject, calls)
+        made = self._asked(self.subject, calls)
+        self.turn += zip(calls, made, strict=True)
+        return made
 
     def in_threads(self, call: JudgedCall) -> Tensors:
         """Return the outputs of a call with another number of threads."""
@@ -191,12 +191,29 @@ def related_id(case_id: str, relation: str) -> str:
 
 @dataclass
 class AnsweredCall:
-    """A call with its own outputs and the allowed distance of related ones, under a profile."""
+    """A call with its own outputs and the allowed distance of related ones, under a profile.
+
+    `asked` are the calls that gave the outputs.
+    """
 
     call: JudgedCall
     outputs: Tensors
     profile: str
     bounds: Bounds = closeness_of
+    asked: Sequence[JudgedCall] = ()
+
+    @classmethod
+    def of(cls, call: JudgedCall, asker: Asker, profile: str, bounds: Bounds) -> AnsweredCall:
+        """Ask for a call's own outputs.
+
+        Raises:
+            UnansweredError: there are none.
+        """
+        asker.turn = []
+        known, outputs = asker.answered(call)
+        asked = [each for each, _ in asker.turn]
+        asker.turn = []
+        return cls(known, outputs, profile, bounds, asked)
 
     @cached_property
     def closeness(self) -> Closeness:
@@ -229,7 +246,7 @@ def judge_case(
             continue
         asker.begin()
         try:
-            answered.append((AnsweredCall(*asker.answered(call), profile, bounds), obstacles[call]))
+            answered.append((AnsweredCall.of(call, asker, profile, bounds), obstacles[call]))
         except UnansweredError as error:
             ended = _verdict(call, "", error.verdict, str(error))
             unanswered.append(replace(ended, seconds=asker.seconds))
@@ -258,11 +275,22 @@ def judge(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
 def attempted(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
     """Return the verdict on a relation, without an explanation of it."""
     try:
-        return _compared(case, relation, relation.answer(case.call, asker))
+        related = relation.answer(case.call, asker)
+        asked = [call for call, _ in asker.turn]
+        if not relation.repeats and asked and _are_same(asked, case.asked):
+            why = f"{relation.name} shows nothing: its calls are the case's own"
+            return _verdict(case.call, relation.name, Verdict.SKIPPED, why)
+        return _compared(case, relation, related)
     except UnansweredError as error:
         is_lacking = error.verdict is Verdict.SKIPPED
         why = _inapplicable(relation, str(error)) if is_lacking else str(error)
         return _verdict(case.call, relation.name, error.verdict, why)
+
+
+def _are_same(some: Sequence[JudgedCall], others: Sequence[JudgedCall]) -> bool:
+    return len(some) == len(others) and all(
+        one.is_same(other) for one, other in zip(some, others, strict=True)
+    )
 
 
 def _inapplicable(relation: Relation, why: str) -> str:
@@ -334,7 +362,7 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
     differing = int(np.count_nonzero(margins > 1))
     return OutputVerdict(
         name,
-        outcome_of("", differing),
+        Verdict.DIFFERS if differing else Verdict.PASS,
         size=margins.size,
         differing=differing,
         margin=float(margins.max()),

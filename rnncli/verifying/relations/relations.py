@@ -79,6 +79,7 @@ def relation(
     equality: str = TOLERANCE,
     *,
     quantised: bool = True,
+    repeats: bool = False,
     name: str = "",
     tables: Iterable[dict[str, Relation]] = (RELATIONS,),
 ) -> Callable[[Transformation], Transformation]:
@@ -86,7 +87,7 @@ def relation(
 
     def added(answer: Transformation) -> Transformation:
         known = name or named_after(answer)
-        row = Relation(known, summary, finds, applies, answer, equality, quantised)
+        row = Relation(known, summary, finds, applies, answer, equality, quantised, repeats)
         for table in tables:
             table[known] = row
         return answer
@@ -397,6 +398,7 @@ def _both_outputs(call: NodeCall) -> str:
     "Y_h taken from Y at the last step of each sequence",
     "Y_h of the wrong step, rounding or clipping of one output only",
     Applicability("Y and Y_h are requested; no length is 0", _both_outputs),
+    repeats=True,
 )
 def _last_state(call: NodeCall, ask: Asker) -> Tensors:
     found = ask(call)

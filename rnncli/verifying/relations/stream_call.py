@@ -27,6 +27,7 @@ from rnncli.numerics import dtype_of
 from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import Sizing
+from rnncli.verifying.node_call import same_tensors
 from rnncli.verifying.relations.distances import Closeness
 from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
 
@@ -47,6 +48,8 @@ MEASURED = "measured"
 STEPS, CALLS, SEQUENCES = 16, 4, 3
 # The longest window to try, steps, and the difference of outputs that says something.
 LONGEST_WINDOW, TOLD = 1 << 13, 1e-5
+# The distance of right outputs, as a share of their channel's largest, that is not measured.
+NEAR = 2.0**-18
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,14 +358,39 @@ class ModelCall:
 
         Outputs that are not floating-point numbers have no bound but equality.
         """
-        exact = self.source.exact(self.inputs)
-        wide = {n: as_declared(exact[n], self.empty_output(n)) for n in self.outputs}
+        wide = {n: as_declared(self.exact[n], self.empty_output(n)) for n in self.outputs}
         return {**wide, **self.wanted}
 
     def vector(self) -> Vector:
         """Return the call as a vector without answers, for subjects."""
         templates = {name: self.empty_output(name) for name in self.outputs}
         return vector_of_call(self.id, self.source.serialized, self.inputs, templates)
+
+    @cached_property
+    def exact(self) -> Tensors:
+        """The outputs in float64."""
+        return self.source.exact(self.inputs)
+
+    @cached_property
+    def allowed(self) -> Tensors:
+        """The allowed distance of right outputs from those in float64."""
+        others = [run(self.inputs) for run in self.source.rounded]
+        wanted = {name: self.empty_output(name) for name in self.outputs}
+        return _measured(self.exact, others, wanted)
+
+    def wrong(self, made: Tensors) -> dict[str, Array]:
+        """Return which elements of floating-point outputs are not those in float64, if any."""
+        found = {}
+        for name in real(made):
+            wanted = as_declared(self.exact[name], made[name])
+            if not _is_near(wanted, made[name]):
+                width = self.allowed[name]
+                found[name] = apart(wanted, made[name], width) & np.isfinite(width)
+        return {name: elements for name, elements in found.items() if elements.any()}
+
+    def is_same(self, other: ModelCall) -> bool:
+        """Whether it asks the same as another call of the model."""
+        return same_tensors(self.inputs, other.inputs)
 
     def disturbed(self, *names: str) -> ModelCall:
         """Return a call with other numbers in some inputs, or all, that are real."""
@@ -392,10 +420,15 @@ class StreamCall:
     quantises: ClassVar[bool] = False
     operator: ClassVar[str] = WHOLE_MODEL
 
-    @property
+    @cached_property
     def first(self) -> ModelCall:
         """The first call."""
         return self.call_of(self.feeds[0], self.states)
+
+    @cached_property
+    def begins_right(self) -> bool:
+        """Whether the outputs of the first call, which are known, are those in float64."""
+        return not self.first.wrong(self.wanted[0])
 
     def call_of(self, feed: Tensors, states: Tensors, wanted: Tensors | None = None) -> ModelCall:
         """Return a call of the model with some states."""
@@ -586,22 +619,40 @@ def valid_steps(values: Array, time: int, batch: int, lengths: Array) -> Array:
     return np.broadcast_to(along(time, np.arange(values.shape[time])) < ends, values.shape)
 
 
+def apart(one: Array, other: Array, allowed: Any) -> Any:
+    """Return which elements are farther apart than allowed, or of which one is no number."""
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    return (distance > allowed) | (np.isnan(one) != np.isnan(other))
+
+
+def _is_near(one: Array, other: Array) -> bool:
+    """Whether no bound need be measured: all are nearer than any fault would leave them."""
+    width = NEAR * np.abs(one).max(axis=tuple(range(one.ndim - 1)), initial=0, keepdims=True)
+    return one.shape == other.shape and not apart(one, other, width).any()
+
+
 def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
     """Return the allowed distance between right answers of a stream: twice the tolerance of each.
 
     Raises:
         Unsupported: the model is infinitely far from itself in float64.
     """
-    exact, source = call.exact, call.source
-    others = [call.in_float64(run) for run in source.rounded]
+    others = [call.in_float64(run) for run in call.source.rounded]
+    allowed = _measured(call.exact, others, outputs)
+    if endless := [name for name, width in allowed.items() if np.isinf(width).any()]:
+        raise Unsupported(
+            f"{call.source.model.name}: '{endless[0]}' is not finite where float64 is"
+        )
+    return Closeness(MEASURED, allowed)
+
+
+def _measured(exact: Tensors, others: Sequence[Tensors], outputs: Tensors) -> Tensors:
+    """Return twice the tolerance of each output; 0 where it is not floating-point."""
     allowed = {}
     for name, values in outputs.items():
-        if not dtype_of(values).is_float:
-            allowed[name] = np.zeros(values.shape)
-            continue
-        wanted = as_declared(exact[name], values)
-        width = measured_tolerance(exact[name], [each[name] for each in others], wanted)
-        if not np.isfinite(width).all():
-            raise Unsupported(f"{source.model.name}: '{name}' is not finite where float64 is")
-        allowed[name] = 2 * width
-    return Closeness(MEASURED, allowed)
+        allowed[name] = np.zeros(values.shape)
+        if dtype_of(values).is_float:
+            wanted = as_declared(exact[name], values)
+            allowed[name] = 2 * measured_tolerance(exact[name], [o[name] for o in others], wanted)
+    return allowed

@@ -16,10 +16,10 @@ import numpy as np
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import AnsweredCall, UnansweredError, attempted
-from rnncli.verifying.relations.stream_call import disturbed
+from rnncli.verifying.relations.stream_call import apart, disturbed, real
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.verifying.relations.judging import Relation
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 TRIES, FARTHEST = 8, 3
 # The number of states up to which each is tried alone, and each two are exchanged.
 MOST_STATES = 6
+# The number of units of a state of which each is tried alone, and of which each is told.
+MOST_UNITS, MOST_TOLD = 512, 6
+# The number of units up to which every block of them is tried, and not the last ones alone.
+FEW_UNITS = 32
 
 
 def smallest(
@@ -66,12 +70,9 @@ def _failure(
     case: AnsweredCall, call: StreamCall, relation: Relation, ask: Any
 ) -> tuple[AnsweredCall, CaseVerdict] | None:
     try:
-        ask.turn = []
-        known, own = ask.answered(call)
+        smaller = AnsweredCall.of(call, ask, case.profile, case.bounds)
     except UnansweredError:
         return None
-    ask.turn = []
-    smaller = AnsweredCall(known, own, case.profile, case.bounds)
     verdict = attempted(smaller, relation, ask)
     return (smaller, verdict) if verdict.verdict is Verdict.DIFFERS else None
 
@@ -89,8 +90,8 @@ def fault_of(case: AnsweredCall, least: AnsweredCall, relation: Relation, ask: A
     if not found:
         return ""
     try:
-        if found is _of_session:
-            return next(_of_session(least, ask), "")
+        if found in {_of_session, _of_states, _of_float64}:
+            return next(found(least, ask), "")
         ask.turn = ask.turn[-1:]
         repeated = ask(case.call)
         if any(_differs(values, repeated[name]) for name, values in case.outputs.items()):
@@ -135,8 +136,8 @@ class Border:
         for name, axis in self.call.source.times.items():
             steps = range(begin, begin + made[name].shape[axis])
             own, allowed = (all_[name].take(steps, axis) for all_ in (self._own, self._allowed))
-            apart = np.moveaxis(_apart(own, made[name], allowed), axis, 0)
-            by_step = apart.reshape(len(steps), -1).any(axis=1)
+            elements = np.moveaxis(apart(own, made[name], allowed), axis, 0)
+            by_step = elements.reshape(len(steps), -1).any(axis=1)
             found += [(begin + int(step), name) for step in np.flatnonzero(by_step)]
         return sorted(found)
 
@@ -149,12 +150,6 @@ class Border:
         """Each state alone, and all together."""
         names = [*self.call.states]
         return [*([name] for name in names[:MOST_STATES]), names]
-
-
-def _apart(one: Any, other: Any, allowed: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        distance = np.abs(one.astype(np.float64) - other.astype(np.float64))
-    return (distance > allowed) | (np.isnan(one) != np.isnan(other))
 
 
 def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
@@ -258,6 +253,7 @@ def _of_session(case: AnsweredCall, ask: Any) -> Iterator[str]:
             for old in (last, case.call.source.own(before.inputs)):
                 yield from _stale(case, call, made, old, wrong)
             yield f"{', '.join(wrong)} of a call depends on an earlier one of the session"
+    yield from _of_states(case, ask)
 
 
 def _differs(one: Any, other: Any) -> bool:
@@ -276,7 +272,7 @@ def _not_reset(case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors
     for names in (alike, *([name] for name in alike[:MOST_STATES])):
         given = source.own({**call.inputs, **{name: left[name] for name in names}})
         if names and not any(
-            _apart(values, made[name], _widest(case, name)).any()
+            apart(values, made[name], _widest(case, name)).any()
             for name, values in given.items()
             if name in case.outputs
         ):
@@ -302,7 +298,7 @@ def _stale(
             continue
         both = tuple(slice(0, min(sizes)) for sizes in zip(new.shape, old.shape, strict=True))
         differs = new != call.wanted[name]
-        kept = differs[both] & ~_apart(new[both], old[both], _widest(case, name))
+        kept = differs[both] & ~apart(new[both], old[both], _widest(case, name))
         count = int(np.count_nonzero(differs))
         if np.count_nonzero(kept) == count:
             yield (
@@ -310,6 +306,71 @@ def _stale(
                 " call before it"
             )
             return
+
+
+def _of_states(case: AnsweredCall, ask: Any) -> Iterator[str]:
+    """Yield the units of a state that a call of a relation does not read."""
+    for call, made in ask.turn:
+        yield from _unread(case.call, call, made)
+
+
+def _of_float64(case: AnsweredCall, _: Any) -> Iterator[str]:
+    """Yield the units of a state that a call of the stream does not read."""
+    for call, made in case.call.calls(lambda call: call.wanted):
+        yield from _unread(case.call, call, made)
+
+
+def _unread(stream: StreamCall, call: ModelCall, made: Tensors) -> Iterator[str]:
+    """Yield the units of a state without which, or with those before, outputs are right."""
+    for name in stream.states if call.wrong(made) else ():
+        values = call.inputs[name]
+        for other in (stream.states[name], np.zeros_like(values)):
+            if values.shape != other.shape or not values.ndim or np.array_equal(values, other):
+                continue
+
+            def distances(
+                some: list[int], name: str = name, values: Any = values, other: Any = other
+            ) -> Iterator[Any]:
+                """Yield how far outputs are from right ones, as shares of the allowed distance."""
+                mixed = values.copy()
+                mixed[..., some] = other[..., some]
+                exact = call.source.exact({**call.inputs, name: mixed})
+                for each in real(made):
+                    with np.errstate(all="ignore"):
+                        yield np.nan_to_num((exact[each] - made[each]) / call.allowed[each])
+
+            for unread in _guesses(range(values.shape[-1])[:MOST_UNITS], distances):
+                if all(np.abs(each).max(initial=0) <= 1 for each in distances(unread)):
+                    yield f"state not used: {_listed(unread)} of {name}"
+
+
+def _guesses(units: range, distances: Callable[[list[int]], Iterable[Any]]) -> Iterator[list[int]]:
+    """Yield units without which outputs may be the nearest: one, any few, or a block or tail."""
+
+    def squares(some: list[int]) -> float:
+        return sum(float(np.sum(np.square(each))) for each in distances(some))
+
+    before = squares([])
+    nearer = sorted((found, unit) for unit in units if (found := squares([unit])) < before)
+    yield from ([unit] for _, unit in nearer[:MOST_TOLD])
+    if nearer:
+        yield sorted(unit for _, unit in nearer)
+    ends = units if len(units) <= FEW_UNITS else units[-1:]
+    yield from ([*range(begin, end + 1)] for end in ends for begin in units if begin < end)
+
+
+def units(elements: Any) -> str:
+    """Return the units, along the last axis, of which elements of a state are meant, in words."""
+    return _listed(sorted({int(at) for at in np.nonzero(elements)[-1]}))
+
+
+def _listed(some: Sequence[int]) -> str:
+    if len(some) == 1:
+        return f"unit {some[0]}"
+    if [*some] == [*range(some[0], some[-1] + 1)]:
+        return f"units {some[0]} to {some[-1]}"
+    more = f" and {len(some) - MOST_TOLD} more" if len(some) > MOST_TOLD else ""
+    return f"units {', '.join(map(str, some[:MOST_TOLD]))}{more}"
 
 
 def _of_padding(case: AnsweredCall, _: Any) -> Iterator[str]:
@@ -323,5 +384,7 @@ FAULTS: Mapping[str, Callable[[AnsweredCall, Any], Iterator[str]]] = {
     "singles": _of_singles,
     "again": _of_session,
     "sizes": _of_session,
+    "states": _of_states,
+    "float64": _of_float64,
     "padding": _of_padding,
 }

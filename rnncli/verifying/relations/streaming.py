@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,15 +38,17 @@ from rnncli.verifying.relations.judging import (
 from rnncli.verifying.relations.relating import CallSource, RelationPlan
 from rnncli.verifying.relations.relations import STREAM_RELATIONS, in_parts, relation
 from rnncli.verifying.relations.stream_call import (
+    NEAR,
     ModelCall,
     StreamCall,
     StreamedModel,
+    apart,
     measured_closeness,
     other_numbers,
     real,
     valid_steps,
 )
-from rnncli.verifying.relations.stream_faults import fault_of, smallest
+from rnncli.verifying.relations.stream_faults import fault_of, smallest, units
 from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
@@ -58,6 +60,10 @@ if TYPE_CHECKING:
     from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
 CHUNKS = (1, 2, 7)
+REFERENCE = (
+    "the backend numpy in float64 is what it is compared with: judge it with --compute native, or"
+    " another subject"
+)
 
 
 @dataclass
@@ -66,16 +72,11 @@ class StreamAsker(Asker):
 
     Attributes:
         save: the folder for what fails; None if it is not kept.
-        turn: the calls of a relation with their outputs, in order; all are made in one session.
+        is_reference: whether the subject is what gives outputs in float64, so it shows nothing.
     """
 
     save: Path | None = None
-    turn: list[tuple[ModelCall, Tensors]] = field(default_factory=list)
-
-    def begin(self) -> None:
-        """Begin another relation, in another session; see `Asker`."""
-        super().begin()
-        self.turn = []
+    is_reference: bool = False
 
     @property
     def place(self) -> str:
@@ -88,15 +89,30 @@ class StreamAsker(Asker):
         return replace(call, wanted=tuple(made)), call.whole(made)
 
     def after(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
-        """Return the outputs of a stream after other calls; see `Asker`."""
-        self.in_turn(others)
-        return self(call)
+        """Return the outputs of a stream after other calls, which must be right as well."""
+        made = self.in_turn(others)
+        found = self(call)
+        if not _differing(call.own, found):
+            self.require_right(call, others, made)
+        return found
 
-    def in_turn(self, calls: Sequence[ModelCall]) -> list[Tensors]:
-        """Return the outputs of several calls; see `Asker`."""
-        made = super().in_turn(calls)
-        self.turn += zip(calls, made, strict=True)
-        return made
+    def require_right(
+        self, call: StreamCall, others: Sequence[ModelCall], made: Sequence[Tensors]
+    ) -> None:
+        """Judge calls of a relation between those that it compares, against float64.
+
+        It says nothing of what is far from float64 anyway.
+
+        Raises:
+            UnansweredError: one is wrong.
+        """
+        if self.is_reference or not call.begins_right:
+            return
+        before = [*call.wanted]
+        for other, outputs in zip(others, made, strict=True):
+            if not other.wanted and (wrong := other.wrong(outputs)):
+                raise UnansweredError(Verdict.DIFFERS, _told(other, outputs, wrong, before))
+            before.append(outputs)
 
     def explained(
         self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict
@@ -115,6 +131,22 @@ class StreamAsker(Asker):
             message="; ".join([found.message, *filter(None, more)]),
             narrowed=tuple(word for name, size in sizes.items() for word in (name, f"{size}")),
         )
+
+
+def _told(
+    call: ModelCall, made: Tensors, wrong: Mapping[str, Any], before: Sequence[Tensors]
+) -> str:
+    """Say what is wrong with a call that is not the case's own."""
+    if old := [each for each in before if not _differing(made, each)]:
+        which = "the call before" if old[-1] is before[-1] else "an earlier call"
+        return f"stale result: the outputs are those of {which}, although the inputs are others"
+    name, elements = next(iter(wrong.items()))
+    at = tuple(map(int, np.unravel_index(int(np.argmax(elements)), elements.shape)))
+    given, wanted, width = (float(each[name][at]) for each in (made, call.exact, call.allowed))
+    return (
+        f"{name} at {[*at]} of a call between: {given:.9g}, and in float64 {wanted:.9g}; they must"
+        f" be at most {width:.3g} apart"
+    )
 
 
 def saved(folder: Path, case_id: str, turn: Sequence[tuple[ModelCall, Tensors]]) -> Path:
@@ -186,7 +218,9 @@ stream_relation = partial(relation, tables=[STREAM_RELATIONS])
     "the same calls in float64, by rnncli",
     "kernels that compute something else, constants folded wrong",
 )
-def _float64(call: StreamCall, _: StreamAsker) -> Tensors:
+def _float64(call: StreamCall, ask: StreamAsker) -> Tensors:
+    if ask.is_reference:
+        raise UnansweredError(Verdict.SKIPPED, REFERENCE)
     return {name: as_declared(call.exact[name], values) for name, values in call.own.items()}
 
 
@@ -289,11 +323,13 @@ def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
 )
 def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
     first, names = call.first, real(call.states)
-    own, *others = ask.in_turn([first, *map(first.disturbed, names)])
-    for name, made in zip(names, others, strict=True):
-        if not _differing(own, made):
+    others = [*map(first.disturbed, names)]
+    own, *made = ask.in_turn([first, *others])
+    for name, each in zip(names, made, strict=True):
+        if not _differing(own, each):
             why = f"state not used: another value of {name} changes no output"
             raise UnansweredError(Verdict.DIFFERS, why)
+    ask.require_right(call, others, made)
     return ask(call)
 
 
@@ -312,14 +348,29 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
     floats = real(call.states)
     for begin, end, _ in call.source.streams.pairs:
         if begin in floats and end not in changed:
-            is_same = np.array_equal(made[end], other.inputs[begin])
+            kept, where = np.full(made[end].shape, True), ""
+        elif begin in floats and not ask.is_reference:
+            kept = _kept(call.first, other, own[end], made[end], end)
+            where = f" in {units(kept)}" if kept.any() else ""
+        else:
+            continue
+        if kept.any():
+            is_same = np.array_equal(made[end][kept], other.inputs[begin][kept])
             how = "is returned as it came" if is_same else "is the same after other inputs"
-            why = f"state not returned: {end}, which {begin} continues, {how}"
+            why = f"state not returned: {end}, which {begin} continues, {how}{where}"
             raise UnansweredError(Verdict.DIFFERS, why)
     return ask(call)
 
 
+def _kept(first: ModelCall, other: ModelCall, own: Any, made: Any, name: str) -> Any:
+    """Return which elements of a state are the same after two calls, and in float64 are not."""
+    one, two = first.exact[name], other.exact[name]
+    same = (own == made) & apart(one, two, NEAR * np.abs(two).max(initial=0))
+    return same & apart(one, two, first.allowed[name] + other.allowed[name]) if same.any() else same
+
+
 def _differing(one: Tensors, other: Tensors) -> set[str]:
+    """Return the names of the outputs that are not the same."""
     return {name for name in one if not np.array_equal(one[name], other[name], equal_nan=True)}
 
 
@@ -380,7 +431,11 @@ class StreamPlan(RelationPlan):
     def asker(self, *given: Any) -> Asker:
         """Return what runs streams; no requirement is asked of a model."""
         subject, threaded, cannot_thread, _ = given
-        return StreamAsker(subject, threaded, cannot_thread, save=self.save)
+        spec = self.terms.subject
+        is_reference = (spec.backend, spec.compute) == ("numpy", "float64")
+        return StreamAsker(
+            subject, threaded, cannot_thread, save=self.save, is_reference=is_reference
+        )
 
     @property
     def source(self) -> CallSource:

@@ -90,9 +90,10 @@ def test_a_state_that_counts_need_not_change_an_output(judged):
     beside = judged(layers(COUNTING))
     alone = judged(onnx.parser.parse_model(COUNTER))
 
-    assert {name for name, each in beside.items() if each.verdict != "pass"} == {"padding"}
+    unasked = {"padding", "float64"}
+    assert {name for name, each in beside.items() if each.verdict != "pass"} == unasked
     skipped = {name for name, each in alone.items() if each.verdict == "skipped"}
-    assert skipped == {"padding", "states-used", "states-renewed"}
+    assert skipped == {*unasked, "states-used", "states-renewed"}
     assert not failing(alone)
 
 
@@ -293,7 +294,7 @@ def test_the_smallest_case_fails_alike(judged):
 
     assert alone.message.partition(";")[0] == told.message.partition(";")[0]
     assert alone.outputs == told.outputs
-    assert shorter.verdict == "pass"
+    assert shorter.message == "chunks-2 shows nothing: its calls are the case's own"
 
 
 # A window of the last three steps: of the steps to come, or without those of the chunk before.
@@ -439,6 +440,27 @@ def test_a_least_size_or_a_common_factor_is_no_frozen_axis(judged, text):
     found = judged(onnx.parser.parse_model(text), relation=["sizes"])
 
     assert not failing(found)
+
+
+@every(
+    "relation, options, why",
+    [
+        ("chunks-1", {"steps": 1}, "chunks-1 shows nothing: its calls are the case's own"),
+        ("chunks-7", {"steps": 5}, "chunks-7 shows nothing: its calls are the case's own"),
+        ("float64", {}, "in float64 is what it is compared with: judge it with --compute native"),
+    ],
+    ids=str,
+)
+def test_what_asks_the_same_twice_shows_nothing(judged, relation, options, why):
+    """It is skipped with the reason; the same relations of other subjects are judged."""
+    alone = judged(layers(), relation=[relation], **options)[relation]
+    native = judged(
+        layers(), Implementation(backend="numpy", compute="native"), relation=[relation]
+    )
+
+    assert alone.verdict == "skipped"
+    assert why in alone.message
+    assert native[relation].verdict == "pass"
 
 
 def test_a_wrapper_without_faults_passes(judged):

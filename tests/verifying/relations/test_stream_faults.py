@@ -1,0 +1,167 @@
+"""Faults of what runs a model in a stream: each is planted in several models, found and named."""
+
+import onnx
+import pytest
+from support.real_models import DATA
+from support.streamed_layers import layers
+
+import rnncli
+
+SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
+WINDOW = {"dims": {"sequence": 576}}
+FRAME = """<ir_version: 8, opset_import: ["": 17]>
+frame (float[1,1,5] x, float[1,1,3] h_in, float[1,1,3] c_in)
+    => (float[1,1,1,3] y, float[1,1,3] h_out, float[1,1,3] c_out) {
+    y, h_out, c_out = LSTM <hidden_size = 3> (x, W, R, , , h_in, c_in)
+}"""
+
+
+class Wrapper:
+    """Right calls of a model, with inputs and outputs changed on the way.
+
+    Args:
+        inputs: maps inputs, and what is kept between calls, to those that the model gets.
+        outputs: maps outputs, the inputs and what is kept to those that are given.
+    """
+
+    def __init__(self, *, inputs=None, outputs=None):
+        self.inputs, self.outputs, self.kept, self.session = inputs, outputs, {}, None
+
+    def __call__(self, vector):
+        """Run a call."""
+        self.session = self.session or rnncli.prepare(onnx.load_from_string(vector.model))
+        given = dict(vector.inputs)
+        if self.inputs:
+            self.inputs(given, self.kept)
+        made = {name: values.copy() for name, values in self.session.run(given).items()}
+        return self.outputs(made, vector.inputs, self.kept) or made if self.outputs else made
+
+
+def unread(name, *some):
+    """Units of a state are read as 0."""
+
+    def change(inputs, _):
+        inputs[name] = inputs[name].copy()
+        inputs[name][..., some] = 0
+
+    return Wrapper(inputs=change)
+
+
+def as_it_came(begin, end, unit):
+    """A unit of a state is returned as it came."""
+
+    def change(outputs, inputs, _):
+        outputs[end][..., unit] = inputs[begin][..., unit]
+
+    return Wrapper(outputs=change)
+
+
+def of_the_call_before(end, unit):
+    """A unit of a state is that of the call before of the same shape."""
+
+    def change(outputs, _, kept):
+        new = outputs[end].copy()
+        outputs[end][..., unit] = kept.get(new.shape, new)[..., unit]
+        kept[new.shape] = new
+
+    return Wrapper(outputs=change)
+
+
+def first_result():
+    """Whatever is asked, the outputs are those of the first call of these shapes."""
+    return Wrapper(
+        outputs=lambda outputs, inputs, kept: kept.setdefault(
+            tuple(values.shape for values in inputs.values()), outputs
+        )
+    )
+
+
+def saved(folder, model):
+    """Return the path of a model, which is written if it is none yet."""
+    if not isinstance(model, onnx.ModelProto):
+        return model
+    onnx.save(model, folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+# The model, options, what is planted, and the relations that break with what each says.
+PLANTED = {
+    "a unit of h is not read": (
+        layers,
+        {},
+        lambda: unread("h_in", 1),
+        dict.fromkeys(("again", "states-used"), "state not used: unit 1 of h_in"),
+    ),
+    "two units of h are not read": (
+        layers,
+        {},
+        lambda: unread("h_in", 0, 1),
+        {"states-used": "state not used: units 0 to 1 of h_in"},
+    ),
+    "a unit of one frame's state is not read": (
+        lambda: layers(FRAME),
+        {},
+        lambda: unread("c_in", 2),
+        dict.fromkeys(("float64", "again", "states-used"), "state not used: unit 2 of c_in"),
+    ),
+    "a unit of a window's state is not read": (
+        lambda: SILERO,
+        WINDOW,
+        lambda: unread("state", 37),
+        dict.fromkeys(("float64", "states-used"), "state not used: unit 37 of state"),
+    ),
+    "a unit of c is not returned": (
+        layers,
+        {},
+        lambda: as_it_came("c_in", "c_out", 2),
+        {
+            "states-renewed": "state not returned: c_out, which c_in continues, is returned as it"
+            " came in unit 2"
+        },
+    ),
+    "a unit of a window's state is not returned": (
+        lambda: SILERO,
+        WINDOW,
+        lambda: as_it_came("state", "stateN", 37),
+        {"states-renewed": "stateN, which state continues, is returned as it came in unit 37"},
+    ),
+    "a unit of c is that of the call before": (
+        layers,
+        {},
+        lambda: of_the_call_before("c_out", 2),
+        {
+            "again": "stale buffer: the 1 wrong element of c_out are those of the call before it",
+            "states-renewed": "c_out, which c_in continues, is the same after other inputs in unit"
+            " 2",
+        },
+    ),
+    "the first result is given for each shape": (
+        layers,
+        {},
+        first_result,
+        {"again": "stale result: the outputs are those of the call before, although the inputs"},
+    ),
+    "the first result is given for a frame": (
+        lambda: layers(FRAME),
+        {},
+        first_result,
+        {"again": "stale result: the outputs are those of the call before, although the inputs"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_faults_are_found_and_named(tmp_path, fault):
+    """By the relations of states and sessions alone, whatever the model."""
+    make, options, plant, sentences = PLANTED[fault]
+    report = rnncli.stream(saved(tmp_path, make()), plant(), relation=[*sentences], **options)
+    found = {case.id.partition("::")[2]: case.details for case in report.cases}
+
+    assert {name for name, each in found.items() if each.fails} == sentences.keys(), found
+    for name, sentence in sentences.items():
+        assert sentence in found[name].message
+
+
+def test_what_is_planted_in_is_right(tmp_path):
+    """So faults are those of what is planted."""
+    assert rnncli.stream(saved(tmp_path, layers()), Wrapper()).exit_code == 0
