@@ -301,7 +301,10 @@ class Evaluator:
             self.opsets,
             library.called(graph.node).values(),
             {name: known[name] for name in hosted.constants},
-            lambda: Evaluator(graph, self.opsets, library.without_host, self._path, outer=known),
+            rows=lambda: Evaluator(
+                graph, self.opsets, library.without_host, self._path, outer=known
+            ),
+            types=lambda: library.types,
         )
         path = (*self._path, f"{named[0][0]} to {named[-1][0]}")
         return Step(operator, operator.run, path, (*hosted.inputs,), (*hosted.outputs,))

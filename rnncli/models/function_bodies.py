@@ -123,6 +123,19 @@ class Library:
         """The library of evaluators of what the host engine refuses."""
         return Library(self.model, self.arithmetic._replace(host=ONNX), self.build)
 
+    @cached_property
+    def types(self) -> Mapping[str, TypeProto]:
+        """The types of values that the model tells, by names that have one type in all graphs."""
+        from rnncli.models.shape_inference import inferred
+
+        found: dict[str, TypeProto] = {}
+        several: set[str] = set()
+        for body in bodies(inferred(self.model, {}).proto.graph):
+            for value in (*body.input, *body.output, *body.value_info):
+                if found.setdefault(value.name, value.type) != value.type:
+                    several.add(value.name)
+        return {name: each for name, each in found.items() if name not in several}
+
     def stays(self, node: NodeProto, versions: Mapping[str, int]) -> bool:
         """Return whether a node is not one for a host engine: it, or one inside, is ours.
 

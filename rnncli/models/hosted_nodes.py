@@ -18,6 +18,7 @@ from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.files.formats.pb import tensor_of
 from rnncli.limits import deadline
+from rnncli.models.host_sessions import LEVEL, CallFailed, HostModel, first_call, opened
 from rnncli.models.recurrent_node import OwnNode
 from rnncli.numerics import dtype_of
 
@@ -35,8 +36,6 @@ IR_VERSION = 10
 LARGEST_COPIED = 1 << 10
 """The most bytes of a constant that is copied into a subgraph; of others the memory is shared."""
 
-FATAL = 4
-
 
 class HostedNodes(OwnNode):
     """A subgraph, opened at the first call, when the types of its inputs are known.
@@ -47,6 +46,7 @@ class HostedNodes(OwnNode):
         functions: the model's functions that it calls.
         constants: the values it reads that never change, by name.
         rows: makes the evaluator of the same graph by host operators.
+        types: of the model's values as far as it tells them, by name.
     """
 
     def __init__(
@@ -55,7 +55,9 @@ class HostedNodes(OwnNode):
         opsets: Mapping[str, int],
         functions: Iterable[FunctionProto],
         constants: Mapping[str, Array],
+        *,
         rows: Callable[[], Runnable],
+        types: Callable[[], Mapping[str, TypeProto]],
     ) -> None:
         super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
         self._model = ModelProto(ir_version=IR_VERSION, graph=graph, functions=functions)
@@ -64,11 +66,14 @@ class HostedNodes(OwnNode):
         self._inputs = [value.name for value in graph.input]
         self._outputs = [value.name for value in graph.output]
         self._constants, self._make_rows = constants, rows
+        self._types = types
         self._rows: Runnable | None = None
-        self._kinds: list[Any] = []
-        self._shapes: list[tuple[int, ...]] = []
+        # The types of the inputs, without their shapes, and as the session's model declares them.
+        self._ranked: list[TypeProto] = []
+        self._declared: list[TypeProto] = []
         self._threads = 0
         self._session: Any = None
+        self._refused = False
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
         """Evaluate the subgraph.
@@ -84,8 +89,7 @@ class HostedNodes(OwnNode):
                 pass
         fed = {k: np.asarray(x) if isinstance(x, np.generic) else x for k, x in fed.items()}
         try:
-            self._open(fed)
-            return self._called(fed)
+            return self._opened(fed)
         except Exception as error:  # noqa: BLE001 -- the host operators know better
             deadline.check()
             return self._by_rows(fed, error)
@@ -97,29 +101,63 @@ class HostedNodes(OwnNode):
         with _stopped_after(activity.left) as options:
             return tuple(self._session.run(self._outputs, fed, options))
 
-    def _open(self, fed: Mapping[str, Any]) -> None:
-        """Make a session for inputs of these types, and of these shapes unless they vary."""
-        kinds = [(type(x), getattr(x, "dtype", None), np.ndim(x)) for x in fed.values()]
-        shapes = [np.shape(x) for x in fed.values()]
-        count = threads()
-        if (kinds, count) != (self._kinds, self._threads):
-            self._shapes = shapes
-        elif self._session is None:
+    def _opened(self, fed: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Call a session for inputs of these types, and of these shapes unless they vary."""
+        if self._declares(fed):
+            self._session, self._refused = None, True
+            try:
+                made = first_call(self._built(), self._outputs, fed)
+            except CallFailed:
+                self._refused = False
+                raise
+            self._refused = False
+            if made is not None:
+                return made
+        if self._refused:
             raise Unsupported("it was refused before")
-        elif shapes != self._shapes:
-            self._shapes = []
+        if self._session is None:
+            self._model_of_session = self._built()  # ONNX Runtime does not copy its constants
+            self._session = opened(self._model_of_session)
+        return self._called(fed)
+
+    def _declares(self, fed: Mapping[str, Any]) -> bool:
+        """Declare inputs; return whether they are of other types, or shapes, than before."""
+        ranked, shaped = (
+            [self._type_of(name, x, with_shape=shaped) for name, x in fed.items()]
+            for shaped in (False, True)
+        )
+        count = threads()
+        if (ranked, count) != (self._ranked, self._threads):
+            self._declared = shaped
+        elif self._declared in (shaped, ranked):
+            return False
         else:
-            return
-        self._kinds, self._threads, self._session = kinds, count, None
-        self._session = self._opened(fed, count)
+            self._declared = ranked
+        self._ranked, self._threads = ranked, count
+        return True
 
-    def _opened(self, fed: Mapping[str, Any], count: int) -> Any:
-        import onnxruntime
+    def _type_of(self, name: str, values: Any, *, with_shape: bool) -> TypeProto:
+        """Return the type of an input, a tensor's with its rank."""
+        if values is None or (isinstance(values, list) and not values):
+            found = self._types().get(name)
+            if found is None:
+                kind = "absent" if values is None else "an empty sequence"
+                raise Unsupported(f"'{name}' is {kind}, and nothing tells its type")
+            return found
+        if isinstance(values, list):
+            element = self._type_of(name, values[0], with_shape=False).tensor_type.elem_type
+            return helper.make_sequence_type_proto(helper.make_tensor_type_proto(element, None))
+        if not isinstance(values, np.ndarray):
+            raise Unsupported(f"a {type(values).__name__} has no type")
+        shape = values.shape if with_shape else [None] * values.ndim
+        return helper.make_tensor_type_proto(dtype_of(values).onnx, shape)
 
+    def _built(self) -> HostModel:
+        """Return the model for inputs as they are declared."""
         model, shared = ModelProto(), {}
         model.CopyFrom(self._model)
-        for value in model.graph.input:
-            value.type.CopyFrom(_type_of(fed[value.name], with_shape=bool(self._shapes)))
+        for value, declared in zip(model.graph.input, self._declared, strict=True):
+            value.type.CopyFrom(declared)
         for name, values in self._constants.items():
             if values.nbytes <= LARGEST_COPIED or not _is_plain(values):
                 model.graph.initializer.append(tensor_of(name, values))
@@ -132,26 +170,22 @@ class HostedNodes(OwnNode):
                 data_location=TensorProto.EXTERNAL,
             )
             tensor.external_data.add(key="location", value="memory")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = count, 1
-        options.log_severity_level = FATAL
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        made = onnxruntime.OrtValue.ortvalue_from_numpy
-        options.add_external_initializers([*shared], [made(x) for x in shared.values()])
-        self._shared = shared  # ONNX Runtime does not copy it
-        return onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        return HostModel(model.SerializeToString(), shared, self._threads, LEVEL)
 
     def _by_rows(self, fed: dict[str, Any], refusal: Exception) -> tuple[Any, ...]:
         """Evaluate the same nodes by host operators, which name the node that is wrong."""
         is_first = self._rows is None
-        if self._rows is None:
-            self._rows = self._make_rows()
-        made = tuple(self._rows.run(None, fed))
+        reason = " ".join(str(refusal).split())[:300]
+        try:
+            if self._rows is None:
+                self._rows = self._make_rows()
+            made = tuple(self._rows.run(None, fed))
+        except Unsupported as error:
+            raise Unsupported(
+                f"ONNX Runtime does not evaluate it: {reason}; nor does rnncli: {error}"
+            ) from refusal
         if is_first:
             first, last = self._model.graph.node[0], self._model.graph.node[-1]
-            reason = " ".join(str(refusal).split())[:300]
             warnings.warn(
                 f"ONNX Runtime does not evaluate the nodes from '{first.name}' to '{last.name}', so"
                 f" rnncli does without it: {reason}",
@@ -178,19 +212,6 @@ def _stopped_after(seconds: float) -> Iterator[Any]:
 
 def _is_plain(values: Array) -> bool:
     return values.dtype.isbuiltin == 1 and values.dtype.kind in "fiub"
-
-
-def _type_of(values: Any, *, with_shape: bool) -> TypeProto:
-    """Return the type of an input, a tensor's with its rank."""
-    if isinstance(values, list):
-        if not values:
-            raise Unsupported("an empty sequence has no type")
-        element = _type_of(values[0], with_shape=False).tensor_type.elem_type
-        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(element, None))
-    if not isinstance(values, np.ndarray):
-        raise Unsupported(f"a {type(values).__name__} has no type")
-    shape = values.shape if with_shape else [None] * values.ndim
-    return helper.make_tensor_type_proto(dtype_of(values).onnx, shape)
 
 
 def graph_of(
