@@ -8,6 +8,7 @@ import pytest
 from support import (
     between_workers,
     examples,  # noqa: F401 -- registers hypothesis's profiles
+    families,
 )
 from support.browser import Browser
 
@@ -39,6 +40,12 @@ def browser(tmp_path_factory):
     started = Browser(tmp_path_factory.mktemp("profile"))
     yield started
     started.close()
+
+
+@pytest.fixture
+def family(monkeypatch):
+    """The processes that a test starts."""
+    return families.started(monkeypatch)
 
 
 def pytest_configure(config):

@@ -29,7 +29,7 @@ LAYERS = (
     ("numerics", "options"),
     ("recurrence", "limits", "jobs"),
     ("files",),
-    ("backends",),
+    ("backends", "supervision"),
     ("operators", "mutants"),
     ("models", "cases"),
     ("packs",),

@@ -84,12 +84,10 @@ def convert(
     rnncli convert vectors/core core_npz --format npz
     rnncli convert vectors/core core_hex --format hex --pack 4
     """
-    from functools import partial
     from pathlib import Path
 
     from rnncli.errors import InvalidRequest
     from rnncli.files import formats
-    from rnncli.generating.leftovers import is_earlier_pack
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.generated import show_packs
@@ -104,9 +102,8 @@ def convert(
         if layout is None:
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}
-        pack_read = open_pack(source)
-        earlier = partial(is_earlier_pack, pack_read.manifest.header["suite"])
-        manifest = convert_pack(pack_read, Path(destination), layout, earlier, **options)
+        opened = open_pack(source)
+        manifest = convert_pack(opened, Path(destination), layout, **options)
         show_packs([(Path(destination), manifest)], as_json=False)
         return
     if layout is not None or pack is not None:

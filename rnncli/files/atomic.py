@@ -3,24 +3,33 @@
 Content is written to a temporary beside its target and renamed once it is complete and on disk. A
 failure or an interrupt leaves the old content, or nothing, and no temporary. Unlocked temporaries
 of a killed process are removed when the same name is written again.
+
+A folder is replaced only if every file in it is known, by its content: a list of what was written.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.lock import try_lock
-from rnncli.files.paths import RelativePath, below
-from rnncli.files.reading import MissingFile, holds, read_bytes
+from rnncli.files.paths import RelativePath, below, files_in
+from rnncli.files.reading import MissingFile, holds, read_bytes, read_text, sha256, sha256_of
+from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+Listing = Callable[[Path], Mapping[str, str]]
+
+RECORD = ".rnncli-files"
+"""The list of the files of a folder that `atomic_folder` wrote, as `sha256sum --check` reads it."""
+_TITLE = "# rnncli replaces this folder while it holds these files, unchanged, and no others.\n"
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
 _LONGEST_NAME = 50  # characters of the target's name in a temporary's
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
@@ -158,39 +167,47 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
+def atomic_folder(path: Path, listed: Listing | None = None) -> Iterator[Path]:
     """Yield a new temporary folder, which replaces `path` after the body has filled it.
 
-    An existing folder that is not empty is replaced only if it is ours.
+    An existing folder is replaced only if it is empty, or every file in it is as it was written.
+
+    Args:
+        path: the folder.
+        listed: the SHA-256 of every file that an earlier output in a folder has, by path. By
+            default the folder gets a list of its own, `RECORD`.
 
     Raises:
-        InvalidRequest: as for `atomic_file`, or the existing folder is not ours.
+        InvalidRequest: as for `atomic_file`, or the folder has a file of somebody else, or one
+            that was changed; names the first.
     """
     with errors_named(path):
         target = _target(path)
-        _check_replaceable(target, is_ours)
+        _check_replaceable(path, target, listed)
         _remove_stale(target)
         temporary = _sibling(target)
         try:
             temporary.mkdir()
             with _held(temporary):
                 yield temporary
+                if listed is None:
+                    put_file(f"{temporary}/{RECORD}", _record(_sums_of(temporary)).encode())
                 for file in temporary.rglob("*"):
                     _sync(file)
-                _swap(temporary, target)
+                _swap(temporary, target, lambda aside: _check_replaceable(path, aside, listed))
         finally:
             _remove(temporary)
         _sync_folder(target.parent)
 
 
-def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
+def require_replaceable(path: Path, listed: Listing | None = None) -> None:
     """Check in advance that `atomic_folder` may create or replace a folder.
 
     Raises:
         InvalidRequest: it may not.
     """
     with errors_named(path):
-        _check_replaceable(_target(path), is_ours)
+        _check_replaceable(path, _target(path), listed)
 
 
 @contextmanager
@@ -288,25 +305,85 @@ def _target(path: Path) -> Path:
     return target
 
 
-def _check_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
-    if not path.exists():
+def _check_replaceable(path: Path, place: Path, listed: Listing | None) -> None:
+    """Refuse to replace the folder at a place, which the user named by a path."""
+    if not place.exists():
         return
-    if not path.is_dir():
+    if not place.is_dir():
         raise InvalidRequest(f"cannot write {path}: it is a file, not a folder")
-    if any(path.iterdir()) and not is_ours(path):
+    if Path.cwd().is_relative_to(place):
         raise InvalidRequest(
-            f"cannot write {path}: the folder holds other files; choose a new or empty one"
+            f"cannot write {path}: you work in this folder, which is replaced as a whole; name"
+            " another one"
         )
+    if any(place.iterdir()):
+        hint = ""
+        try:
+            known = recorded(place) if listed is None else listed(place)
+        except MissingFile:
+            known, hint = {}, " (of an older rnncli's output there is no list)"
+        except UnreadableFile as error:
+            raise InvalidRequest(f"cannot write {path}: {error}; choose another folder") from error
+        if problem := _first_stranger(place, known):
+            raise InvalidRequest(
+                f"cannot write {path}: the folder holds other files: {problem}{hint}; choose a new"
+                " or empty one, or remove what you do not need"
+            )
 
 
-def _swap(temporary: Path, path: Path) -> None:
-    """Rename the temporary to `path`; an existing folder is moved aside, and back on failure."""
+def recorded(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file that rnncli wrote into a folder, by path.
+
+    Raises:
+        MissingFile: the folder has no list of them.
+        UnreadableFile: the list is a link, or was changed.
+    """
+    path = below(folder, RelativePath(RECORD))
+    text = read_text(path)
+    lines = [line.partition("  ") for line in text.splitlines()[1:]]
+    found = {name: checksum for checksum, _, name in lines}
+    if text != _record(found):
+        raise UnreadableFile(f"{path}: was changed since rnncli wrote it")
+    return {**found, RECORD: sha256(text.encode())}
+
+
+def _record(sums: Mapping[str, str]) -> str:
+    return _TITLE + "".join(f"{checksum}  {path}\n" for path, checksum in sums.items())
+
+
+def _sums_of(folder: Path) -> dict[str, str]:
+    return {path: sha256_of(folder / path) for path in sorted(files_in(folder))}
+
+
+def _first_stranger(folder: Path, known: Mapping[str, str], above: str = "") -> str:
+    """Return what the first entry is, below a folder, that is not a known file; or ""."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = f"{above}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if problem := _first_stranger(Path(entry.path), known, f"{path}/"):
+                return problem
+            is_known = any(each.startswith(f"{path}/") for each in known)
+        else:
+            is_known = path in known and entry.is_file(follow_symlinks=False)
+            if is_known and sha256_of(entry.path) != known[path]:
+                return f"{visible(path)} was changed since rnncli wrote it"
+        if not is_known:
+            return f"{visible(path)} is not of an earlier output of rnncli"
+    return ""
+
+
+def _swap(temporary: Path, path: Path, check: Callable[[Path], None]) -> None:
+    """Rename the temporary to `path`; an existing folder is moved aside, and back on failure.
+
+    What was moved aside is checked again: somebody may have saved a file there meanwhile.
+    """
     if not path.exists():
         temporary.rename(path)
         return
     aside = _sibling(path, "old")
     path.rename(aside)
     try:
+        check(aside)
         temporary.rename(path)
     except BaseException:
         aside.rename(path)

@@ -26,7 +26,6 @@ from rnncli.errors import (
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.generating import MOST_BYTES, MOST_CASES, goldens
 from rnncli.generating.generation import in_layout, profiles_of
-from rnncli.generating.leftovers import is_earlier_pack
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
@@ -36,7 +35,7 @@ from rnncli.numerics.profiles import profile_named
 from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import ONNX
-from rnncli.packs.manifest import FORMAT, SPOOL
+from rnncli.packs.manifest import FORMAT, SPOOL, files_of_pack
 from rnncli.packs.vector import Vector
 from rnncli.talk.words import counted
 
@@ -299,7 +298,7 @@ def require(plan: ExtractionPlan, folder: Path) -> None:
     """
     goldens.require(plan.golden)
     profile_named(plan.profile)
-    require_replaceable(folder, partial(is_earlier_pack, plan.suite))
+    require_replaceable(folder, partial(files_of_pack, plan.suite))
 
 
 def extract(
@@ -317,7 +316,7 @@ def extract(
         InvalidRequest: no capture can become a case, the folder has other files, or writing fails.
         Unsupported: no golden can be computed.
     """
-    with atomic_folder(folder, partial(is_earlier_pack, plan.suite)) as temporary:
+    with atomic_folder(folder, partial(files_of_pack, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
         records, errors, notes = _write_cases(vectors_of(plan, captures), spool, done)
         if not records:

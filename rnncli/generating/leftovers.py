@@ -22,7 +22,7 @@ from rnncli.files.paths import Identifier, RelativePath, below, files_in
 from rnncli.files.reading import MissingFile, read_bytes, sha256, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.packs.layouts import SINGLE_FILES, file_of, folder_of
-from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, check_case, differences
+from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, check_case, differences
 from rnncli.packs.record import Record, as_json
 
 if TYPE_CHECKING:
@@ -119,16 +119,6 @@ def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
         ours = path in singles or top == SPOOL or (top in folders and _OURS.fullmatch(rest))
         if not ours:
             yield path
-
-
-def is_earlier_pack(suite: str, folder: Path) -> bool:
-    """Whether a folder has only an earlier pack of a suite, which may be replaced as a whole.
-
-    Raises:
-        InvalidRequest: its manifest is that of another suite, or none.
-    """
-    owned = owned_cases(folder, suite)
-    return not any(strangers((p for p in files_in(folder) if p not in {MANIFEST, SUMS}), owned))
 
 
 def _remove_empty(folder: Path, below: Path) -> None:

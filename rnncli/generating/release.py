@@ -112,17 +112,11 @@ def release(packs: Sequence[Pack], layouts: Sequence[str], folder: Path) -> tupl
         raise InvalidRequest(f"two packs have the name '{twice}'; release them into two folders")
     if single := next((layout for layout in layouts if layout in SINGLE_FILES), None):
         raise InvalidRequest(f"--format {single}: is one file already; `rnncli convert` writes it")
-    with atomic_folder(folder, is_release) as temporary:
+    with atomic_folder(folder) as temporary:
         archives = tuple(_archive(pack, layout, temporary) for pack in packs for layout in layouts)
         sums = "".join(f"{each.sha256}  {each.name}\n" for each in archives)
         put_file(f"{temporary}/{SUMS}", sums.encode())
     return archives
-
-
-def is_release(folder: Path) -> bool:
-    """Whether a folder has the files of a release and no others."""
-    names = {path.name for path in folder.iterdir()}
-    return SUMS in names and all(name == SUMS or name.endswith(SUFFIX) for name in names)
 
 
 def name_of(pack: Pack) -> Identifier:

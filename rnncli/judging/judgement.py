@@ -22,6 +22,7 @@ from rnncli.judging.comparing.verdict import (
     JudgedAttempt,
     OutputVerdict,
     Verdict,
+    outcome_of,
 )
 from rnncli.models.data_sets import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
@@ -209,7 +210,7 @@ def _output_verdict(name: str, output: MeasuredOutput, missing: str) -> OutputVe
     differing = int(np.count_nonzero(margin > 1))
     return OutputVerdict(
         name,
-        Verdict.DIFFERS if differing else Verdict.PASS,
+        outcome_of(output.problem, differing),
         size=output.wanted.size,
         differing=differing,
         margin=float(margin.max()),

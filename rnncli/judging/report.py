@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from rnncli.errors import NothingSelected
-from rnncli.files.described import Described
+from rnncli.files.described import Described, Whole
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
 from rnncli.packs.vector import WHOLE_MODEL
@@ -44,6 +45,7 @@ class JudgedPack(Described):
     notes: Annotated[dict[str, str], "flag -> the bug that its cases find"] = msgspec.field(
         default_factory=dict
     )
+    cases: Annotated[Whole | UnsetType, "the number of its cases; older runs do not say"] = UNSET
 
 
 class JudgedSubject(Described):
@@ -189,6 +191,7 @@ class VerificationReport(Conclusion):
             own rule.
         shard: the part of the selected cases that was judged.
         claim: what the implementation claims, if exactly that was judged.
+        due: the number of cases of the pack that the shard has; unset if an older run did not say.
     """
 
     pack: JudgedPack
@@ -204,6 +207,7 @@ class VerificationReport(Conclusion):
     concessions: tuple[str, ...] = ()
     shard: Shard = ALL
     claim: Claim | None = None
+    due: int | UnsetType = UNSET
 
     @property
     def title(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, Unsupported
@@ -15,12 +16,12 @@ from rnncli.operators.node import WEIGHTS
 from rnncli.operators.spelling import Spelling
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
-from rnncli.packs.manifest import Manifest
+from rnncli.packs.manifest import Manifest, files_of_pack
 from rnncli.packs.single_file import gather
 from rnncli.packs.vector import Vector, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from rnncli.numerics import Array
@@ -32,16 +33,15 @@ def convert_pack(
     pack: Pack,
     folder: Path,
     layout: str,
-    is_earlier: Callable[[Path], bool] = lambda _: False,
     **options: Any,
 ) -> Manifest:
     """Write a pack in another layout.
 
     Args:
         pack: the pack to read; every file of a case must match its checksum.
-        folder: a new or empty folder; it appears whole or not at all.
+        folder: a new or empty folder, or an earlier pack of the suite, which is replaced; it
+            appears whole or not at all.
         layout: a row of `LAYOUTS`.
-        is_earlier: whether a folder with files is an earlier conversion, which is replaced.
         options: settings of that layout.
 
     Returns:
@@ -58,7 +58,7 @@ def convert_pack(
         raise InvalidRequest(f"{folder}: {flags.pop()} is of the layout {listed}, not of {layout}")
     if folder.resolve() == pack.folder.resolve():
         raise InvalidRequest(f"cannot write {folder}: it is the pack to convert")
-    with atomic_folder(folder, is_earlier) as temporary:
+    with atomic_folder(folder, partial(files_of_pack, pack.manifest.header["suite"])) as temporary:
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)
         for name, content in manifest.contents().items():

@@ -129,6 +129,22 @@ def read_manifest(folder: Path) -> Manifest:
     return Manifest(header, tuple(record["cases"]), record["files"], digest)
 
 
+def files_of_pack(suite: str, folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file of the pack of a suite in a folder, by path.
+
+    Raises:
+        InvalidRequest: it is the pack of another suite.
+        UnreadableFile: as `read_manifest`.
+    """
+    manifest = read_manifest(folder)
+    name, contents = manifest.header["suite"], manifest.contents()
+    if name != suite:
+        raise InvalidRequest(
+            f"cannot write {folder}: it holds the pack of suite '{name}', not of '{suite}'"
+        )
+    return manifest.sums() | {path: sha256(content) for path, content in contents.items()}
+
+
 def check_case(case: Any, where: str) -> None:
     """Refuse a record that does not follow `CaseRecord`, its operator, or contradicts itself.
 

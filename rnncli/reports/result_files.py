@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+from msgspec import UNSET
 
-from rnncli.errors import InvalidRequest, UnreadableFile, listed
+from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, listed
 from rnncli.files.described import jsonable, part_of, read
 from rnncli.files.reading import read_bytes
 from rnncli.files.strict_json import parse_json
+from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import ALLOWANCES, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 from rnncli.judging.explaining.patterns import Pattern
@@ -19,6 +21,7 @@ from rnncli.judging.report import JudgedCase, VerificationReport
 from rnncli.judging.selected import ALL, Shard
 from rnncli.reports.verification import cause_in, summary_record
 from rnncli.reports.verification_schema import CASE_NAMES, LINES
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,14 +32,23 @@ LARGEST = 1 << 28
 """The most bytes of a file of results."""
 UNRECORDED = ("options not recorded",)
 """The concessions of a run that does not say them."""
+UNCOUNTED = (
+    "an older rnncli wrote it, which does not say how many cases the pack and the shard have: a"
+    " case may be missing"
+)
+RULE_OPTIONS = frozenset({"--profile", "--atol", "--rtol", "--max-ulp", "--reading", "--trust"})
+"""The concessions that change the rule by which the pack's cases are judged."""
 
 
 def read_results(path: Path) -> list[VerificationReport]:
     """Return the reports of the runs in a file, one after another, without errors over time.
 
+    Warns:
+        RnncliWarning: an older rnncli wrote it, whose runs do not say how many cases they have.
+
     Raises:
-        UnreadableFile: the file is not that, a run in it is incomplete, or its counts are not those
-            of its cases. The message names the line.
+        UnreadableFile: the file is not that, a run in it is incomplete, contradicts itself, or its
+            counts are not those of its cases. The message names the line or the case.
     """
     lines = read_bytes(path, LARGEST).splitlines()
     try:
@@ -45,6 +57,8 @@ def read_results(path: Path) -> list[VerificationReport]:
         raise UnreadableFile(f"{path}: {error}") from error
     if not reports:
         raise UnreadableFile(f"{path}: is empty; expected lines of `rnncli verify --json`")
+    if any(report.due is UNSET for report in reports):
+        warnings.warn(f"{path}: {UNCOUNTED}", RnncliWarning, stacklevel=2)
     return reports
 
 
@@ -99,17 +113,46 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
         unproved=first.unproved,
         date=first.date,
         diagnosis=diagnosis,
-        concessions=UNRECORDED if first.concessions is msgspec.UNSET else first.concessions,
+        concessions=UNRECORDED if first.concessions is UNSET else first.concessions,
         seconds=last.wall_seconds,
-        shard=Shard() if first.shard is msgspec.UNSET else Shard.parse(first.shard),
+        shard=Shard() if first.shard is UNSET else Shard.parse(first.shard),
         claim=first.claim or None,
+        due=first.due,
     )
     name = ascii(report.subject.name)[:80]
     if jsonable(summary_record(report)) != run[-1].record:
         raise InvalidRequest(f"the summary of the run of {name} does not count its cases")
     if len({case.id for case in report.cases}) < len(report.cases):
         raise InvalidRequest(f"the run of {name} has a case twice")
+    if contradiction := _contradiction(report):
+        raise InvalidRequest(f"the run of {name} {contradiction}")
     return report
+
+
+def _contradiction(run: VerificationReport) -> str:
+    """Return what a run says of its cases and is not so, or "".
+
+    A run that stopped at a failure has fewer cases than are due, and relations of a case are due
+    together.
+    """
+    relations = ((case.id, f"::{case.record.get('relation', '')}") for case in run.cases)
+    found, of_pack = len({name.removesuffix(end) for name, end in relations}), run.pack.cases
+    if run.due is not UNSET and (found > run.due or (found < run.due and not run.fails)):
+        return f"has {counted(found, 'case')}, and {run.due} are due"
+    if run.concessions == UNRECORDED:
+        return ""
+    if run.due is not UNSET and of_pack is not UNSET and "--select" not in run.concessions:
+        wanted = len(range(of_pack)[run.shard.number - 1 :: run.shard.of])
+        if run.due != wanted:
+            return f"has {run.due} of {wanted} cases of the pack, without --select"
+    details = [case.details for case in run.cases]
+    excuses = {each.allowed for each in details} | {"--xfails" for each in details if each.expected}
+    if others := sorted(excuses - {"", *run.concessions}):
+        return f"excuses cases by {others[0]}, which is not among its concessions"
+    is_own = RULE_OPTIONS.isdisjoint(run.concessions)
+    if run.verb == "verify" and (run.rule == PACK_RULE.text) != is_own:
+        return f"is by {ascii(run.rule)[:80]}, which its concessions do not say"
+    return ""
 
 
 def _diagnosis(run: Sequence[_Line]) -> Diagnosis | None:
@@ -133,6 +176,8 @@ def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     """Return the case of a line, whose entries must not contradict each other."""
     record = {name: line.record[name] for name in ("id", *CASE_NAMES) if name in line.record}
     case = JudgedCase(record, part_of(line.entries, CaseVerdict))
+    if contradiction := case.details.contradiction(record["expect"]):
+        raise InvalidRequest(f"the case {ascii(case.id)[:80]} {contradiction[:200]}")
     for name, value in _derived(case, diagnosis).items():
         if line.record[name] != value:
             raise InvalidRequest(
@@ -157,36 +202,60 @@ def _derived(case: JudgedCase, diagnosis: Diagnosis | None) -> Mapping[str, Any]
 def whole_runs(reports: Iterable[VerificationReport]) -> Iterator[VerificationReport]:
     """Yield runs in order of appearance, the shards of one joined where its first shard stands.
 
-    Shards 1/n to n/n are one run if they are of one implementation, in one version, against one
-    pack by one rule. If there are several of each, the first of each by date are one run, and so
-    on.
+    Shards 1/n to n/n are one run if they are of one implementation, in one version and with the
+    same settings, against one pack by one rule. If there are several of each, the first of each by
+    date are one run, and so on.
 
     Raises:
-        InvalidRequest: a shard is missing, or two have a case in common.
+        InvalidRequest: a shard is missing, has not as many cases as the others leave it, or two
+            have a case in common.
     """
     groups: dict[Any, list[VerificationReport]] = {}
     for report in reports:
-        groups.setdefault(_kind(report), []).append(report)
+        groups.setdefault(tuple(_kind(report).items()), []).append(report)
+    others = [runs[0] for runs in groups.values() if runs[0].shard.of > 1]
     for runs in groups.values():
         of = runs[0].shard.of
-        yield from runs if of == 1 else _joined(runs, of)
+        yield from runs if of == 1 else _joined(runs, of, others)
 
 
-def _kind(report: VerificationReport) -> Any:
-    """Return what the shards of a run have in common."""
+def _kind(report: VerificationReport) -> dict[str, str]:
+    """Return what the shards of a run have in common, by its name."""
     subject, pack = report.subject, report.pack
-    called = subject.name, subject.about.get("name"), subject.about.get("version")
-    return called, pack.name, pack.digest, report.rule, report.shard.of
+    return {
+        "subject": subject.name,
+        **{f"subject's {name}": text for name, text in sorted(subject.about.items())},
+        "pack": pack.name,
+        "pack's digest": pack.digest,
+        "rule": report.rule,
+        "number of shards": f"{report.shard.of}",
+    }
 
 
-def _joined(runs: Sequence[VerificationReport], of: int) -> Iterator[VerificationReport]:
+def _joined(
+    runs: Sequence[VerificationReport], of: int, others: Iterable[VerificationReport]
+) -> Iterator[VerificationReport]:
     by_number: dict[int, list[VerificationReport]] = {k: [] for k in range(1, of + 1)}
     for run in sorted(runs, key=lambda run: run.date):
         by_number[run.shard.number].append(run)
     most = max(map(len, by_number.values()))
     if missing := [str(Shard(k, of)) for k, some in by_number.items() if len(some) < most]:
-        raise InvalidRequest(f"{_described(runs[0])}: lacks shard {listed(missing)}")
+        reason = f"{_described(runs[0])}: lacks shard {listed(missing)}"
+        raise InvalidRequest(f"{reason}{_apart(runs[0], others)}")
     yield from map(_whole, zip(*by_number.values(), strict=True))
+
+
+def _apart(run: VerificationReport, others: Iterable[VerificationReport]) -> str:
+    """Return what keeps the most similar shard of other runs from being one of this run, or ""."""
+    own, apart = _kind(run), []
+    for kind in map(_kind, others):
+        names = [name for name in (own | kind) if own.get(name) != kind.get(name)]
+        apart += [(len(names), name, kind.get(name, "")) for name in names[:1]]
+    if not apart:
+        return ""
+    _, name, text = min(apart)
+    was, given = (ascii(each)[:80] for each in (own.get(name, ""), text))
+    return f"; another run has {name} {given}, and this has {was}"
 
 
 def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
@@ -195,6 +264,14 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
     cases = tuple(case for case in chain.from_iterable(turns) if case is not None)
     if len({case.id for case in cases}) < len(cases):
         raise InvalidRequest(f"{_described(shards[0])}: a case is in two shards")
+    counts = [shard.due for shard in shards if shard.due is not UNSET]
+    for shard, count in zip(shards, counts, strict=False):
+        wanted = len(range(sum(counts))[shard.shard.number - 1 :: shard.shard.of])
+        if len(counts) == len(shards) and count != wanted:
+            raise InvalidRequest(
+                f"{_described(shard)}: shard {shard.shard} has {counted(count, 'case')}, and the"
+                f" others leave it {wanted}"
+            )
     conceded = chain.from_iterable(shard.concessions for shard in shards)
     concessions = dict.fromkeys(option for option in conceded if option != "--shard")
     return replace(
@@ -205,6 +282,7 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
         unproved=sum(shard.unproved for shard in shards),
         date=min(shard.date for shard in shards),
         concessions=tuple(concessions),
+        due=sum(counts) if len(counts) == len(shards) else UNSET,
         diagnosis=_diagnosed([each.diagnosis for each in shards if each.diagnosis]),
         shard=ALL,
     )

@@ -296,7 +296,7 @@ def write_site(folder: Path, packs: Sequence[PackResults]) -> int:
         rnncli.errors.InvalidRequest: the folder has other content, or cannot be written.
         Unsupported: the extra `report` is not installed.
     """
-    with atomic_folder(folder, lambda there: (there / RESULTS).is_file()) as root:
+    with atomic_folder(folder) as root:
         _put(root / "style.css", shared_style("site"))
         _put(root / "index.html", plain_page("site_index", packs=packs, up="", **_SHARED))
         _put(root / RESULTS, json.dumps(_summary(packs), indent=1) + "\n")
@@ -310,8 +310,6 @@ def _write_pack(folder: Path, pack: PackResults) -> int:
         **{f"features/{file_name(f)}": ("site_feature", {"flag": f}) for f in pack.notes},
         **{f"cases/{file_name(c)}": ("site_case", {"case": v}) for c, v in pack.cases.items()},
     }
-    for kind in ("runtimes", "features", "cases", "runs", "badges"):
-        (folder / kind).mkdir(parents=True, exist_ok=True)
     for path, (template, own) in pages.items():
         text = plain_page(template, pack=pack, up="../../", **own, **_SHARED)
         _put(folder / f"{path}.html", text)
@@ -323,6 +321,7 @@ def _write_pack(folder: Path, pack: PackResults) -> int:
 
 def _put(path: Path, text: str) -> None:
     """Write a file of a folder that is synchronised as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     put_file(str(path), text.encode())
 
 

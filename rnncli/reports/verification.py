@@ -200,7 +200,8 @@ def _draw(by: str, tallies: Sequence[Tally]) -> None:
 def run_record(report: VerificationReport) -> dict[str, Any]:
     """Return the first line of JSON: the subject, the pack and the rule."""
     entries = {name: getattr(report, name) for name in RunLine.__struct_fields__ if name != "kind"}
-    return {"kind": "run", **entries, "shard": str(report.shard)}
+    known = {name: value for name, value in entries.items() if value is not msgspec.UNSET}
+    return {"kind": "run", **known, "shard": str(report.shard)}
 
 
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:

@@ -80,6 +80,11 @@ class RunLine(Described):
         Claim | UnsetType | None,
         "what the implementation claims, if exactly that was judged; older runs do not say",
     ] = UNSET
+    due: Annotated[
+        Whole | UnsetType,
+        "the number of cases of the pack that the shard has, each with a line unless the run"
+        " stopped at a failure; older runs do not say",
+    ] = UNSET
 
 
 class VerdictLine(CaseVerdict, Distinct, kw_only=True):

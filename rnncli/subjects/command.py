@@ -60,7 +60,7 @@ from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.results import garbage, read_file, read_folder
 from rnncli.subjects.runtime import told_record
-from rnncli.subjects.supervision.programs import (
+from rnncli.supervision.programs import (
     Ending,
     Supervised,
     described_limits,

@@ -49,8 +49,8 @@ from rnncli.subjects.harness_messages import (
 from rnncli.subjects.kept_process import KeptSubject
 from rnncli.subjects.results import garbage
 from rnncli.subjects.runtime import AGAIN
-from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
-from rnncli.subjects.supervision.programs import (
+from rnncli.supervision.connection import ConnectedProcess, LostError, garbled
+from rnncli.supervision.programs import (
     Ending,
     Supervised,
     described_limits,

@@ -62,7 +62,7 @@ from rnncli.packs.vector import (
     group_of,
     signal_names,
 )
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.supervision.programs import first_line
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

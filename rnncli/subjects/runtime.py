@@ -13,8 +13,8 @@ import numpy as np
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import INPUTS, WHOLE_MODEL, Answers, Attempt, Status, Vector
-from rnncli.subjects.supervision.binary_messages import Channel, Message, served
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.supervision.binary_messages import Channel, Message, served
+from rnncli.supervision.programs import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.limits import Limits
     from rnncli.packs.vector import Attempt, Vector
-    from rnncli.subjects.supervision.programs import Ending
+    from rnncli.supervision.programs import Ending
 
 SIZES = (3, 2, 4, 3)
 # The operators of each dialect; none is sent after a dialect that is not refused whole.

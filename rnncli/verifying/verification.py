@@ -240,11 +240,15 @@ def judge_all(
     judged = without_idle_refusals(found, probed)
     report = report_of(
         plan,
-        JudgedPack(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
+        JudgedPack(
+            *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
+            cases=len(selected.pack.manifest.cases),
+        ),
         about,
         judged,
         start=start,
         rule=plan.terms.rule.text,
+        due=len(selected.records),
     )
     return replace(
         report,
@@ -274,6 +278,7 @@ def report_of(
     *,
     start: RunStart,
     rule: str,
+    due: int,
 ) -> VerificationReport:
     """Return the report of a run that is done."""
     return VerificationReport(
@@ -288,6 +293,7 @@ def report_of(
         concessions=plan.concessions,
         shard=plan.cases.part,
         claim=plan.claim,
+        due=due,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import pytest
+from msgspec import structs
 from onnx import TensorProto, helper
 from support.beside import beside
 from support.forged_packs import (
@@ -34,6 +36,7 @@ from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import Workers
 from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.selected import Selected
 from rnncli.packs.manifest import JOURNAL, SUMS, Manifest
 from rnncli.packs.pack import open_pack
@@ -436,12 +439,59 @@ def recorded(change=lambda lines: lines, kernel=None, **options):
 
     def make(place):
         report = commands.verify("two", kernel or plus_one, **options)
-        records = [
-            run_record(report),
-            *(case_record(report, case) for case in report.cases),
-            summary_record(report),
+        (place / "run.jsonl").write_text("\n".join(change(lines_of(report))))
+
+    return make
+
+
+def lines_of(report):
+    """The lines of a report, whose summary counts the cases as they are."""
+    records = [
+        run_record(report),
+        *(case_record(report, case) for case in report.cases),
+        summary_record(report),
+    ]
+    return [json.dumps(jsonable(record)) for record in records]
+
+
+def rewritten(change, kernel=None):
+    """What makes `run.jsonl`, the lines of a run whose report is altered before it is counted."""
+
+    def make(place):
+        report = change(commands.verify("two", kernel or plus_one))
+        (place / "run.jsonl").write_text("\n".join(lines_of(report)))
+
+    return make
+
+
+def called(verdict):
+    """What calls each case of a report so, and leaves its outputs as they are."""
+
+    def change(report):
+        cases = [
+            case._replace(details=structs.replace(case.details, verdict=verdict))
+            for case in report.cases
         ]
-        lines = change([json.dumps(jsonable(record)) for record in records])
+        return dataclasses.replace(report, cases=cases)
+
+    return change
+
+
+def cut(report):
+    """A report without its last case."""
+    return dataclasses.replace(report, cases=report.cases[:-1])
+
+
+def shards(*settings):
+    """What makes `run.jsonl`, the shards of a run, each with other settings."""
+
+    def make(place):
+        lines = []
+        for k, about in enumerate(settings, 1):
+            shard = Selected(shard=f"{k}/{len(settings)}")
+            report = commands.verify("two", plain, cases=shard)
+            subject = structs.replace(report.subject, about=about)
+            lines += lines_of(dataclasses.replace(report, subject=subject))
         (place / "run.jsonl").write_text("\n".join(lines))
 
     return make
@@ -982,6 +1032,36 @@ WAYS = {
         recorded(lambda lines: [line.replace('"fails": true', '"fails": false') for line in lines]),
         ("report", "run.jsonl"),
         "has fails False, but its other entries make it True",
+    ),
+    "report of a failure whose verdict is a pass": (
+        rewritten(called(Verdict.PASS)),
+        ("report", "run.jsonl"),
+        "is 'pass', with Y 'differs'",
+    ),
+    "report of a failure whose verdict is skipped": (
+        rewritten(called(Verdict.SKIPPED)),
+        ("report", "run.jsonl"),
+        "is 'skipped', with Y 'differs'",
+    ),
+    "report of a run that is cut by a case": (
+        rewritten(cut, plain),
+        ("report", "run.jsonl"),
+        "has 1 case, and 2 are due",
+    ),
+    "report of shards with other settings": (
+        shards({"compute": "native"}, {"compute": "exact"}),
+        ("report", "run.jsonl"),
+        "lacks shard 2/2; another run has subject's compute 'exact', and this has 'native'",
+    ),
+    "site of a failure whose verdict is a pass": (
+        rewritten(called(Verdict.PASS)),
+        ("site", "run.jsonl", "-o", "pages"),
+        "is 'pass', with Y 'differs'",
+    ),
+    "claims from a failure whose verdict is a pass": (
+        rewritten(called(Verdict.PASS)),
+        ("claims", "two", "--from", "run.jsonl"),
+        "is 'pass', with Y 'differs'",
     ),
     "report of a shard without the others": (
         recorded(kernel=plain, cases=Selected(shard="1/2")),

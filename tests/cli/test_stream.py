@@ -90,6 +90,7 @@ def test_a_failing_relation_is_saved_as_a_test_case(place, rnncli):
     ran = rnncli("run", str(folder))
 
     assert sorted(each.name for each in folder.iterdir()) == [
+        ".rnncli-files",
         "model.onnx",
         "test_data_set_0",
         "test_data_set_1",

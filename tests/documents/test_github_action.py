@@ -59,6 +59,11 @@ class Runner:
                 self._take(step)
         return self
 
+    @property
+    def installed(self) -> str:
+        """What pip was given."""
+        return (self.folder / "pip.txt").read_text().splitlines()[-1]
+
     def _is_due(self, condition: str) -> bool:
         """Evaluate what decides on a step: comparisons of references with texts, and `&&`."""
         always = "always()" in condition
@@ -123,10 +128,19 @@ def test_a_pack_is_judged_and_reported(tmp_path):
         *("verify.md", "verify.html", "verify.xml")
     }
     assert job.used == ["actions/setup-python", "actions/upload-artifact"]
-    installed = (tmp_path / "pip.txt").read_text().splitlines()[-1]
-    path, bracket, extras = installed.partition("[")
+    path, bracket, extras = job.installed.partition("[")
     assert Path(path).resolve() == ROOT
     assert bracket + extras == "[report,numba]"
+
+
+def test_a_pack_that_the_repository_has_is_taken_by_its_name(tmp_path):
+    """Nothing is made, nothing more is installed, and the report names the folder."""
+    job = Runner(tmp_path, {"subject": "--backend numpy", "args": FEW}).run()
+
+    assert job.code == 0
+    assert job.values["steps.pack.outputs.folder"] == str(ROOT / "vectors/core")
+    assert "actions/cache" not in job.used
+    assert job.installed.endswith("[report]")
 
 
 def test_a_wrong_implementation_fails_the_job_with_its_reports(tmp_path):
@@ -145,7 +159,17 @@ def test_a_wrong_implementation_fails_the_job_with_its_reports(tmp_path):
     assert job.used == ["actions/upload-artifact"]
 
 
-@pytest.mark.parametrize("pack", ["missing/pack", "vectors; touch pwned"])
+@pytest.mark.parametrize("subject", ["--backend numpy", "--backend numpy 'open", '"'])
+@pytest.mark.parametrize("args", ["-k 'id:gru_14_clip --min-cases 60", "don't", '-k "two\nlines"'])
+def test_a_quote_that_does_not_end_on_its_line_is_not_green(tmp_path, subject, args):
+    """No option behind it is dropped: nothing is judged."""
+    job = Runner(tmp_path, {"subject": subject, "args": args}).run()
+
+    assert (job.code, job.values["steps.verify.outputs.exit-code"]) == (2, "2")
+    assert not (tmp_path / "rnncli-reports/verify.md").exists()
+
+
+@pytest.mark.parametrize("pack", ["missing/pack", "vectors; touch pwned", "../vectors/core", ".."])
 def test_nothing_in_an_input_is_run(tmp_path, pack):
     """Words are split as by a shell, but no command stands in them."""
     subject = "--backend '$(touch pwned); `touch pwned`' ; touch pwned && touch pwned"
@@ -173,6 +197,7 @@ def test_the_pack_of_a_suite_is_made_unless_the_cache_has_it(tmp_path):
         assert made == (not hit)
         assert job.code == (2 if hit else 0)  # this cache only says that it has the pack
         assert "actions/cache" in job.used
+        assert job.installed.endswith("[report,certified]")
 
     assert keys[0] == keys[1] != keys[2]
 

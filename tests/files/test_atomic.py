@@ -2,13 +2,16 @@
 
 import errno
 import os
+import re
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import (
+    RECORD,
     TEMPORARY,
     atomic_file,
     atomic_folder,
@@ -84,8 +87,8 @@ def test_a_folder_comes_back_when_the_new_one_cannot_take_its_place(
 ):
     """Between the two renames of a folder, too, nothing is lost."""
     path = tmp_path / "x"
-    path.mkdir()
-    (path / "old").write_text("old")
+    with atomic_folder(path) as folder:
+        (folder / "old").write_text("old")
     rename = Path.rename
     calls = []
 
@@ -98,12 +101,12 @@ def test_a_folder_comes_back_when_the_new_one_cannot_take_its_place(
     monkeypatch.setattr(Path, "rename", second_fails)
     with (
         pytest.raises((InvalidRequest, KeyboardInterrupt)),
-        atomic_folder(path, lambda _: True) as temporary,
+        atomic_folder(path) as temporary,
     ):
         (temporary / "new").write_text("new")
 
     assert ["x"] == names(tmp_path)
-    assert ["old"] == names(path)
+    assert [RECORD, "old"] == names(path)
 
 
 def test_new_files_have_the_usual_permissions(tmp_path):
@@ -112,7 +115,7 @@ def test_new_files_have_the_usual_permissions(tmp_path):
     usual.touch()
     with atomic_file(tmp_path / "x"):
         pass
-    with atomic_folder(tmp_path / "f", lambda _: False):
+    with atomic_folder(tmp_path / "f"):
         pass
     (tmp_path / "usual_folder").mkdir()
 
@@ -177,14 +180,14 @@ def test_a_dead_writers_temporary_goes_and_a_living_ones_stays(tmp_path):
 
 def test_a_folder_that_a_dead_writer_moved_aside_comes_back(tmp_path):
     """A kill between the two renames of a folder loses nothing."""
-    (tmp_path / ".x.0123456789ab.old").mkdir()
-    (tmp_path / ".x.0123456789ab.old/old").touch()
+    with atomic_folder(tmp_path / ".x.0123456789ab.old") as folder:
+        (folder / "old").touch()
     (tmp_path / ".x.ba9876543210.tmp").mkdir()
-    with pytest.raises(ValueError, match="fails"), atomic_folder(tmp_path / "x", lambda _: True):
+    with pytest.raises(ValueError, match="fails"), atomic_folder(tmp_path / "x"):
         raise ValueError("fails")
 
     assert ["x"] == names(tmp_path)
-    assert ["old"] == names(tmp_path / "x")
+    assert [RECORD, "old"] == names(tmp_path / "x")
 
 
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
@@ -253,3 +256,82 @@ def test_a_new_file_is_as_private_as_the_one_that_it_replaces(tmp_path, mode):
 
     assert (during, path.stat().st_mode & 0o7777) == (mode & 0o777, mode & 0o777)
     assert path.read_text() == "new"
+
+
+def into_a_link(folder, target):
+    """Replace a file by a link to its own content."""
+    moved = folder.parent / "moved"
+    (folder / target).rename(moved)
+    (folder / target).symlink_to(moved)
+
+
+# What lies in an output of ours -> what makes it so, and what the refusal says.
+NOT_OURS = {
+    "a file": (lambda x: (x / "CNAME").write_text("a.org"), "CNAME is not of an earlier output"),
+    "a file in a folder": (
+        lambda x: (x / "a/notes").touch(),
+        "a/notes is not of an earlier output",
+    ),
+    "a repository": (lambda x: (x / ".git").mkdir(), ".git is not of an earlier output"),
+    "an empty folder": (lambda x: (x / "a/empty").mkdir(), "a/empty is not of an earlier output"),
+    "a pipe": (lambda x: os.mkfifo(x / "pipe"), "pipe is not of an earlier output"),
+    "a link to a file": (lambda x: (x / "b").symlink_to("a/one"), "b is not of an earlier output"),
+    "a link to a folder": (lambda x: (x / "b").symlink_to("a"), "b is not of an earlier output"),
+    "a link to nothing": (lambda x: (x / "b").symlink_to("c"), "b is not of an earlier output"),
+    "an edited file": (lambda x: (x / "a/one").write_text("mine"), "a/one was changed since"),
+    "a file become a link": (lambda x: into_a_link(x, "a/one"), "a/one is not of an earlier"),
+    "a folder become a link": (lambda x: into_a_link(x, "a"), "a is not of an earlier output"),
+    "a list become a link": (lambda x: into_a_link(x, RECORD), "is a symbolic link"),
+    "an edited list": (lambda x: (x / RECORD).open("a").write("x"), "was changed since"),
+    "no list": (lambda x: (x / RECORD).unlink(), "a/one is not of an earlier output"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_OURS)
+def test_a_folder_with_anything_that_is_not_ours_stays(case, tmp_path, monkeypatch):
+    """Whatever it is, however the folder is named; the first of it is in the sentence."""
+    plant, sentence = NOT_OURS[case]
+    folder = tmp_path / "out"
+    with atomic_folder(folder) as temporary:
+        (temporary / "a").mkdir()
+        (temporary / "a/one").write_text("ours")
+    plant(folder)
+    (tmp_path / "link").symlink_to("out")
+    before = [(path, path.lstat()) for path in sorted(tmp_path.rglob("*"))]
+    for place, named in ((tmp_path, "out"), (tmp_path, "link"), (folder, "."), (folder, "..")):
+        monkeypatch.chdir(place)
+        wanted = sentence if place == tmp_path else "you work in this folder"
+        with pytest.raises(InvalidRequest, match=re.escape(wanted)), atomic_folder(Path(named)):
+            raise AssertionError("it must be refused before anything is made")
+
+    assert before == [(path, path.lstat()) for path in sorted(tmp_path.rglob("*"))]
+
+
+def test_a_file_that_is_saved_while_we_write_stays(tmp_path):
+    """What an hour's work replaces is looked at when it is done, too."""
+    with atomic_folder(tmp_path / "x"):
+        pass
+    with pytest.raises(InvalidRequest, match="notes is not of"), atomic_folder(tmp_path / "x"):
+        (tmp_path / "x/notes").write_text("mine")
+
+    assert [RECORD, "notes"] == names(tmp_path / "x")
+    assert ["x"] == names(tmp_path)
+
+
+def test_an_untouched_folder_is_replaced(tmp_path):
+    """Through a link, which stays, and if files of it are gone; `sha256sum` reads the list."""
+    (tmp_path / "link").symlink_to("x")
+    for number in range(3):
+        with atomic_folder(tmp_path / "link") as folder:
+            (folder / "a").mkdir()
+            for name in ("a/one", "two"):
+                (folder / name).write_text(f"{number}")
+        if number == 1:
+            (tmp_path / "x/two").unlink()
+
+    assert "2" == (tmp_path / "x/a/one").read_text()
+    assert (tmp_path / "link").is_symlink()
+    check = subprocess.run(
+        ["sha256sum", "--check", RECORD], cwd=tmp_path / "x", capture_output=True, check=False
+    )
+    assert (check.returncode, check.stdout) == (0, b"a/one: OK\ntwo: OK\n")

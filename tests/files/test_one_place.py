@@ -53,7 +53,7 @@ ALLOWED = {
         "archive.open": "a member",
     },
     "subjects/runtime.py": {"self.open": "a session"},
-    "subjects/supervision/supervisor.py": {
+    "supervision/supervisor.py": {
         "open": "of the system: /proc/PID",
         "status.read_text": "of the system: /proc/PID",
     },

@@ -20,7 +20,7 @@ from fuzz_places import misplace
 from fuzz_process import Box, Command, always, never
 
 from rnncli.subjects import harness
-from rnncli.subjects.supervision.programs import Ending, Supervised
+from rnncli.supervision.programs import Ending, Supervised
 
 if TYPE_CHECKING:
     import random

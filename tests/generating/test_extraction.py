@@ -527,7 +527,9 @@ def test_an_earlier_extraction_is_replaced(tmp_path):
     [
         (lambda folder: (folder / "notes.txt").write_text("mine"), "holds other files"),
         (lambda folder: (folder / "test_gru_0" / "a.txt").write_text("mine"), "holds other files"),
-        (lambda folder: (folder / "manifest.json").write_text("{}"), "not a pack.s manifest"),
+        (lambda folder: (folder / "test_gru_0" / "model.onnx").write_text("mine"), "was changed"),
+        (lambda folder: (folder / "SHA256SUMS").write_text("mine"), "SHA256SUMS was changed"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), "manifest.json: has format"),
         (lambda folder: (folder / "manifest.json").unlink(), "holds other files"),
     ],
 )

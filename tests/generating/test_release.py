@@ -13,6 +13,7 @@ import pytest
 from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.atomic import RECORD
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.release import STEPS, must_pass, release
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
@@ -40,8 +41,8 @@ def released(pack, tmp_path_factory):
 
 
 def files_of(folder):
-    """The bytes of each file."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """The bytes of each file that is given away."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != RECORD}
 
 
 @pytest.fixture
@@ -148,12 +149,21 @@ def test_an_earlier_release_is_replaced_and_nothing_else(pack, tmp_path):
     opened, dist = open_pack(pack), tmp_path / "dist"
     release([opened], ["raw", "c"], dist)
     release([opened], ["c"], dist)
-    assert len(list(dist.iterdir())) == 2
-    (dist / "mine.txt").write_text("mine")
+    assert len(files_of(dist)) == 2
+    (dist / "backup.tar.gz").write_text("mine")
 
-    with pytest.raises(InvalidRequest, match="dist"):
+    with pytest.raises(InvalidRequest, match=r"dist: .*: backup\.tar\.gz is not of an earlier"):
         release([opened], ["raw"], dist)
-    assert len(list(dist.iterdir())) == 3
+    assert len(files_of(dist)) == 3
+
+
+def test_archives_of_somebody_else_stay(pack, tmp_path):
+    """With their own sums, which are right, beside them."""
+    (tmp_path / "backup.tar.gz").write_text("mine")
+    (tmp_path / "SHA256SUMS").write_text(f"{hashlib.sha256(b'mine').hexdigest()}  backup.tar.gz\n")
+    with pytest.raises(InvalidRequest, match="SHA256SUMS is not of an earlier output"):
+        release([open_pack(pack)], ["raw"], tmp_path)
+    assert len(files_of(tmp_path)) == 2
 
 
 def test_a_pack_names_no_file_outside(pack, tmp_path):

@@ -17,7 +17,7 @@ from rnncli.jobs.interpreter import SAFE_PATH, children_have, python, python_lik
 PACKAGE = Path(rnncli.__file__).parent
 STARTERS = {"python", "python_like_this"}
 # What starts a program that is not Python: the user's, and a C compiler.
-OTHER_PROGRAMS = {"subjects/supervision/supervisor.py", "subjects/runtimes/emx_onnx.py"}
+OTHER_PROGRAMS = {"supervision/supervisor.py", "subjects/runtimes/emx_onnx.py"}
 # What starts processes of Python in a library, which have to be told.
 LIBRARIES = {"ProcessPoolExecutor", "LocalCluster", "Process", "Pool", "Manager"}
 OWN_STARTS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen"}

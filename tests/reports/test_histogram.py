@@ -21,7 +21,7 @@ def bars(svg):
 
 def test_all_outputs_count():
     """Whatever their verdict; those that could not be compared have none."""
-    assert sum(margin_counts(REPORTS["one"])) == 10
+    assert sum(margin_counts(REPORTS["one"])) == 80
     assert margin_counts(REPORTS["empty"]) == [0] * (len(MARGIN_EDGES) + 1)
     short = report([judged("rnn_14_short", Verdict.PASS, {"outputs": (output(histogram=(3, 4)),)})])
     assert margin_counts(short)[:3] == [3, 4, 0]

@@ -6,10 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.verifications import REPORTS
+from msgspec import structs
+from support.verifications import PACK, REPORTS, differing, histogram, judged, output, report
 
-from rnncli.errors import UnreadableFile
-from rnncli.reports.result_files import UNRECORDED, read_results
+from rnncli.errors import RnncliWarning, UnreadableFile
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.report import Shard
+from rnncli.reports.result_files import UNCOUNTED, UNRECORDED, read_results
 from rnncli.reports.verification import show_report
 
 
@@ -44,6 +47,17 @@ def test_a_run_of_an_older_rnncli_is_read(tmp_path, capsys):
     path.write_text("\n".join([without(first, "concessions"), *rest]), "utf-8")
 
     assert read_results(path)[0].concessions == UNRECORDED
+
+
+def test_what_a_run_of_an_older_rnncli_lacks_is_said(tmp_path, capsys):
+    """It does not say how many cases are due, so a line may be gone unseen."""
+    path = tmp_path / "results.jsonl"
+    first, *rest = lines_of(capsys, REPORTS["one"])
+    path.write_text("\n".join([without(first, "due"), *rest]), "utf-8")
+
+    with pytest.warns(RnncliWarning, match=UNCOUNTED):
+        (older,) = read_results(path)
+    assert older.total == REPORTS["one"].total
 
 
 def without(line, name):
@@ -84,7 +98,7 @@ DAMAGES = {
     ),
     "another verdict": (
         lambda lines: [line.replace('"verdict": "differs"', '"verdict": "pass"') for line in lines],
-        "has fails True, but its other entries make it False",
+        "Y: 6 of 40 elements differ, which is not 'pass'",
     ),
     "allowed what no option allows": (altered(allowed="--allow-refused"), "has allowed '--allow-"),
     "no failure": (altered(fails=False), "has fails False, but its other entries make it True"),
@@ -107,3 +121,69 @@ def test_results_that_verify_did_not_print_are_refused(tmp_path, capsys, name):
     with pytest.raises(UnreadableFile, match=reason) as raised:
         read_results(path)
     assert str(path) in str(raised.value)
+
+
+def case(verdict, *outputs, **more):
+    """A run of one case."""
+    return report([judged("gru_14_clip", verdict, {"outputs": outputs, **more})])
+
+
+WRONG = output(verdict=Verdict.DIFFERS, margin=9.0)
+FEW = replace(REPORTS["one"], pack=structs.replace(PACK, cases=3))
+# What a run says of itself -> the run, whose summary counts its cases as they are.
+CONTRADICTIONS = {
+    "Y: 6 of 40 elements differ, which is not 'pass'": case(
+        Verdict.PASS, structs.replace(WRONG, verdict=Verdict.PASS)
+    ),
+    "is 'pass', with Y 'differs'": case(Verdict.PASS, WRONG),
+    "is 'pass', with no output": case(Verdict.PASS),
+    "is 'skipped', with Y 'differs'": case(Verdict.SKIPPED, WRONG),
+    "is 'refused', with Y 'differs'": case(Verdict.REFUSED, WRONG),
+    "is 'differs', with Y 'pass'": case(Verdict.DIFFERS, output()),
+    "is 'acceptable', with Y 'pass'": case(Verdict.ACCEPTABLE, output(), reading="a=b"),
+    "and must give a rejection": report(
+        [judged("gru_14_bad", Verdict.PASS, {"outputs": (output(),)}, expect="rejection")]
+    ),
+    "Y: 0 of 40 elements differ, with a margin of 1.5": case(Verdict.PASS, output(margin=1.5)),
+    "Y: 1000000000 of 1 elements differ": case(
+        Verdict.DIFFERS, structs.replace(WRONG, size=1, differing=10**9, histogram=())
+    ),
+    "Y: 0 of 40 elements differ, 0 by its histogram": case(
+        Verdict.PASS, output(histogram=histogram(3, 3))
+    ),
+    "Y: 0 of 40 elements differ, 1 by its histogram": case(
+        Verdict.PASS, output(histogram=histogram(*[3] * 39, 11))
+    ),
+    "excuses cases by --xfails": replace(
+        case(Verdict.DIFFERS, **differing(expected="known")), concessions=()
+    ),
+    "excuses cases by --allow-refused": replace(
+        case(Verdict.REFUSED, allowed="--allow-refused"), concessions=("--xfails",)
+    ),
+    "is by 'atol 1', which its concessions do not say": replace(REPORTS["one"], rule="atol 1"),
+    'is by "the pack\'s tolerances", which its': replace(REPORTS["one"], concessions=("--atol",)),
+    "has 1 case, and 2 are due": replace(REPORTS["one"], due=2),
+    "has 1 case, and 0 are due": replace(REPORTS["one"], due=0),
+    "has 1 of 3 cases of the pack, without --select": FEW,
+    "has 1 of 2 cases of the pack": replace(FEW, shard=Shard(1, 2), concessions=("--shard",)),
+}
+
+
+@pytest.mark.parametrize("sentence", CONTRADICTIONS)
+def test_a_run_that_contradicts_itself_is_refused(tmp_path, capsys, sentence):
+    """Whoever wrote its lines: a verdict follows from its outputs, a count from the pack."""
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(lines_of(capsys, CONTRADICTIONS[sentence])), "utf-8")
+
+    with pytest.raises(UnreadableFile) as raised:
+        read_results(path)
+    assert sentence in str(raised.value)
+
+
+def test_a_run_that_stopped_at_a_failure_is_read(tmp_path, capsys):
+    """It has fewer cases than are due, and fails."""
+    path = tmp_path / "results.jsonl"
+    stopped = replace(case(Verdict.DIFFERS, WRONG), due=7)
+    path.write_text("\n".join(lines_of(capsys, stopped)), "utf-8")
+
+    assert read_results(path)[0].exit_code == 1

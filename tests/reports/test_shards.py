@@ -23,6 +23,7 @@ def shards(of, whole=WHOLE):
             cases=whole.cases[k::of],
             date=whole.date.replace("T00", f"T0{k}"),
             shard=Shard(k + 1, of),
+            due=len(whole.cases[k::of]),
         )
         for k in range(of)
     ]
@@ -68,6 +69,7 @@ OTHER = {
     "another version": {"subject": JudgedSubject(WHOLE.subject.name, {"version": "0.1"})},
     "another pack": {"pack": structs.replace(WHOLE.pack, digest="0" * 64)},
     "another rule": {"rule": "atol 1"},
+    "another setting": {"subject": JudgedSubject(WHOLE.subject.name, {"compute": "native"})},
 }
 
 
@@ -95,3 +97,23 @@ def test_a_case_is_in_one_shard():
 
     with pytest.raises(InvalidRequest, match="a case is in two shards"):
         [*whole_runs([first, replace(second, cases=first.cases)])]
+
+
+@pytest.mark.parametrize("name", ["threads", "version", "compute"])
+def test_what_keeps_shards_apart_is_named(name):
+    """A setting that differs, or that one of them alone has."""
+    first, second = shards(2)
+    about = second.subject.about | {name: "other"}
+    other = replace(second, subject=JudgedSubject(second.subject.name, about))
+
+    with pytest.raises(InvalidRequest, match=f"another run has subject's {name} 'other', and this"):
+        [*whole_runs([first, other])]
+
+
+def test_a_shard_has_the_cases_that_the_others_leave_it():
+    """One that is cut by a case and counts its lines does not join."""
+    first, *others = shards(3)
+    cut = replace(first, cases=first.cases[:-1], due=first.due - 1)
+
+    with pytest.raises(InvalidRequest, match=r"shard 1/3 has 4 cases, and the others leave it 5"):
+        [*whole_runs([cut, *others])]

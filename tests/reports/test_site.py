@@ -98,18 +98,30 @@ def test_tables_stand_without_a_script(tmp_path):
     assert re.search(r"onnxruntime\s+99 %\s+199\s+1\s", text)
 
 
-def test_a_site_is_the_same_bytes_each_time(site, tmp_path):
+def test_a_site_is_the_same_bytes_each_time(site):
     """An older site is replaced as a whole."""
     folder, packs = site
     contents = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    (folder / "stray.html").write_text("")
     write_site(folder, packs)
 
     assert contents == {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("")
-    with pytest.raises(InvalidRequest, match="holds other files"):
-        write_site(tmp_path / "mine", packs)
+
+
+@pytest.mark.parametrize(("name", "text"), [("CNAME", "a.org"), (RESULTS, '{"mine": 1}')])
+def test_a_folder_of_somebody_else_stays(name, text, tmp_path):
+    """Whether a file lies in an older site, or beside results of the same name."""
+    folder = tmp_path / "site"
+    if name == "CNAME":
+        write_site(folder, results_of([RUN]))
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/precious.c").touch()
+    (folder / name).write_text(text)
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(InvalidRequest, match=f"{name} is not of an earlier output"):
+        write_site(folder, results_of([RUN]))
+
+    assert before == sorted(folder.rglob("*"))
+    assert text == (folder / name).read_text()
 
 
 def test_results_count_every_run(site):

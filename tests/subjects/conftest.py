@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from support import families
 
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
@@ -39,9 +38,3 @@ def called(core):
         return dataclasses.replace(vector, id=case_id, record={**vector.record, "id": case_id})
 
     return called
-
-
-@pytest.fixture
-def family(monkeypatch):
-    """The processes that a test starts."""
-    return families.started(monkeypatch)

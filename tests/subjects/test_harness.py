@@ -125,7 +125,7 @@ def test_a_memory_hog_is_a_crash(called, family):
 
 def test_a_program_that_closes_its_output_is_ended(called, family, monkeypatch):
     """It lives, but nothing can come from it any more."""
-    monkeypatch.setattr("rnncli.subjects.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
+    monkeypatch.setattr("rnncli.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
     subject = HarnessSubject(COMMAND)
     try:
         attempt = subject.attempt(called("close"))

@@ -79,7 +79,7 @@ def test_what_is_said_is_said_of_a_crash():
 
 def test_a_process_that_closes_its_line_is_ended(called, family, monkeypatch):
     """It lives, but nothing can come from it any more."""
-    monkeypatch.setattr("rnncli.subjects.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
+    monkeypatch.setattr("rnncli.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
     subject = IsolatedSubject("hostile", HOSTILE)
     try:
         attempt = subject.attempt(called("close"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rnncli.subjects.supervision.supervisor import family
+from rnncli.supervision.supervisor import family
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 SECONDS = 120  # more than a busy machine needs

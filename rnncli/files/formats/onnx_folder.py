@@ -61,7 +61,7 @@ def write_test_case(
             refuses.
     """
     _check_files(path, files)
-    with atomic_folder(path, lambda folder: _is_test_case(folder, {MODEL, *files})) as temporary:
+    with atomic_folder(path) as temporary:
         for number, data_set in enumerate(data_sets):
             folder = temporary / f"test_data_set_{number}"
             folder.mkdir()
@@ -117,24 +117,6 @@ def _check_files(path: Path, files: Mapping[str, bytes | Path]) -> None:
     for name in files:
         if name in {"", ".", ".."} or Path(name).name != name or _SET.fullmatch(name):
             raise InvalidRequest(f"{path}: {name!r} is not a valid name beside the data sets")
-
-
-def _is_test_case(folder: Path, files: set[str]) -> bool:
-    """Return whether a folder contains nothing else, so that replacing it loses no other files."""
-    return all(
-        entry.name in files and entry.is_file()
-        if not _SET.fullmatch(entry.name)
-        else _is_data_set(entry)
-        for entry in folder.iterdir()
-    )
-
-
-def _is_data_set(folder: Path) -> bool:
-    return (
-        folder.is_dir()
-        and not folder.is_symlink()
-        and all(_TENSOR.fullmatch(entry.name) for entry in folder.iterdir())
-    )
 
 
 ONNX_FOLDER = Format(

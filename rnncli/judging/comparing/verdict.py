@@ -82,6 +82,10 @@ else:
     OutputOutcome = own_type("OutputOutcome", Literal["pass", "acceptable", "differs"], Verdict)
 
 
+WITHIN = MARGIN_EDGES[: MARGIN_EDGES.index(1.0) + 1]
+"""The bins of a histogram whose elements are within their tolerance."""
+
+
 class Element(Described):
     """An element of an output."""
 
@@ -115,6 +119,28 @@ class OutputVerdict(Described):
             f" {', '.join(map(str, MARGIN_EDGES))}, and beyond; empty if nothing was compared",
         ),
     ] = ()
+
+    @property
+    def contradiction(self) -> str:
+        """How its numbers contradict its verdict or each other, or ""."""
+        beyond = sum(self.histogram[len(WITHIN) :])
+        if self.differing > self.size:
+            return f"{self.differing} of {self.size} elements differ"
+        if self.histogram and (sum(self.histogram), beyond) != (self.size, self.differing):
+            return f"{self.differing} of {self.size} elements differ, {beyond} by its histogram"
+        if not self.problem and (not self.margin <= 1) != bool(self.differing):
+            return (
+                f"{self.differing} of {self.size} elements differ, with a margin of {self.margin}"
+            )
+        wanted = outcome_of(self.problem, self.differing)
+        if (self.verdict is Verdict.DIFFERS) != (wanted is Verdict.DIFFERS):
+            return f"{self.differing} of {self.size} elements differ, which is not '{self.verdict}'"
+        return ""
+
+
+def outcome_of(problem: str, differing: int) -> Verdict:
+    """Return the verdict on an output by what keeps it from being compared, and what differs."""
+    return Verdict.DIFFERS if problem or differing else Verdict.PASS
 
 
 class Localisation(Described):
@@ -181,6 +207,32 @@ class CaseVerdict(Described):
     def margin(self) -> float:
         """The largest margin of its outputs."""
         return max((output.margin for output in self.outputs), default=0.0)
+
+    def contradiction(self, expect: str) -> str:
+        """Return how its entries contradict its verdict, or "".
+
+        Args:
+            expect: "result", or "rejection" of a case that must be refused.
+        """
+        for output in self.outputs:
+            if found := output.contradiction:
+                return f"{output.name}: {found}"
+        differs = any(output.verdict is Verdict.DIFFERS for output in self.outputs)
+        others = {(output.verdict, output.reading) for output in self.outputs}
+        must_run = expect == "result"
+        agrees = {
+            Verdict.PASS: others == ({(Verdict.PASS, "")} if must_run else set()),
+            Verdict.ACCEPTABLE: others == {(Verdict.ACCEPTABLE, self.reading)},
+            Verdict.DIFFERS: must_run and differs is bool(self.outputs),
+            Verdict.STALE: differs is bool(self.outputs),
+            Verdict.SKIPPED: not differs,
+            Verdict.REFUSED: must_run and not self.outputs,
+            Verdict.ACCEPTED: not (must_run or self.outputs),
+        }.get(self.verdict, not self.outputs)
+        if agrees:
+            return ""
+        listed = ", ".join(f"{each.name} '{each.verdict}'" for each in self.outputs)
+        return f"is '{self.verdict}', with {listed or 'no output'}, and must give a {expect}"
 
     @property
     def lacks_wrong_values(self) -> bool:

@@ -24,7 +24,7 @@ from onnx import helper
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import put_file
 from rnncli.subjects.runtime import LoadingRuntime, Refusal
-from rnncli.subjects.supervision.programs import first_line, words_of
+from rnncli.supervision.programs import first_line, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -21,7 +21,7 @@ import numpy as np
 from rnncli.files.atomic import put_file
 from rnncli.jobs.interpreter import python_like_this
 from rnncli.subjects.runtime import LoadingRuntime, Refusal
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.supervision.programs import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

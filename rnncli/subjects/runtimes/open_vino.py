@@ -13,7 +13,7 @@ from rnncli.models.ir_model import as_array
 from rnncli.numerics import dtype_of
 from rnncli.packs.ir_form import all_inputs, with_truths
 from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime
-from rnncli.subjects.supervision.programs import first_line
+from rnncli.supervision.programs import first_line
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

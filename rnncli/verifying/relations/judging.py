@@ -10,7 +10,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from rnncli.judging.comparing.margins import Errors, errors_of, histogram, problem_of
-from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
+from rnncli.judging.comparing.verdict import (
+    CaseVerdict,
+    Element,
+    OutputVerdict,
+    Verdict,
+    outcome_of,
+)
 from rnncli.judging.judgement import severity
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
@@ -362,7 +368,7 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
     differing = int(np.count_nonzero(margins > 1))
     return OutputVerdict(
         name,
-        Verdict.DIFFERS if differing else Verdict.PASS,
+        outcome_of("", differing),
         size=margins.size,
         differing=differing,
         margin=float(margins.max()),

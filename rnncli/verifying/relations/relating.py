@@ -306,11 +306,12 @@ def judge_all(
     finds = {name: plan.table[name].finds for name in plan.names}
     report = report_of(
         plan,
-        JudgedPack(f"{source.name}.relations", digest, str(plan.pack), finds),
+        JudgedPack(f"{source.name}.relations", digest, str(plan.pack), finds, len(source.cases)),
         about,
         [case for cases in by_case.values() for case in cases],
         start=start,
         rule=plan.rule,
+        due=len(selected),
     )
     some = ["--relation"] * bool(plan.relations)
     return replace(report, concessions=(*report.concessions, *some))

@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
+from rnncli.files.atomic import RECORD
 from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import read_data_sets, write_test_case
 
@@ -28,6 +29,7 @@ def test_layout_is_the_one_of_onnx(tmp_path):
     files = sorted(str(file.relative_to(tmp_path / "case")) for file in tmp_path.rglob("*.*"))
 
     assert files == [
+        RECORD,
         "model.onnx",
         *(
             f"test_data_set_{number}/{tensor}.pb"
@@ -110,13 +112,19 @@ def test_a_test_case_is_replaced_as_a_whole(tmp_path):
     write_test_case(case, [RESULTS, RESULTS], {"model.onnx": b"old", "weights.bin": b"old"})
     write_test_case(case, [DataSet(outputs={"Y": np.ones(1)})], {"weights.bin": b"new"})
 
-    assert ["test_data_set_0", "weights.bin"] == sorted(each.name for each in case.iterdir())
+    assert [RECORD, "test_data_set_0", "weights.bin"] == sorted(
+        each.name for each in case.iterdir()
+    )
     assert ["output_0.pb"] == [each.name for each in (case / "test_data_set_0").iterdir()]
     assert ["case"] == [each.name for each in tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
-    "foreign", ["thesis.tex", "test_data_set_0/notes.txt", "test_data_set_0", "sub/model.onnx"]
+    "foreign",
+    [
+        *("thesis.tex", "test_data_set_0/notes.txt", "test_data_set_0", "sub/model.onnx"),
+        *("model.onnx", "test_data_set_0/output_0.pb"),  # of an exporter's own
+    ],
 )
 def test_a_foreign_folder_is_never_replaced(foreign, tmp_path):
     """One file that is not ours, anywhere in it, and the folder stays as it is."""

@@ -171,7 +171,7 @@ class Supervised:
         if self._ending is None:
             self.let_go()
             if self.wait(SECONDS_TO_END) is None:
-                from rnncli.subjects.supervision.supervisor import family  # of POSIX systems only
+                from rnncli.supervision.supervisor import family  # of POSIX systems only
 
                 for pid in (*family(self._process.pid), self._process.pid):
                     with suppress(OSError):

@@ -10,9 +10,9 @@ import pytest
 from support.families import becomes
 
 from rnncli.errors import Unsupported
-from rnncli.subjects.supervision import programs as supervision
-from rnncli.subjects.supervision import supervisor
-from rnncli.subjects.supervision.programs import (
+from rnncli.supervision import programs as supervision
+from rnncli.supervision import supervisor
+from rnncli.supervision.programs import (
     Ending,
     Supervised,
     first_line,
@@ -114,7 +114,7 @@ def test_a_supervisor_that_is_stopped_ends_with_its_owner(family):
     """However that ends: nobody else would let it go on."""
     script = f"""if 1:
         import sys; sys.path[:] = {sys.path!r}
-        from rnncli.subjects.supervision.programs import Supervised
+        from rnncli.supervision.programs import Supervised
         program = Supervised({[*PYTHON, f"{STOP}print(1, flush=True); time.sleep(3600)"]!r})
         print("started", flush=True)
         sys.stdin.read()

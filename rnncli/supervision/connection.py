@@ -8,14 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from rnncli.jobs.interpreter import python_like_this
-from rnncli.subjects.supervision.binary_messages import FOREVER, Channel, GarbageError, Message
-from rnncli.subjects.supervision.programs import Supervised
+from rnncli.supervision.binary_messages import FOREVER, Channel, GarbageError, Message
+from rnncli.supervision.programs import Supervised
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.subjects.supervision.programs import Ending
+    from rnncli.supervision.programs import Ending
 
 # Seconds from a process's silence to its supervisor's report; a process that only closed its
 # connection has not ended.
