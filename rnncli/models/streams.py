@@ -10,7 +10,7 @@ or that are named so.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +45,9 @@ TIMES = frozenset(
     )
 )
 BATCHES = frozenset(["n", "b", "batch", "batchsize", "bs"])
+# Symbols that exporters make up, as torch.export (s77, u0), tf2onnx (unk__1) and ONNX Runtime
+# (unk_3, dim_3) do; they say nothing of what an axis is.
+AUTOMATIC = re.compile(r"\b(?:s|u|unk|dim)_*\d+\b")
 # Operators whose outputs hold values of their first input, unchanged; those that join inputs.
 MOVING = frozenset(
     (
@@ -191,14 +194,15 @@ class DataFlow:
 
     def _paired_by_names(self) -> Iterator[StatePair]:
         stems = {name: _stem(name) for name in (*self.inputs, *self.outputs)}
+        count = Counter(stems[name] for name in self.inputs)
+        named: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for end in self.outputs:
+            named[stems[end]].append(end)
         for begin in self.inputs:
-            ends = [
-                end
-                for end in self.outputs
-                if stems[begin] and stems[end] == stems[begin] and self._is_alike(begin, end)
-            ]
-            rivals = [name for name in self.inputs if stems[name] == stems[begin]]
-            if len(ends) == len(rivals) == 1:
+            if not stems[begin] or count[stems[begin]] > 1:
+                continue
+            ends = [end for end in named[stems[begin]] if self._is_alike(begin, end)]
+            if len(ends) == 1:
                 yield StatePair(begin, ends[0], f"names and shapes agree: {' '.join(stems[begin])}")
 
     def _is_alike(self, begin: str, end: str) -> bool:
@@ -220,7 +224,7 @@ class DataFlow:
     def _carried(self, begin: str) -> list[str]:
         """Return the outputs like an input that its values reach beside others."""
         reached = self._reached(begin)
-        return [end for end in self.outputs_like(begin) if reached.get(end)]
+        return [end for end in self.outputs if reached.get(end) and self._is_alike(begin, end)]
 
     def _reached(self, begin: str) -> dict[str, bool]:
         """Return the values that an input's values reach, and whether others may be among them."""
@@ -264,7 +268,7 @@ class DataFlow:
             if is_free and not (size == "batch_size" and site.name in self._of_fixed_batch):
                 return FreeAxis(shape.index(where), str(where), f"{size} of {site.name}")
         for axis, symbol in enumerate(shape):
-            if isinstance(symbol, str) and words.intersection(_words(symbol)):
+            if isinstance(symbol, str) and words.intersection(_words(AUTOMATIC.sub("", symbol))):
                 return FreeAxis(axis, symbol, "its name")
         return None
 
@@ -343,13 +347,13 @@ class DataFlow:
         batches = {site.name: size for site, size in self._sizes("batch_size")}
         for site, _, roles in self._recurrent:
             for role in CONTINUED:
-                shape = self._shapes.get(roles.get(role, ""), ())
-                is_fixed = roles.get(role) in constants and len(shape) == 3
-                if is_fixed and isinstance(batches.get(site.name), str):
-                    yield (
-                        f"{site.name}: {role} is a constant of batch_size {shape[1]}, although X"
-                        " has any"
-                    )
+                name = roles.get(role, "")
+                shape = self._shapes.get(name, ())
+                size = shape[0 if _is_batch_first(site) else 1] if len(shape) == 3 else None
+                if isinstance(size, int) and isinstance(batches.get(site.name), str):
+                    what = "a constant of" if name in constants else "computed for"
+                    what = f"the input {name}, of" if name in self.inputs else what
+                    yield (f"{site.name}: {role} is {what} batch_size {size}, although X has any")
 
     @cached_property
     def _read(self) -> set[str]:
@@ -358,12 +362,19 @@ class DataFlow:
             value.name for body in bodies(self._graph) for value in body.output
         }
 
+    @cached_property
+    def _read_by(self) -> Mapping[str, set[str]]:
+        """Value -> the values that the node that makes it reads."""
+        reads = ((node, {*node.input, *captured_names(node)}) for node in self._graph.node)
+        return {name: values for node, values in reads for name in node.output}
+
     def _needs(self, output: str) -> set[str]:
         """Return the values that an output depends on."""
-        needs = {output}
-        for node in reversed(self._graph.node):
-            if not needs.isdisjoint(node.output):
-                needs |= {*node.input, *captured_names(node)}
+        needs, left = {output}, [output]
+        while left:
+            more = self._read_by.get(left.pop(), set()) - needs
+            needs |= more
+            left += more
         return needs
 
 

@@ -5,8 +5,14 @@ import json
 import numpy as np
 import onnx
 import pytest
+from support.real_models import DATA
 from support.streamed_layers import LAYERS, layers
+from support.tables import every
 
+import rnncli as api
+from rnncli.verifying.relations.streaming import STREAM_RELATIONS
+
+PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
 SWAPPED = LAYERS.replace("y, h_out, c_out", "y, c_out, h_out")
 
 
@@ -98,6 +104,47 @@ def test_a_failing_relation_is_saved_as_a_test_case(place, rnncli):
     assert ran.code == 1
     assert "right: 4 outputs as expected by test_data_set_0" in ran.err
     assert f"FAIL {folder} test_data_set_1\n  y: 3 of 3 differ" in ran.err
+
+
+class Wrong:
+    """A model's outputs, wrong in a way that a function of the call's number and an array says."""
+
+    def __init__(self, change):
+        self.change, self.count, self.session = change, 0, None
+
+    def __call__(self, vector):
+        """Run a call."""
+        self.session = self.session or api.prepare(onnx.load_from_string(vector.model))
+        self.count += 1
+        made = self.session.run(vector.inputs).items()
+        changed = {name: self.change(self.count, values) for name, values in made}
+        return {name: values for name, values in changed.items() if values is not None}
+
+
+LATER = {"again", "sizes", "singles", "chunks-2", "padding"}
+# What is wrong with a subject -> the change of an output at a call, and relations that it breaks.
+TWISTS = {
+    "zeros": (lambda _, values: np.zeros_like(values), {"float64"}),
+    "others at each call": (lambda k, values: values + values.dtype.type(k), {"float64", *LATER}),
+    "another type later": (lambda k, values: values.astype("f2") if k > 1 else values, LATER),
+    "no output later": (lambda k, values: values if k < 2 else None, LATER),
+    "a step less later": (lambda k, values: values if k < 2 else values[1:], LATER),
+}
+
+
+@every("twist", TWISTS)
+def test_whatever_fails_is_saved_in_every_relation(place, rnncli, twist):
+    """Each as a test case that `run` takes again, whether or not the relation made a call."""
+    (change, broken), failing = TWISTS[twist], set()
+    for model in ("right.onnx", str(PACKED)):
+        for name in STREAM_RELATIONS:
+            subject = Wrong(change)
+            (case,) = api.stream(model, subject, relation=[name], save="failing").cases
+            if case.details.verdict == "differs":
+                folder = case.details.message.partition("saved as ")[2].partition(";")[0]
+                assert rnncli("run", folder).code in {0, 1}
+                failing.add(name)
+    assert failing >= broken
 
 
 def test_nothing_to_save_is_said(place, rnncli):

@@ -1,5 +1,7 @@
 """Claims about the states of models, and their axes of time and batch."""
 
+from collections import Counter
+
 import pytest
 from onnx import TensorProto, helper
 from support.real_models import PATHS
@@ -7,7 +9,7 @@ from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.models.loading import load_model, model_from
-from rnncli.models.streams import streams_of
+from rnncli.models.streams import DataFlow, streams_of
 
 # Model -> its states, the axes of time, and those of the batch.
 REAL = {
@@ -143,6 +145,14 @@ FAULTS = {
         g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
         h = Constant <value = float[1,1,2] {{0, 0}}> ()
         y = GRU <hidden_size = 2> (x, W, R, , , h) }}""",
+    "GRU_0: initial_h is the input h, of batch_size 1, although X has any": f"""
+        g (float[T,N,3] x, float[1,1,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        y = GRU <hidden_size = 2> (x, W, R, , , h) }}""",
+    "GRU_2: initial_h is computed for batch_size 1, although X has any": f"""
+        g (float[N,T,3] x, {WEIGHTS}) => (float[N,T,1,2] y) {{
+        k = Constant <value = float[1,1,2] {{0, 0}}> ()
+        h = Relu (k)
+        y = GRU <hidden_size = 2, layout = 1> (x, W, R, , , h) }}""",
 }
 
 
@@ -167,3 +177,44 @@ def test_a_batch_that_an_initial_state_fixes_is_not_free(parse):
     assert {name: (axis.axis, axis.reason) for name, axis in found.time.items()} == {
         "x": (1, "its name")
     }
+
+
+@every("symbol", ["s77", "s0", "u3", "unk__1", "unk_3", "dim_3", "2*s77 + 1", "Max(1, s5)"])
+def test_automatic_names_tell_nothing(parse, symbol):
+    """Symbols that exporters make up are neither time nor batch; a recurrent node says it."""
+    model = parse(
+        "g (float[time,batch,3] x, float[1,A] z) => (float[time,batch,3] y) {y = Relu(x)}"
+    )
+    for value, axis in (("x", 0), ("z", 1)):
+        (found,) = (each for each in model.proto.graph.input if each.name == value)
+        found.type.tensor_type.shape.dim[axis].dim_param = symbol
+
+    found = streams_of(model)
+
+    assert found.time == {}
+    assert [*found.batch] == ["x"]
+
+
+@every("is_named", [False, True], ids=["underscores", "names"])
+def test_many_states_are_not_compared_each_with_each(parse, monkeypatch, is_named):
+    """200 inputs and outputs of one shape: a comparison or two for each."""
+    names = [
+        (f"s{k}_in", f"s{k}_out") if is_named else ("_" * k, "_" * (k + 200)) for k in range(1, 201)
+    ]
+    count = Counter()
+    is_alike = DataFlow._is_alike
+
+    def counted(flow, begin, end):
+        count[begin] += 1
+        return is_alike(flow, begin, end)
+
+    monkeypatch.setattr(DataFlow, "_is_alike", counted)
+    begins, ends = (
+        ", ".join(f"float[1] {name}" for name in each) for each in zip(*names, strict=True)
+    )
+    nodes = "\n".join(f"{end} = Add (x, {begin})" for begin, end in names)
+
+    found = streams_of(parse(f"g (float[1] x, {begins}) => ({ends}) {{ {nodes} }}"))
+
+    assert [(pair.input, pair.output) for pair in found.pairs] == (names if is_named else [])
+    assert count.total() <= 2 * len(names)

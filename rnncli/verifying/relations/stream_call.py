@@ -90,9 +90,10 @@ class StreamedModel:
         """
         free = dict.fromkeys(_symbols(self.streams.time), STEPS)
         batch = dict.fromkeys(_symbols(self.streams.batch), SEQUENCES)
+        ones = dict.fromkeys((*free, *batch), 1)
         for wanted in (free | batch, free, batch):
-            sizes = {**wanted, **self.dims}
-            if sizes.keys() >= free.keys() and all(
+            sizes = {**ones, **wanted, **self.dims}
+            if {**wanted, **self.dims}.keys() >= free.keys() and all(
                 self.problem({**sizes, **dict.fromkeys(free, steps)}) is None for steps in (1, 2)
             ):
                 return sizes
@@ -110,7 +111,6 @@ class StreamedModel:
                 listed = sizing.recipe.sizes.listed(unnamed)
                 raise InvalidRequest(f"{self.model.name}: give sizes, which have no name: {listed}")
             found = {each.symbol: size for each, size in sizing.sizes.items() if each.symbol}
-            ones = dict.fromkeys((*free, *batch), 1)
             return self._telling({**ones, **wanted, **found, **self.dims}, free)
         raise AssertionError(self.model.name)
 

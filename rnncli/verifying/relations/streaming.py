@@ -73,10 +73,17 @@ class StreamAsker(Asker):
     Attributes:
         save: the folder for what fails; None if it is not kept.
         is_reference: whether the subject is what gives outputs in float64, so it shows nothing.
+        unanswered: the calls made last, if one of them has no proper outputs.
     """
 
     save: Path | None = None
     is_reference: bool = False
+    unanswered: Sequence[ModelCall] = ()
+
+    def begin(self) -> None:
+        """Begin another relation, in another session; see `Asker`."""
+        super().begin()
+        self.unanswered = ()
 
     @property
     def place(self) -> str:
@@ -114,6 +121,18 @@ class StreamAsker(Asker):
                 raise UnansweredError(Verdict.DIFFERS, _told(other, outputs, wrong, before))
             before.append(outputs)
 
+    def in_turn(self, calls: Sequence[ModelCall]) -> list[Tensors]:
+        """Return the outputs of several calls; see `Asker`."""
+        self.unanswered = calls
+        made = super().in_turn(calls)
+        self.unanswered = ()
+        return made
+
+    def shown_by(self, stream: StreamCall) -> list[ModelCall]:
+        """Return the calls that show a failure on a stream: the stream's own if none were made."""
+        made = [*(call for call, _ in self.turn), *self.unanswered]
+        return made or [call for call, _ in replace(stream, wanted=()).calls(lambda c: c.expected)]
+
     def explained(
         self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict
     ) -> CaseVerdict:
@@ -124,7 +143,7 @@ class StreamAsker(Asker):
         words = (counted(sizes["--steps"], kind), counted(sizes["--sequences"], "sequence"))
         more = [f"in the smallest case, {' of '.join(words)}"]
         if self.save:
-            more.append(f"saved as {saved(self.save, found.id, self.turn)}")
+            more.append(f"saved as {saved(self.save, found.id, self.shown_by(least.call))}")
         more.append(fault_of(case, least, relation, self))
         return replace_in(
             found,
@@ -149,7 +168,7 @@ def _told(
     )
 
 
-def saved(folder: Path, case_id: str, turn: Sequence[tuple[ModelCall, Tensors]]) -> Path:
+def saved(folder: Path, case_id: str, calls: Sequence[ModelCall]) -> Path:
     """Write calls as an ONNX test case, with a data set for each, and return its folder.
 
     Raises:
@@ -158,7 +177,6 @@ def saved(folder: Path, case_id: str, turn: Sequence[tuple[ModelCall, Tensors]])
     path = folder / case_id.replace("::", "_")
     with errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    calls = [call for call, _ in turn]
     sets = [DataSet(call.inputs, call.expected) for call in calls]
     write_test_case(path, sets, {MODEL: calls[0].source.serialized})
     return path

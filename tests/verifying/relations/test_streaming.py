@@ -463,6 +463,50 @@ def test_what_asks_the_same_twice_shows_nothing(judged, relation, options, why):
     assert native[relation].verdict == "pass"
 
 
+# What has a fixed size -> how the model comes by a matrix [2, 5] that an axis is multiplied with.
+FREEZING = {
+    "constant": ("", "k = Constant <value = float[2,5] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}> ()"),
+    "input": (", float[2,5] k", ""),
+    "node": (
+        ", float[10] flat",
+        "shape = Constant <value_ints = [2, 5]> ()\nk = Reshape (flat, shape)",
+    ),
+}
+
+
+@every("what", FREEZING)
+@pytest.mark.parametrize(
+    ("axis", "equation", "told"),
+    [
+        (
+            "time axis",
+            "kt,tnf->knf",
+            "'T', axis 0 of x, is declared free, but the model runs at 1, not at 2: ",
+        ),
+        (
+            "batch",
+            "kn,tnf->tkf",
+            "'N', axis 1 of x, is declared free, but the model runs at 1, not at 2: ",
+        ),
+    ],
+    ids=["time", "batch"],
+)
+def test_an_axis_that_is_declared_free_and_is_not_is_told(judged, axis, equation, told, what):
+    """Without options, with the node that a constant, an input or another node freezes."""
+    given, made = FREEZING[what]
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    m (float[T,N,3] x{given}) => (float[A,B,3] y) {{
+        {made}
+        y = Einsum <equation = "{equation}"> (k, x)
+    }}"""
+
+    sizes = judged(onnx.parser.parse_model(text))["sizes"]
+
+    assert sizes.verdict == "differs"
+    assert sizes.message.startswith(f"{axis} frozen: {told}")
+    assert "(Einsum)" in sizes.message
+
+
 def test_a_wrapper_without_faults_passes(judged):
     """The one that the faults are planted in."""
     assert failing(judged(layers(), Wrapper())) == set()
