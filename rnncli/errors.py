@@ -64,6 +64,10 @@ class RnncliWarning(UserWarning):
     """A warning about a valid request: surplus alpha values, a dimension assumed to be 1."""
 
 
+class UndefinedDefault(RnncliWarning):
+    """A warning about a value that is not given and that no specification gives a default."""
+
+
 class NodeFailure(NamedTuple):
     """The node of a model that failed in a run.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rnncli.errors import Problem, RnncliWarning, did_you_mean, listed
+from rnncli.errors import Problem, RnncliWarning, UndefinedDefault, did_you_mean, listed
 from rnncli.operators.operator import SYMBOLS
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
@@ -258,7 +258,8 @@ def _assigned(
     """Return the value of each function: the next of a queue, or that at its own position.
 
     A function that takes none ignores the value at its position, with a warning as for those left
-    in the queue.
+    in the queue. There is a warning, too, where a function has no value and no specification gives
+    it a default.
     """
     takers = [k for k, row in enumerate(rows) if getattr(row, parameter) is not None]
     places = chain(takers, repeat(-1)) if is_queue else count()
@@ -271,4 +272,12 @@ def _assigned(
             stacklevel=2,
         )
     by_place = dict(given)
+    for k in takers:
+        if k not in by_place and rows[k].note:
+            warnings.warn(
+                f"{rows[k].name} without {parameter}: no specification gives it a default,"
+                f" and {getattr(rows[k], parameter):g} is taken; ONNX Runtime takes 0",
+                UndefinedDefault,
+                stacklevel=2,
+            )
     return [by_place.get(k) if k in takers else None for k in range(len(rows))]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.tables import every
 
-from rnncli.errors import RnncliWarning
+from rnncli.errors import RnncliWarning, UndefinedDefault
 from rnncli.operators import OPERATORS
 from rnncli.operators.attributes import (
     TYPES,
@@ -239,9 +239,20 @@ def test_exact_and_missing_values_do_not_warn(order):
     """Missing ones take the function's default."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert bound("RNN-14", 1, order, activations=["Affine"], activation_alpha=[2.0]) == [
-            [("Affine", 2.0, 0.0)]
-        ]
+        assert bound("RNN-14", 1, order, activations=["Elu"]) == [[("Elu", 1.0, None)]]
+
+
+@pytest.mark.parametrize("order", ["queue", "positional"])
+@pytest.mark.parametrize("name", ["Affine", "ScaledTanh"])
+def test_a_value_that_no_specification_gives_warns(order, name):
+    """ONNX Runtime takes 0: no case of a pack that ships leaves it out."""
+    row = ACTIVATIONS[name]
+    with pytest.warns(UndefinedDefault, match=f"{name} without beta: .*; ONNX Runtime takes 0"):
+        found = bound("RNN-14", 1, order, activations=[name], activation_alpha=[2.0])
+    with pytest.warns(UndefinedDefault, match=f"{name} without alpha"):
+        bound("RNN-14", 1, order, activations=[name], activation_beta=[2.0])
+
+    assert found == [[(name, 2.0, row.beta)]]
 
 
 def test_one_direction_uses_the_first_of_two_names():

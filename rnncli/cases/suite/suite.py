@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,14 @@ from rnncli.cases.yaml_reader import (
     read_source,
     shown,
 )
-from rnncli.errors import ConfigError, InvalidOperator, InvalidRequest, did_you_mean
+from rnncli.errors import (
+    ConfigError,
+    InvalidOperator,
+    InvalidRequest,
+    RnncliWarning,
+    UndefinedDefault,
+    did_you_mean,
+)
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 
@@ -393,11 +401,17 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
 
 
 def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
+    """Return what is wrong with a case, and values that it leaves to a default of our own."""
     try:
         if entry.breakage is None:
             for call in range(entry.calls):
-                entry.case(call)
-        elif entry.refusal() is None:
+                case = entry.case(call)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("ignore", RnncliWarning)
+                warnings.simplefilter("always", UndefinedDefault)
+                _ = case.node.activations
+            return tuple((entry.place, str(each.message)) for each in said)
+        if entry.refusal() is None:
             return ((entry.place, f"{entry.breakage.written} breaks nothing"),)
     except ConfigError as error:
         return error.findings

@@ -542,6 +542,17 @@ def test_a_note_without_a_flag_hides_no_finding_of_a_case():
     assert about_case[1].startswith("unknown fill 'gaussian' for B")
 
 
+def test_a_value_that_no_specification_gives_is_found():
+    """A suite writes it out; a value of a function with a default it may leave to that."""
+    case = "{op: RNN-7, matrix: {attributes: [{activations: [Elu]}, {activations: [Affine]}]}}"
+    found = suite_findings(f"{START}cases:\n  x: {case}\n", "s.yaml", Path())
+
+    assert [sentence.partition(":")[0] for _, sentence in found] == [
+        "Affine without alpha",
+        "Affine without beta",
+    ]
+
+
 def test_a_break_that_breaks_nothing_is_found():
     """The case would be valid."""
     text = f"{START}cases:\n  x: {{op: RNN-7, breaks: {{attributes: {{clip: 3}}}}}}"
