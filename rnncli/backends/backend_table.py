@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.jobs.plugins import described, plugins
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +66,7 @@ def _built_in(name: str) -> Backend:
         return cast("Backend", resolve_name(BUILT_IN[name])())
     except ImportError as error:
         extra = EXTRAS.get(name)
-        hint = f"; install it with: pip install 'rnncli[{extra}]'" if extra else ""
+        hint = f"; install it with: {install_line(extra)}" if extra else ""
         raise Unsupported(f"backend '{name}' does not import: {error}{hint}") from error
     except ValueError as error:  # a package that refuses its own settings
         settings = [each for each in os.environ if each.startswith(f"{name.upper()}_")]

@@ -154,8 +154,7 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
 def _runtime(name: str) -> tuple[str, str]:
     """Return a runtime's place, and how to install it if it is missing."""
     row = row_of(name)
-    hint = f"install it with: pip install 'rnncli[{row.extra}]'"
-    return row.where, "" if not row.package or find_spec(row.package) else hint
+    return row.where, "" if not row.package or find_spec(row.package) else row.install or row.origin
 
 
 def backends(

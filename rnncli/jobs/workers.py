@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rnncli.errors import Unsupported
 from rnncli.options import OptionKind, check, option
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,7 +113,7 @@ class Workers:
         try:
             executor: Executor = pkgutil.resolve_name(row.where)
         except ImportError as error:
-            hint = f"; install it with: pip install 'rnncli[{row.extra}]'" if row.extra else ""
+            hint = f"; install it with: {install_line(row.extra)}" if row.extra else ""
             raise Unsupported(
                 f"executor '{self.executor}' does not import: {error}{hint}"
             ) from error

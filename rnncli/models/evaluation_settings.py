@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,5 +56,5 @@ def _check_host(name: str) -> None:
         raise InvalidRequest(f"unknown host '{name}'{near} ({', '.join(HOSTS)})")
     if not find_spec(name):
         raise Unsupported(
-            f"host '{name}' is not installed; install it with: pip install 'rnncli[runtimes]'"
+            f"host '{name}' is not installed; install it with: {install_line('runtimes')}"
         )

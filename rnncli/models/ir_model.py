@@ -28,6 +28,7 @@ from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.operators import operator_for
 from rnncli.operators.openvino_rows import DOMAIN
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -407,7 +408,7 @@ def _net(text: bytes, weights: bytes, path: Path) -> Any:
     except ImportError as error:
         raise Unsupported(
             f"{path}: OpenVINO's models are read by openvino, which is not installed; install it"
-            " with: pip install 'rnncli[runtimes]'"
+            f" with: {install_line('runtimes')}"
         ) from error
     try:
         return openvino.Core().read_model(text, weights)

@@ -19,6 +19,7 @@ from rnncli import __version__
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt
+from rnncli.talk.installing import install_line
 from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> Non
     missing = [name for name in needed or NEEDED if find_spec(name) is None]
     if missing:
         raise Unsupported(
-            f"{what} needs {' and '.join(missing)}; install it with: pip install 'rnncli[report]'"
+            f"{what} needs {' and '.join(missing)}; install it with: {install_line('report')}"
         )
     _check_date(os.environ.get(DATE, ""))
 

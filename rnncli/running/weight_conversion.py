@@ -24,6 +24,7 @@ from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
 from rnncli.models.weights.keras_layers import in_order
 from rnncli.numerics import dtype_named
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -75,8 +76,8 @@ def _safetensors(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
         import safetensors
     except ImportError as error:
         raise Unsupported(
-            "is read by safetensors, which is not installed; install it with: pip install"
-            " 'rnncli[safetensors]'"
+            "is read by safetensors, which is not installed; install it with:"
+            f" {install_line('safetensors')}"
         ) from error
     try:
         found = safetensors.deserialize(read_bytes(path, LARGEST))
@@ -97,8 +98,8 @@ def _torch(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
         import torch
     except ImportError as error:
         raise Unsupported(
-            "is read by torch, which is not installed; install it with: pip install"
-            " 'rnncli[torch]', or save the state_dict as .safetensors or .npz where it is"
+            f"is read by torch, which is not installed; install it with: {install_line('torch')},"
+            " or save the state_dict as .safetensors or .npz where it is"
         ) from error
     if tuple(map(int, torch.__version__.split(".")[:2])) < TORCH:
         raise Unsupported(

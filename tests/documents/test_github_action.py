@@ -2,107 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import yaml
+from support.github_action import ACTION, REFERENCE, ROOT, ROWS, Runner
 from support.small_suite import TEXT
 
-ROOT = Path(__file__).parents[2]
-ACTION = ROOT / ".github" / "actions" / "verify"
-ACTION_ROWS = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
-REFERENCE = re.compile(r"\b(?:inputs|steps|runner|github)(?:\.[\w-]+)+")
 FEW = "-k 'id:gru_14_clip or id:lstm_14_clip'"
-RNNCLI = f'#!/bin/sh\nexec "{sys.executable}" -m rnncli "$@"\n'
-PYTHON = '#!/bin/sh\nprintf "%s\\n" "$@" > pip.txt\n'
-
-
-@dataclass
-class Runner:
-    """A runner of one job: what its steps used, printed and left.
-
-    Attributes:
-        folder: the job's working folder.
-        inputs: of the action.
-        hit: whether the cache has the pack.
-        code: the exit code of the step that failed, or 0.
-        used: the actions of others that steps used, without their versions.
-        values: reference -> its value, as steps set it.
-    """
-
-    folder: Path
-    inputs: dict[str, str]
-    hit: bool = False
-    code: int = 0
-    used: list[str] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)
-
-    def run(self) -> Runner:
-        """Run all steps; after one that fails, those that always run."""
-        defaults = {name: row.get("default", "") for name, row in ACTION_ROWS["inputs"].items()}
-        given = {f"inputs.{name}": value for name, value in {**defaults, **self.inputs}.items()}
-        self.values = {"github.action_path": str(ACTION), **given}
-        self.values["runner.temp"] = str(self.folder / "temp")
-        (self.folder / "temp").mkdir()
-        for name, text in {"rnncli": RNNCLI, "python": PYTHON}.items():
-            path = self.folder / "bin" / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-            path.chmod(0o755)
-        for step in ACTION_ROWS["runs"]["steps"]:
-            if self._is_due(step.get("if", "true")):
-                self._take(step)
-        return self
-
-    @property
-    def installed(self) -> str:
-        """What pip was given."""
-        return (self.folder / "pip.txt").read_text().splitlines()[-1]
-
-    def _is_due(self, condition: str) -> bool:
-        """Evaluate what decides on a step: comparisons of references with texts, and `&&`."""
-        always = "always()" in condition
-        terms = condition.replace("always() && ", "").split(" && ")
-        return (always or not self.code) and all(map(self._holds, terms))
-
-    def _holds(self, term: str) -> bool:
-        if term == "true":
-            return True
-        name, sign, text = term.split()
-        return (self.values.get(name, "") == text.strip("'")) == (sign == "==")
-
-    def _take(self, step: dict) -> None:
-        if "uses" in step:
-            self.used.append(step["uses"].partition("@")[0])
-            if step.get("id") == "cache":
-                self.values["steps.cache.outputs.cache-hit"] = "true" if self.hit else ""
-            return
-        assert step["shell"] == "bash"
-        assert "${{" not in step["run"], "what inputs hold would be run"
-        output = self.folder / "temp" / "output"
-        files = {"GITHUB_OUTPUT": output, "GITHUB_STEP_SUMMARY": self.folder / "summary.md"}
-        environment = {
-            **os.environ,
-            **{name: str(path) for name, path in files.items()},
-            **{name: self._filled(text) for name, text in step.get("env", {}).items()},
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        }
-        output.write_text("")
-        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-        done = subprocess.run(shell, cwd=self.folder, env=environment, check=False)
-        self.code = self.code or done.returncode
-        for line in output.read_text().splitlines():
-            name, _, value = line.partition("=")
-            self.values[f"steps.{step['id']}.outputs.{name}"] = value
-
-    def _filled(self, text: str) -> str:
-        return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: self.values.get(found[1], ""), text)
 
 
 def test_every_reference_is_to_something_that_there_is():
@@ -111,8 +17,8 @@ def test_every_reference_is_to_something_that_there_is():
     names = {match.split(".")[1] for match in REFERENCE.findall(text) if match.startswith("inputs")}
     steps = {match.split(".")[1] for match in REFERENCE.findall(text) if match.startswith("steps")}
 
-    assert names == set(ACTION_ROWS["inputs"])
-    assert steps <= {step.get("id") for step in ACTION_ROWS["runs"]["steps"]}
+    assert names == set(ROWS["inputs"])
+    assert steps <= {step.get("id") for step in ROWS["runs"]["steps"]}
 
 
 def test_a_pack_is_judged_and_reported(tmp_path):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.jobs.plugins import plugins
 from rnncli.limits import UNLIMITED
+from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,7 @@ class RuntimeRow(NamedTuple):
     @property
     def install(self) -> str:
         """How to install its package, or ""."""
-        return f"install it with: pip install 'rnncli[{self.extra}]'" if self.extra else ""
+        return f"install it with: {install_line(self.extra)}" if self.extra else ""
 
 
 SUBJECTS: Mapping[str, RuntimeRow] = {
