@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 NO_THREAD = "can't start new thread"
 NO_ROOM = ("failed to map segment", "annot allocate memory")
+NO_FOLDER = "No usable temporary directory"
 LONGEST_SENTENCE = 400
 # The most characters of a message to the user.
 LONGEST_TOLD = 4000
@@ -207,6 +208,8 @@ def _said_by_the_machine(error: BaseException) -> str:
     if isinstance(error, OSError) and (error.filename or error.errno in SHORTAGES):
         why = error.strerror or str(error)
         return f"{_file_name(error.filename)}: {why}" if error.filename else why
+    if isinstance(error, FileNotFoundError) and NO_FOLDER in str(error):
+        return str(error.strerror)
     if isinstance(error, ImportError) and any(sign in str(error) for sign in NO_ROOM):
         return f"not enough memory to load {error.name or 'a library'}"
     return str(error) if isinstance(error, RuntimeError) and str(error) == NO_THREAD else ""

@@ -6,11 +6,14 @@ whose help is the docstring's.
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import wraps
-from inspect import cleandoc, signature
+from inspect import cleandoc, getsource, signature
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rnncli.errors import InvalidRequest
@@ -23,6 +26,8 @@ ReturnT = TypeVar("ReturnT")
 
 # The longest time, seconds: clocks of systems overflow beyond some hundred years.
 LONGEST = 1e9
+# The level of `python -O` at which docstrings are gone.
+WITHOUT_DOCSTRINGS = 2
 
 
 class OptionKind(StrEnum):
@@ -118,9 +123,18 @@ def default_of(values: type[Any], name: str) -> Any:
     return next(each.default for each in fields(values) if each.name == name)
 
 
+def docstring_of(documented: Any) -> str:
+    """Return a class's or function's docstring; `python -OO` leaves it in the source alone."""
+    if sys.flags.optimize < WITHOUT_DOCSTRINGS:
+        return cleandoc(documented.__doc__ or "")
+    (definition,) = ast.parse(dedent(getsource(documented))).body
+    assert isinstance(definition, ast.ClassDef | ast.FunctionDef)
+    return ast.get_docstring(definition) or ""
+
+
 def texts_of(values: type[Any]) -> dict[str, str]:
     """Return what the docstring of a class says of each of its attributes."""
-    _, _, listed = cleandoc(values.__doc__ or "").partition("\nAttributes:\n")
+    _, _, listed = docstring_of(values).partition("\nAttributes:\n")
     listed, _, _ = listed.partition("\n\n")
     found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text) for name, text in found}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.options import docstring_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class JoinableOption(click.Option):
 
 
 class Command(click.Command):
-    """A command that refuses a second value of an option that has one.
+    """A command that refuses a second value of an option that has one, and an empty text.
 
     Nor does it replace a file that it reads, or one of a pack. It ends with the exit code that its
     function returns, 0 for None.
@@ -53,6 +54,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **rest: Any) -> None:
         super().__init__(*args, **rest)
+        self.help = self.help or docstring_of(self.callback)
         self.elsewhere = elsewhere or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -67,7 +69,7 @@ class Command(click.Command):
                 if name in self.elsewhere:
                     raise click.UsageError(f"{name}: use {self.elsewhere[name]}", ctx)
             for option, values in self._given(ctx, args):
-                _refuse_several(option, ctx, values)
+                _refuse_wrong(option, ctx, values)
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             self._refuse_unknown_variables(ctx)
@@ -116,7 +118,11 @@ def _keeping_all(parameter: click.Parameter) -> click.Parameter:
     return keeping
 
 
-def _refuse_several(option: click.Option, ctx: click.Context, values: Sequence[Any]) -> None:
+def _refuse_wrong(option: click.Option, ctx: click.Context, values: Sequence[Any]) -> None:
+    if "" in values and isinstance(option.type, click.types.StringParamType | click.Path):
+        raise click.UsageError(
+            f"{option.opts[0]} is given an empty text, as of an unset variable", ctx
+        )
     if len(values) < 2 or (option.is_flag and len({*values}) == 1):
         return
     if option.is_flag:

@@ -29,6 +29,7 @@ from msgspec.structs import fields as fields_of
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.paths import Identifier, RelativePath, are_plain
+from rnncli.options import docstring_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -412,7 +413,7 @@ def _describe(part: dict[str, Any], kind: Any) -> None:
     del part["title"]
     if needed := due(kind):
         part["required"] = [*needed]
-    part["description"] = " ".join(part["description"].split())
+    part["description"] = " ".join(docstring_of(kind).split())
     for name, hint in _hints(kind).items():
         notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         if texts := [note for note in notes if isinstance(note, str)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import pickle
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from distributed import Client, LocalCluster, as_completed, get_worker
+from distributed.comm import connect
 from distributed.scheduler import KilledWorker
 
 from rnncli.errors import InvalidRequest
@@ -92,10 +94,22 @@ def _client(jobs: int, scheduler: str) -> Iterator[Any]:
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
     try:
+        asyncio.run(asyncio.wait_for(_greeted(scheduler), SECONDS_TO_CONNECT))
         client = Client(scheduler, timeout=SECONDS_TO_CONNECT)
-    except (OSError, TimeoutError, ValueError) as error:
+    except Exception as error:  # by protocol, distributed raises this and that
+        reason = f"{error}" or f"nothing within {SECONDS_TO_CONNECT} s"
         raise InvalidRequest(
-            f"--scheduler {scheduler}: no Dask scheduler answers: {error}"
+            f"--scheduler {scheduler}: no Dask scheduler answers: {reason}"
         ) from error
     with client:
         yield client
+
+
+async def _greeted(scheduler: str) -> None:
+    """Return once a scheduler says who it is, for which a client waits without end."""
+    comm = await connect(scheduler)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        await comm.read()
+    finally:
+        comm.abort()

@@ -11,8 +11,8 @@ import tempfile
 import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +39,9 @@ SECONDS_TO_UNWIND = 5
 # that one of them may supervise, and between two signals that tell them.
 SECONDS_TO_END = 15.0
 SECONDS_BETWEEN_SIGNALS = 0.1
+
+# Descriptors that are open at a time while workers are started, and those of each.
+DESCRIPTORS, DESCRIPTORS_OF_WORKER = 4, 4
 
 # The longest path of a socket of Linux, 107 bytes, less what the library adds to the folder of
 # temporary files: "/pymp-", "/listener-" and eight letters behind each.
@@ -101,13 +104,25 @@ def _in_pool(
     context = multiprocessing.get_context("forkserver" if has_server() else "spawn")
     about = pickle.dumps(function), {**os.environ, **ONE_BLAS_THREAD}
     workers: list[_Worker] = []
+    _require_descriptors(DESCRIPTORS + DESCRIPTORS_OF_WORKER * jobs)
     ending = Finalize(None, _end_all, (workers,), exitpriority=1)  # abandoned ones end at exit
     try:
-        with uninterrupted(), _without_main(function):
+        with uninterrupted(), _without_main(function), _told_if_killed():
             workers.extend(_Worker(context, *about) for _ in range(jobs))
         yield from _handed_out(tasks, workers)
     finally:
         ending()
+
+
+def _require_descriptors(count: int) -> None:
+    """Open so many descriptors and close them: what starts workers dies in its own words of fewer.
+
+    Raises:
+        OSError: there are too few.
+    """
+    with ExitStack() as opened:
+        for descriptor in chain.from_iterable(os.pipe() for _ in range(count // 2)):
+            opened.callback(os.close, descriptor)
 
 
 class _Worker:
@@ -148,7 +163,8 @@ def _told_if_killed() -> Iterator[None]:
         yield
     except (EOFError, ConnectionError) as error:
         raise InvalidRequest(
-            "a worker process was killed, perhaps for lack of memory; try fewer with -j"
+            "a worker process was killed, perhaps for lack of memory or of files that it may open;"
+            " try fewer with -j"
         ) from error
 
 

@@ -1,7 +1,9 @@
 """Claims about executors: every task done once, whatever order and machine, and failures said."""
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -277,13 +279,31 @@ def test_a_dask_scheduler_at_an_address_is_used():
         assert dict(found) == {n: n * n for n in TASKS}
 
 
-def test_a_scheduler_that_does_not_answer_is_said(monkeypatch):
-    """A wrong address is one sentence that names it."""
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"{name}://127.0.0.1:9" for name in ("tcp", "tls", "ucx", "ws", "x")),
+        *("inproc://127.0.0.1/1/1", "tcp://[", "nobody"),
+    ],
+)
+def test_a_scheduler_that_does_not_answer_is_said(monkeypatch, address):
+    """A wrong address is one sentence that names it, whatever its protocol raises."""
     dask_cluster = pytest.importorskip("rnncli.jobs.dask_cluster")
     monkeypatch.setattr(dask_cluster, "SECONDS_TO_CONNECT", 0.2)
 
-    with pytest.raises(InvalidRequest, match="no Dask scheduler answers"):
-        list(dask_cluster.on_cluster(square, TASKS, jobs=1, scheduler="tcp://127.0.0.1:9"))
+    with pytest.raises(InvalidRequest, match=f"{re.escape(address)}: no Dask scheduler answers: ."):
+        list(dask_cluster.on_cluster(square, TASKS, jobs=1, scheduler=address))
+
+
+def test_a_scheduler_that_accepts_and_says_nothing_is_given_up(monkeypatch):
+    """Whoever listens there, the run ends."""
+    dask_cluster = pytest.importorskip("rnncli.jobs.dask_cluster")
+    monkeypatch.setattr(dask_cluster, "SECONDS_TO_CONNECT", 0.2)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(InvalidRequest, match="answers: nothing within"):
+            list(dask_cluster.on_cluster(square, TASKS, jobs=1, scheduler=address))
 
 
 def test_a_scheduler_without_dask_is_refused():
