@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from threading import Lock
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import InvalidOperator
+from rnncli.errors import InvalidOperator, RnncliWarning
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import length_problems, problems
@@ -283,6 +284,9 @@ class Node:
     @cached_property
     def _settings(self) -> dict[str, Any]:
         values, rows = self.values, self.operator.outputs
+        if (given := values.get("input_forget")) not in {None, 0, 1}:
+            sentence = f"input_forget {given} is taken as 1, the only value that couples the gates"
+            warnings.warn(f"{sentence} in the specification's text", RnncliWarning, stacklevel=2)
         return {
             "cell": self.operator.cell,
             "directions": self.directions,

@@ -10,7 +10,7 @@ from support.tables import every
 from support.valid_nodes import valid_node
 
 from rnncli.errors import InvalidOperator, RnncliWarning
-from rnncli.operators import OPERATORS
+from rnncli.operators import OPERATORS, evaluate
 from rnncli.operators.node import Node, checked
 from rnncli.recurrence.recurrence import Direction, Result
 
@@ -205,6 +205,18 @@ def test_each_node_is_warned_of():
         node, inputs = gru(activation_alpha=[0.5])
         with pytest.warns(RnncliWarning, match="used by no activation"):
             node.recurrence(inputs)
+
+
+@pytest.mark.parametrize("given", [2, -1, 7])
+def test_another_input_forget_than_0_and_1_is_1_with_a_warning(given):
+    """The text says "if 1"."""
+    X, W, R = (np.full(shape, 0.5, "f") for shape in ((3, 1, 2), (1, 8, 2), (1, 8, 2)))
+    inputs = {"X": X, "W": W, "R": R}
+    wanted = evaluate("LSTM-14", inputs, attributes={"hidden_size": 2, "input_forget": 1})
+    with pytest.warns(RnncliWarning, match=f"input_forget {given} is taken as 1"):
+        found = evaluate("LSTM-14", inputs, attributes={"hidden_size": 2, "input_forget": given})
+
+    assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
 
 
 def test_what_a_node_accepts_is_like_what_it_took():

@@ -117,7 +117,7 @@ def attributes(draw, row, direction, sizes, limits):
         "layout": st.sampled_from(row.attributes["layout"].choices)
         if "layout" in row.attributes
         else st.nothing(),
-        "input_forget": st.sampled_from([0, 1, 1, 7]),
+        "input_forget": st.sampled_from([0, 1, 1]),
         "linear_before_reset": st.sampled_from([0, 1, 1, -2] if row.dialect == "ONNX" else [0, 1]),
         "output_sequence": st.integers(0, 1),
         "resetAfter": st.booleans(),
