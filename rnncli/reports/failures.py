@@ -157,6 +157,13 @@ def located(verdict: CaseVerdict, dtype: str) -> Iterator[str]:
             yield output_sentence(output, dtype)
     if verdict.localisation:
         yield verdict.localisation.sentence
+    if verdict.right_with:
+        yield unoptimised(verdict.right_with)
+
+
+def unoptimised(right_with: str) -> str:
+    """Return the sentence about what is right without a runtime's optimisations."""
+    return f"right with --runtime-option {right_with}: its graph optimisations are what fails"
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 
 from rnncli.errors import worst_code
 from rnncli.numerics import dtype_named
-from rnncli.reports.failures import excerpt, fitting, located
+from rnncli.reports.failures import excerpt, fitting, located, unoptimised
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted, index_text, one_line, shown, up_to
@@ -165,7 +165,9 @@ def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:
     for output in against.comparison:
         if not output.agrees:
             yield f"  {one_line(difference(output))}"
-    if against.search:
+    if against.right_with:
+        yield f"  {unoptimised(against.right_with)}"
+    elif against.search:
         yield one_line(f"  {against.search}")
     if node := against.node:
         nth = f", execution {node.execution}" if node.execution > 1 else ""

@@ -203,6 +203,7 @@ class AgainstReport(NamedTuple):
     exit_code: int = 0
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
+    right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
 
     @property
     def title(self) -> str:
@@ -219,6 +220,7 @@ class AgainstReport(NamedTuple):
             "comparison": [output.record() for output in self.comparison],
             "node": self.node and self.node.record(),
             "search": self.search,
+            "right_with": self.right_with,
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -216,6 +216,24 @@ class Implementation:
             return False
         path = Path(self.name)
         return is_pack(path) or (path.name == file_of(path.suffix[1:]) and is_pack(path.parent))
+
+    def right_with(self, is_right: Callable[[Implementation], bool]) -> str:
+        """Return the settings with which a runtime that fails is right: without optimisations.
+
+        Args:
+            is_right: asks the same of the runtime with other settings.
+
+        Returns:
+            NAME=VALUE; "" if it fails without them, too, or has none to leave out.
+        """
+        from rnncli.subjects.runtimes import known_subjects
+
+        row = known_subjects().get(self.runtime)
+        settings = {**self.settings, **(row.unoptimised if row else {})}
+        if settings == {**self.settings} or not is_right(replace(self, runtime_option=settings)):
+            return ""
+        assert row
+        return ", ".join(f"{name}={value}" for name, value in row.unoptimised.items())
 
     def require_room(self, pack: Pack) -> None:
         """Refuse a file of results that is too large for a pack's cases, before it is read."""

@@ -8,13 +8,14 @@ as a buffer per shape, and the case is stale. Bisection finds the earlier cases 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.margins import error_over_time
-from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, Verdict
+from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, RIGHT, Verdict
 from rnncli.judging.explaining.earlier_calls import leak_fits
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
@@ -52,6 +53,8 @@ WIDER = 4
 # Verdicts that an earlier case may cause. A crash is always retried in a new process, and a hang
 # would take as long again.
 SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
+# Verdicts that a runtime may owe to what it makes of a graph, so it is asked without that, too.
+UNOPTIMISED = frozenset({Verdict.DIFFERS, Verdict.CRASHED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,9 @@ def judge_case(
     verdict, evidence = found.verdict, None
     if verdict.verdict in FAILURES:
         verdict = explained(found)
+    if verdict.verdict in UNOPTIMISED:
+        right_with = terms.subject.right_with(partial(_is_right, vector, terms.rule))
+        verdict = replace(verdict, right_with=right_with)
     measured = found.measured
     is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
     if terms.diagnoses and is_wrong and verdict.data_set == 0 and measured and measured.is_complete:
@@ -137,6 +143,11 @@ def judge_case(
         evidence = evidence_of_failure(measured, mutants, verdict.fits or None)
     over_time = error_over_time(measured) if measured and verdict.outputs else ()
     return JudgedVector(excused(verdict, terms), over_time, evidence)
+
+
+def _is_right(vector: Vector, rule: Rule, subject: Implementation) -> bool:
+    session = session_calls_of(OPEN_SUBJECTS.of(subject).subject, vector)
+    return judge_session(session, rule).verdict.verdict in RIGHT
 
 
 def _leaks(found: MeasuredAttempt, earlier: Iterable[Vector]) -> dict[str, float]:

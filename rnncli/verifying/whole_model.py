@@ -78,11 +78,19 @@ class RuntimeRival:
         self.check()
         vector = vector_of_run(short_names([target])[0], loaded, run)
         expected, tolerance = expectation(loaded, request, run)
+
+        def is_right(subject: Implementation) -> bool:
+            with closing(subject.open()) as opened:
+                attempt = opened.attempt(vector)
+            is_answer = attempt.status is Status.RAN
+            return is_answer and not compare(attempt.outputs, expected, tolerance).exit_code
+
         with closing(self.subject.open()) as opened:
             attempt = opened.attempt(vector)
             report = AgainstReport(self.subject.name, opened.describe())
             if attempt.status is not Status.RAN:
-                return _failed(report, attempt)
+                right_with = self.subject.right_with(is_right)
+                return _failed(report, attempt)._replace(right_with=right_with)
             compared = compare(attempt.outputs, expected, tolerance)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
             if report.exit_code == NothingSelected.exit_code:
@@ -90,7 +98,7 @@ class RuntimeRival:
             if not report.exit_code:
                 return report
             found = self._search(target, loaded, request, run, opened)
-            return report._replace(**found)
+            return report._replace(right_with=self.subject.right_with(is_right), **found)
 
     def check(self) -> None:
         """Refuse a runtime that runs no whole models.

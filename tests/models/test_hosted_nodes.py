@@ -245,6 +245,20 @@ def test_a_host_that_dies_does_not_end_this_process(parse, monkeypatch, serve, l
     assert [f"{each.message}" for each in told] in ends
 
 
+def test_the_host_moves_nothing(parse):
+    """It fuses this to a product with levels, which rounds x to 8 bits: off by 0.05."""
+    text = """g (float[8,16] x, uint8[16,16] W) => (float[8,16] y)
+        <float s = {0.01}, uint8 z = {117}> { w = DequantizeLinear (W, s, z)  y = MatMul (x, w) }"""
+    model, random = parse(text), np.random.default_rng(1)
+    W = random.integers(0, 256, (16, 16), np.uint8)
+    model.proto.graph.initializer.append(numpy_helper.from_array(W, "W"))
+    fed = {"x": random.normal(size=(8, 16)).astype(np.float32)}
+
+    np.testing.assert_allclose(
+        hosted(model, fed)["y"], evaluate_model(model, fed)["y"], rtol=1e-5, atol=1e-6
+    )
+
+
 def test_random_numbers_stay_the_same_in_every_run(parse, calls):
     """Nodes that draw are ours."""
     text = "g (float[2,2] x) => (float[2,2] y) { r = RandomNormalLike (x)  y = Exp (r) }"

@@ -50,18 +50,21 @@ FAULTS = {
     "lengths": ("LSTM", forget_lengths),
     "reset": ("GRU", swap_reset),
     "bias": ("GRU", lose_bias),
+    "end": ("GRU", die),
     "add": ("Add", subtract),
     "refusal": ("Add", refuse),
     "death": ("Add", die),
+    "nothing": ("", None),
 }
 
 
 class FaultyRuntime(OnnxRuntime):
-    """Changes the nodes of a model before it is loaded."""
+    """Changes the nodes of a model before it is loaded, unless it is told to optimise nothing."""
 
     def __init__(self, settings, threads):
-        self._fault = settings["fault"]
-        super().__init__({}, threads)
+        own = {name: value for name, value in settings.items() if name != "fault"}
+        self._fault = settings["fault"] if own.get("optimization") != "none" else "nothing"
+        super().__init__(own, threads)
 
     def session(self, vector):
         """Return a session with the changed model."""

@@ -199,6 +199,11 @@ class CaseVerdict(Described):
         "ids of the earlier cases of the same process that make this one stale; empty if another"
         " call of its own session does",
     ] = ()
+    right_with: Annotated[
+        str,
+        "of a failure: NAME=VALUE of --runtime-option with which it is right, since the runtime"
+        " then optimises no graph; or ''",
+    ] = ""
     narrowed: Annotated[
         tuple[str, ...], "of a stream that differs: the options that make it the smallest that does"
     ] = ()

@@ -33,6 +33,7 @@ class RuntimeRow(NamedTuple):
         origin: where a plug-in comes from, see `Plugin`; "" for ours.
         threads: whether the number of threads has an effect.
         models: whether it runs whole models, not only recurrent nodes.
+        unoptimised: the settings with which it runs a graph as it is.
     """
 
     where: str
@@ -42,6 +43,7 @@ class RuntimeRow(NamedTuple):
     origin: str = ""
     threads: bool = True
     models: bool = True
+    unoptimised: Mapping[str, str] = {}
 
     @property
     def install(self) -> str:
@@ -55,12 +57,14 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "ONNX Runtime, on the CPU unless told otherwise",
         "onnxruntime",
         "runtimes",
+        unoptimised={"optimization": "none"},
     ),
     "onnxruntime-qnn": RuntimeRow(
         "rnncli.subjects.runtimes.onnx_runtime_qnn:OnnxRuntimeQnn",
         "ONNX Runtime on Qualcomm's QNN, whose package has an emulator; quantised units",
         "onnxruntime_qnn",
         "qnn",
+        unoptimised={"optimization": "none"},
     ),
     "openvino": RuntimeRow(
         "rnncli.subjects.runtimes.open_vino:OpenVino",

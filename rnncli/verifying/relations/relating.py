@@ -9,6 +9,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from msgspec.structs import replace as replace_in
+
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
 from rnncli.cases.selection import Selection, is_called
@@ -22,10 +24,17 @@ from rnncli.packs.conversion import held_inputs
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, record_is_called
 from rnncli.talk.words import counted
-from rnncli.verifying.case_judging import OPEN_SUBJECTS, excused, shuffled
+from rnncli.verifying.case_judging import OPEN_SUBJECTS, UNOPTIMISED, excused, shuffled
 from rnncli.verifying.node_call import SIZES, NodeCall
 from rnncli.verifying.relations.distances import closeness_of
-from rnncli.verifying.relations.judging import Asker, judge_case, related_id
+from rnncli.verifying.relations.judging import (
+    AnsweredCall,
+    Asker,
+    UnansweredError,
+    attempted,
+    judge_case,
+    related_id,
+)
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
 from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
 
@@ -36,7 +45,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.suite import Entry
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.pack import Pack
-    from rnncli.subjects.implementation import Subject
+    from rnncli.subjects.implementation import Implementation, Subject
     from rnncli.verifying.relations.judging import Bounds, JudgedCall, Relation
 
 
@@ -351,8 +360,24 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
     rows = [plan.table[name] for name in relations]
     judging = judge_case(calls, rows, _asker(plan, case_id), plan.profile, plan.bounds)
     for relation, verdict in judging:
+        row = plan.table[relation] if relation else rows[0]
+        if verdict.verdict in UNOPTIMISED:
+            right_with = plan.terms.subject.right_with(partial(_is_right, plan, calls, row))
+            verdict = replace_in(verdict, right_with=right_with)  # noqa: PLW2901
         record = _record(calls[0], plan.table.get(relation))
         yield JudgedCase(record, excused(verdict, plan.terms))
+
+
+def _is_right(
+    plan: RelationPlan, calls: Sequence[JudgedCall], relation: Relation, subject: Implementation
+) -> bool:
+    """Whether a relation holds of another implementation."""
+    asker = _asker(replace(plan, terms=replace(plan.terms, subject=subject)), calls[0].id)
+    try:
+        cases = [AnsweredCall.of(call, asker, plan.profile, plan.bounds) for call in calls]
+    except UnansweredError:
+        return False
+    return all(attempted(each, relation, asker).verdict is Verdict.PASS for each in cases)
 
 
 def _record(call: JudgedCall, relation: Relation | None = None) -> dict[str, Any]:
