@@ -53,7 +53,8 @@ def widened_model(model: Model, change: Change | None = None) -> Model:
         model: a loaded model, which stays as it is.
         change: applied to the name and values of each tensor of two or more dimensions that the
             model holds, such as matrices and kernels, before they are widened; and to a 1 of
-            float32, whose change is added to the outputs of `BOUNDED` activations.
+            float32, whose change is added to the outputs of `BOUNDED` activations and of recurrent
+            nodes with such.
 
     Raises:
         RnncliError: a tensor that the model holds is damaged.
@@ -105,6 +106,9 @@ class _Widening:
     def _nodes(self, node: NodeProto, versions: Mapping[str, int]) -> Iterator[NodeProto]:
         """Yield a node that computes in float64, between the casts that it needs."""
         _refill(node.attribute, [self._attribute(each) for each in node.attribute])
+        is_old = versions.get("", 0) < BROADCASTS
+        is_moved = self._change and not is_old and _is_bounded(node, versions)
+        changes = [*self._changes(node)] if is_moved else []
         is_call = (node.domain, node.op_type) in self._functions
         inputs, outputs = ((), ()) if is_call else _narrow_places(node, versions)
         for k in inputs:
@@ -114,21 +118,21 @@ class _Widening:
         wanted = [node.output[k] for k in outputs]
         for k in outputs:
             node.output[k] = self._new(node.output[k])
-        is_bounded = not node.domain and node.op_type in BOUNDED
-        is_moved = self._change and is_bounded and versions.get("", 0) >= BROADCASTS
-        yield from self._moved(node) if is_moved else (node,)
+        yield node
         for k, name in zip(outputs, wanted, strict=True):
             yield helper.make_node("Cast", [node.output[k]], [name], to=TensorProto.DOUBLE)
+        yield from changes
 
-    def _moved(self, node: NodeProto) -> Iterator[NodeProto]:
-        """Yield an activation with a change of 1 added to its output."""
+    def _changes(self, node: NodeProto) -> Iterator[NodeProto]:
+        """Rename the outputs of a node; yield nodes that add a change of 1 to each."""
         assert self._change
-        name, exact, moved = node.output[0], *map(self._new, [node.output[0]] * 2)
-        change = np.float64(self._change(name, np.ones((), np.float32))) - 1
-        node.output[0] = exact
-        yield node
-        yield helper.make_node("Constant", [], [moved], value=tensor_of("", np.asarray(change)))
-        yield helper.make_node("Add", [exact, moved], [name])
+        for k, name in enumerate(node.output):
+            if name:
+                node.output[k], moved = self._new(name), self._new(name)
+                change = np.float64(self._change(name, np.ones((), np.float32))) - 1
+                held = tensor_of("", np.asarray(change))
+                yield helper.make_node("Constant", [], [moved], value=held)
+                yield helper.make_node("Add", [node.output[k], moved], [name])
 
     def _new(self, name: str) -> str:
         self._casts += 1
@@ -146,6 +150,14 @@ class _Widening:
         if attribute.HasField("tp"):
             _widen_type(attribute.tp)
         return attribute
+
+
+def _is_bounded(node: NodeProto, versions: Mapping[str, int]) -> bool:
+    """Whether a node is a bounded activation, or a recurrent node with one."""
+    if operator_for(node.domain, node.op_type, versions.get(node.domain, 0)):
+        given = [each.strings for each in node.attribute if each.name == "activations"]
+        return not given or not BOUNDED.isdisjoint(each.decode() for each in given[0])
+    return not node.domain and node.op_type in BOUNDED
 
 
 def _refill(field: Any, values: Sequence[Any]) -> None:

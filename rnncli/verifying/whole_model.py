@@ -3,7 +3,8 @@
 The tolerance of an output comes from the model itself. It is evaluated in float64, then once in its
 own types and a few times in float64 with each input, matrix and kernel off by up to one rounding of
 its type, and bounded activations by one of 1, since kernels approximate them so. What a correct
-implementation loses is of the size of the largest distance between these.
+implementation loses is of the size of the largest distance between these. Where that is so wide
+that zeros might agree, as in a pack, nothing is judged.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
+from rnncli.models.data_sets import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model
@@ -52,6 +54,8 @@ SAMPLES = 3
 # Tolerance / the largest distance. On 2026-11-26 ONNX Runtime 1.32.0 and OpenVINO 2026.4.1 were off
 # by 0.6 to 3.5 times that distance where they were right, on nine models of docs/results/models.md.
 ALLOWED = 16
+# The elements of a slice of which something must be told: one alone may be near zero by chance.
+JUDGED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,8 @@ class RuntimeRival:
                 return _failed(report, attempt)._replace(right_with=right_with)
             compared = compare(attempt.outputs, expected, tolerance)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
-            if report.exit_code == NothingSelected.exit_code:
-                return report._replace(failure="no output has an element to compare")
-            if not report.exit_code:
-                return report
+            if report.exit_code != 1:
+                return _weighed(report)
             found = self._search(target, loaded, request, run, opened)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
@@ -155,6 +157,20 @@ class RuntimeRival:
             shlex.join(["rnncli", "extract", target, "-o", pack, "--node", node, *inputs]),
             shlex.join(["rnncli", "verify", pack, *self.subject.options]),
         )
+
+
+def _weighed(report: AgainstReport) -> AgainstReport:
+    """Return the report on outputs that agree: something in each must be judged."""
+    if not any(output.size for output in report.comparison):
+        return report._replace(failure="no output has an element to compare")
+    unjudged = [
+        f"{each.name}: {each.unjudged} of {each.size} cannot be judged: zeros might agree, too,"
+        " within their tolerance"
+        for each in report.comparison
+        if each.unjudged
+    ]
+    code = NothingSelected.exit_code if unjudged else report.exit_code
+    return report._replace(failure="; ".join(unjudged), exit_code=code)
 
 
 def _failed(report: AgainstReport, attempt: Attempt) -> AgainstReport:
@@ -217,7 +233,7 @@ def expectation(model: Model, request: Request, run: Run) -> tuple[Tensors, Tole
         for name, values in wanted.items()
         if dtype_of(values).is_float
     }
-    if boundless := [name for name, each in elements.items() if not np.isfinite(each).all()]:
+    if boundless := [name for name, each in elements.items() if np.isinf(each).any()]:
         raise Unsupported(
             f"{model.name}: nothing can be said of {', '.join(map(repr, boundless))}: in its own"
             " types the model is no number, or an infinite one, where it is a number in float64;"
@@ -261,15 +277,55 @@ def as_declared(exact: Any, values: Array) -> Array:
 
 
 def measured_tolerance(exact: Array, others: list[Array], wanted: Array) -> Array:
-    """Return the tolerance of each element of an output: the same distance, and a unit of it."""
-    return ALLOWED * max(_distance(exact, each) for each in others) + ulp_width(1, wanted)
+    """Return the tolerance of each element of an output, from distances between evaluations.
+
+    It is `ALLOWED` times the largest distance in the element's slices along each axis, such as the
+    channels of the last. That may be small by chance, so it is no less than in most slices, or in
+    the whole output for slices of few elements, as far as that is at most `limit_of` the largest
+    value in the slice.
+
+    Args:
+        exact: the output in float64.
+        others: the same by evaluations that round elsewhere.
+        wanted: the output that is expected.
+
+    Returns:
+        Tolerances; infinite if an evaluation has another shape or is infinitely far, and NaN where
+        zeros might agree as well, beyond `limit_of` the largest value: of the whole output, or of a
+        slice of at least `JUDGED` elements that are not those of a unit shut by its gates.
+    """
+    apart = np.max([_distances(exact, each) for each in others], axis=0)
+    if not np.isfinite(apart).all():
+        return np.full(wanted.shape, np.inf)
+    size, limit = (
+        np.nan_to_num(np.abs(wanted.astype(np.float64)), nan=0, posinf=0),
+        limit_of(wanted),
+    )
+    largest = float(size.max(initial=0.0)) or 1.0
+    found, slices = np.full(wanted.shape, apart.max(initial=0.0)), []
+    for axis in range(size.ndim):
+        within = tuple(k for k in range(size.ndim) if k != axis)
+        top, own = (each.max(axis=within, keepdims=True, initial=0.0) for each in (size, apart))
+        usual = apart.max(initial=0.0)
+        if top.size and size.size >= JUDGED * top.size:
+            usual = np.median(own)
+            slices.append((within, top))
+        found = np.minimum(found, np.maximum(own, np.minimum(usual, limit / ALLOWED * top)))
+    found *= ALLOWED
+    is_wide = found > limit * largest
+    # Units of bounded activations that are shut, which kernels approximate to an absolute error.
+    shut = ALLOWED / limit * 2.0 ** -dtype_of(wanted).precision * min(1.0, largest)
+    for within, top in slices:
+        least = found.min(axis=within, keepdims=True, initial=np.inf)
+        is_wide |= (least > limit * top) & (top > shut)
+    return np.where(is_wide, np.nan, found + ulp_width(1, wanted))
 
 
-def _distance(exact: Array, other: Array) -> float:
-    """Return the largest distance; infinite between shapes, or if only one is a number."""
+def _distances(exact: Array, other: Array) -> Array:
+    """Return the distance of each element; infinite between shapes, or if one alone is a number."""
     if exact.shape != other.shape:
-        return np.inf
+        return np.full(exact.shape, np.inf)
     with np.errstate(all="ignore"):
         apart = np.abs(other.astype(np.float64) - exact.astype(np.float64))
-    apart[(exact == other) | (np.isnan(exact) & np.isnan(other))] = 0.0
-    return float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max(initial=0.0))
+    is_equal = (exact == other) | (np.isnan(exact) & np.isnan(other))
+    return np.where(is_equal, 0.0, np.nan_to_num(apart, nan=np.inf, posinf=np.inf))

@@ -152,6 +152,21 @@ def test_outputs_without_an_element_are_no_answer(rnncli, tmp_path):
     assert "no output has an element to compare" in done.err
 
 
+@pytest.mark.parametrize("noise", ["1e5", "1e8"])
+def test_an_output_that_noise_drowns_is_not_judged(rnncli, tmp_path, noise):
+    """Zeros would agree within what roundings make of it."""
+    text = SUM.replace("    out =", "    made =").replace(
+        "    twice", "    up = Add (made, a)\n    out = Sub (up, a)\n    twice"
+    )
+    text = text.replace("float[2] b =", f"float a = {{{noise}}}, float[2] b =")
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    done = rnncli("run", tmp_path / "m.onnx", "--against", "onnxruntime", "--json")
+    (run,) = json.loads(done.out)["runs"]
+
+    assert (done.code, run["against"]["comparison"][0]["agrees"]) == (5, True)
+    assert "of 12 cannot be judged: zeros might agree, too" in done.err
+
+
 def test_tolerances_may_be_ones_own(rnncli, summing, faulty):
     """A fault of 4 is within 5, as is right; within 3 it is not."""
     asked = ["--against", "faulty", "--runtime-option", "fault=add"]

@@ -11,7 +11,7 @@ from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
 from rnncli.models.loading import load_model, model_from
 from rnncli.running.execution import execute
 from rnncli.running.request import Request
-from rnncli.verifying.whole_model import expectation
+from rnncli.verifying.whole_model import expectation, measured_tolerance
 
 
 def run_of(model, inputs, tmp_path, **options):
@@ -102,3 +102,75 @@ def test_a_model_that_overflows_in_its_own_types_is_not_judged(tmp_path):
 
     with pytest.raises(Unsupported, match="nothing can be said of 'Y'"):
         expectation(model, request, run)
+
+
+def measured(values, error):
+    """The tolerance of an output, of which four evaluations are off by a normal error."""
+    rng = np.random.default_rng(0)
+    others = [values + error * rng.normal(size=values.shape) for _ in range(4)]
+    return measured_tolerance(values, others, values.astype(np.float32))
+
+
+CHANNELS = np.random.default_rng(1).uniform(-1, 1, (3, 16, 4))
+LOUD = np.array([3e6, 1, 1, 1])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_zeros_in_the_quiet_channels_of_an_output_are_outside_their_tolerances(axis):
+    """One tolerance for the whole would be that of the loud one, wherever its axis is."""
+    gain = np.moveaxis(LOUD[:, None, None], 0, axis)
+    values = np.moveaxis(CHANNELS, 2, axis) * gain
+    allowed = np.moveaxis(measured(values, 1e-7 * gain), axis, 2)
+
+    assert allowed[..., 0].min() > 1
+    assert allowed[..., 1:].max() < 1e-3
+    assert allowed[..., 1:].min() > 1e-6
+
+
+def test_what_noise_drowns_is_not_judged():
+    """It is, where 5 % of the largest value of a channel, or of the whole, are within it."""
+    noisy = measured(CHANNELS, np.array([1e-7, 1e-2, 1e-7, 1e-7]))
+
+    assert np.isnan(measured(CHANNELS, 4e-3)).all()
+    assert np.isnan(noisy).all((0, 1)).tolist() == [False, True, False, False]
+    assert np.nanmax(noisy) < 1e-5
+
+
+def test_a_channel_that_is_near_zero_by_chance_needs_no_bound_of_its_own():
+    """Of single numbers, one in ten thousand is: a sound implementation is as far off as in all."""
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(1, 20_000))
+    allowed = measured(values, 1e-7)
+
+    assert (np.abs(2e-7 * rng.normal(size=values.shape)) <= allowed).all()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (5, 1)], ids=str)
+def test_outputs_without_channels_have_tolerances(shape):
+    """They may have no axis, no element or one channel."""
+    allowed = measured(np.ones(shape), 1e-7)
+
+    assert allowed.shape == shape
+    assert ((allowed > 1e-8) & (allowed < 1e-5)).all()
+
+
+def test_a_shut_unit_may_be_off_by_the_error_of_its_gates(tmp_path):
+    """Sigmoid is approximated to an absolute error, so a runtime may give 0 for 1e-9."""
+    model = model_from(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[9, 2, 1] X) => (float[9, 1, 2, 2] Y)
+            <float[1, 8, 1] W = {1, 1, 1, 1, 1, 1, 1, 1},
+             float[1, 8, 2] R = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+             float[1, 16] B = {0, 0, 0, -21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> {
+                Y = LSTM <hidden_size = 2> (X, W, R, B)
+            }"""
+        )
+    )
+    X = np.random.default_rng(0).uniform(-1, 1, (9, 2, 1)).astype(np.float32)
+    wanted, tolerance = expectation(model, *run_of(model, {"X": X}, tmp_path))
+    shut = np.abs(wanted["Y"][..., 1])
+
+    assert 0 < shut.max() < 1e-7
+    assert (tolerance.elements["Y"][..., 1] > shut).all()
+    assert not np.isnan(tolerance.elements["Y"]).any()

@@ -73,6 +73,7 @@ class OutputComparison:
         max_ulp: the largest difference in units in the last place, for a complex number that of its
             worse part; None for dtypes other than floating point.
         mean_abs: the mean absolute difference of all elements.
+        unjudged: number of elements whose tolerance says nothing.
         worst: the worst element; None if all elements are equal.
     """
 
@@ -86,6 +87,7 @@ class OutputComparison:
     max_rel: float | None = None
     max_ulp: float | None = None
     mean_abs: float | None = None
+    unjudged: int = 0
     worst: WorstElement | None = None
 
     @property
@@ -123,10 +125,14 @@ class Comparison(Conclusion, tuple[OutputComparison, ...]):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of `rnncli compare`: 1 if an output differs, 5 without any element."""
+        """The exit code of `rnncli compare`: 1 if an output differs, 5 if none was judged."""
         if not all(output.agrees for output in self):
             return 1
-        return 0 if any(output.size for output in self) else NothingSelected.exit_code
+        return (
+            0
+            if any(output.size > output.unjudged for output in self)
+            else NothingSelected.exit_code
+        )
 
 
 def compare(
@@ -163,7 +169,9 @@ def _compare_output(
                 tally.add(start, _kind(dtype).measure(got_block, wanted_block, here))
         is_excused = tally.unequal and not tally.differing
         problem = _width_problem(wanted[name], limits, dtype) if is_excused else ""
-    return replace(_result(name, got[name], wanted[name], limits, tally), problem=problem)
+    unjudged = int(np.isnan(limits.atol).sum())
+    found = _result(name, got[name], wanted[name], limits, tally)
+    return replace(found, problem=problem, unjudged=unjudged)
 
 
 def _problem(got: Array | None, wanted: Array | None) -> str:
@@ -237,7 +245,7 @@ def _inexact(g: Array, w: Array, ulp: Array, limits: ElementBounds) -> _Differen
     absolute = np.where(equal, 0.0, np.abs(g - w))
     absolute[~equal & ~(np.isfinite(g) & np.isfinite(w))] = np.inf
     ulp = np.where(equal, 0.0, np.where(unmatched, np.inf, ulp))
-    close = np.isfinite(g) & np.isfinite(w) & (absolute <= limits.allowed(w))
+    close = np.isfinite(g) & np.isfinite(w) & ~(absolute > limits.allowed(w))  # NaN: not judged
     agrees = equal | close | (ulp <= limits.max_ulp)
     return _Differences(equal, agrees, absolute, _ratio(absolute, size), ulp)
 

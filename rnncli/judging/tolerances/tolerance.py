@@ -100,8 +100,8 @@ class Tolerance(NamedTuple):
     Attributes:
         atol, rtol, max_ulp: bounds for all outputs, or for some.
         equal_nan: whether NaN equals NaN.
-        elements: output -> absolute tolerance of each element, in the output's shape; replaces the
-            three bounds.
+        elements: output -> absolute tolerance of each element, in the output's shape, NaN where
+            nothing can be judged; replaces the three bounds.
     """
 
     atol: Bound = Bound()
@@ -197,7 +197,7 @@ class ElementBounds(NamedTuple):
     def width(self, wanted: Array) -> float:
         """Return the widest tolerance of some elements, by whichever bound is widest."""
         widths = np.maximum(self.allowed(wanted), ulp_width(self.max_ulp, wanted))
-        return float(widths.max(initial=0.0))
+        return float(np.fmax.reduce(widths, initial=0.0))
 
     def allowed(self, wanted: Array) -> Array:
         """Return the absolute tolerance by atol and rtol; NaN and infinity must match exactly."""
