@@ -8,6 +8,7 @@ function is called, so that workers import at the same time as this process.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import threading
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from rnncli.errors import InvalidRequest
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
-from rnncli.judging.selected import EVERY_CASE, Selected
+from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.limits import Limits
 from rnncli.options import taking_values
 from rnncli.subjects.implementation import Implementation
@@ -495,8 +496,16 @@ def _plan(
     asked = subject if isinstance(subject, Implementation) else Implementation(function=subject)
     if asked.function and not workers.are_here:
         raise InvalidRequest("--jobs is not for a function, which runs in this process")
-    order = [*cases.order, *(["--trust"] if trust else []), *more]
-    words = ["rnncli", name, str(pack), *asked.options, *rule.options, *order]
+    flags = {"--trust": trust, **{f"--allow-{verdict}": allowed[verdict] for verdict in allowed}}
+    words = [
+        *("rnncli", name, str(pack), *asked.options, *rule.options, *cases.order),
+        *(("--require", needs) if (needs := cases.requirements.expression) else ()),
+        *(("--xfails", str(xfails)) if xfails else ()),
+        *(flag for flag, is_given in flags.items() if is_given),
+        # One that a variable gives would leave a part of the one case that is selected.
+        *(("--shard", str(ALL)) if f"RNNCLI_{name}_SHARD".upper() in os.environ else ()),
+        *more,
+    ]
     return made(
         pack=pack,
         terms=JudgingTerms(

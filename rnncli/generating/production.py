@@ -27,7 +27,12 @@ from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
-from rnncli.models.data_sets import conditioning_problem, well_conditioned
+from rnncli.models.data_sets import (
+    ONE_NUMBER,
+    conditioning_problem,
+    repeat_one_number,
+    well_conditioned,
+)
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
@@ -45,6 +50,10 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Produced = TypeVar("Produced")
+
+
+# What makes a unit show something.
+FINER = "a smaller scale has more levels"
 
 
 class IllConditioned(InvalidRequest):
@@ -289,6 +298,10 @@ def _answers(
     outputs = node.proved_outputs_of(solution.golden, is_exact=is_exact, may_tie=bool(reading))
     if node.unit and not may_be_wide:
         _refuse_ill_conditioned(stack, outputs, tolerances, rows)
+        for k in np.flatnonzero(rows):
+            is_idle = repeat_one_number(values[k] for values in outputs.values())
+            if is_idle and solution.alone(int(k))[0].has_steps:
+                raise IllConditioned(f"{stack.named}shows nothing: {ONE_NUMBER}; {FINER}")
     return Answers(outputs, tolerances)
 
 

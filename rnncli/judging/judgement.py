@@ -24,7 +24,12 @@ from rnncli.judging.comparing.verdict import (
     Verdict,
     outcome_of,
 )
-from rnncli.models.data_sets import WIDEST, conditioning_problem
+from rnncli.models.data_sets import (
+    ONE_NUMBER,
+    WIDEST,
+    conditioning_problem,
+    repeat_one_number,
+)
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import STEPS, Attempt, Status
 from rnncli.recurrence.recurrence import Direction
@@ -240,7 +245,7 @@ def _worst(output: MeasuredOutput) -> Element:
 
 def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
     """Return a verdict on outputs that agree, or that their tolerances tell nothing."""
-    problem = _useless(found.outputs.values(), found.rule)
+    problem = _useless(found.outputs.values(), found.rule) or _idle(found)
     if not problem:
         return verdict
     message = f"{_named(found.rule)} cannot judge this: {problem}"
@@ -257,6 +262,14 @@ def _useless(outputs: Collection[MeasuredOutput], rule: Rule) -> str:
         if problem := conditioning_problem(output.wanted, output.width, limit):
             return f"{output.name} is ill-conditioned: {problem}"
     return ""
+
+
+def _idle(found: MeasuredAttempt) -> str:
+    """Return why what is expected can be right without a computation, or ""."""
+    if not repeat_one_number(output.wanted for output in found.outputs.values()):
+        return ""
+    is_due = found.vector.recurrence.has_steps
+    return f"{ONE_NUMBER}, which a kernel gives that computes nothing" if is_due else ""
 
 
 def _named(rule: Rule) -> str:

@@ -13,11 +13,12 @@ from msgspec import UNSET, UnsetType
 
 from rnncli.errors import NothingSelected
 from rnncli.files.described import Described, Whole
+from rnncli.judging.claim import LONGEST_NAME
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
 from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.talk.display import Conclusion, plotted, sentences
-from rnncli.talk.words import counted, visible
+from rnncli.talk.words import counted, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +56,12 @@ class JudgedSubject(Described):
     about: Annotated[dict[str, str], "version and settings, as it describes itself"] = (
         msgspec.field(default_factory=dict)
     )
+
+    @property
+    def implementation(self) -> str:
+        """Its name and version, by which it claims something."""
+        name, version = self.about.get("name") or self.name, self.about.get("version", "")
+        return one_line(f"{name} {version}".rstrip())[:LONGEST_NAME]
 
 
 class JudgedCase(NamedTuple):
@@ -224,10 +231,17 @@ class VerificationReport(Conclusion):
 
     @property
     def adherence(self) -> str:
-        """Whether the implementation conforms to its claim, in words; "" if none was judged."""
+        """Whether the implementation conforms to its claim, in words; "" if none was judged.
+
+        Of another's claim, both are named.
+        """
         if self.claim is None:
             return ""
-        return f"{'conforms' if self.passed else 'does not conform'} to its claim"
+        verb = "conforms" if self.passed else "does not conform"
+        if self.claim.implementation == self.subject.implementation:
+            return f"{verb} to its claim"
+        whose = one_line(self.claim.implementation)
+        return f"{self.subject.implementation} {verb} to the claim of {whose}"
 
     @property
     def conformance(self) -> str:

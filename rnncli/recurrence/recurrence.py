@@ -111,6 +111,11 @@ class Recurrence:
     unit: UnitTensors | None = None
     constants: Constants | None = field(default=None, init=False)
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether any sequence has a step; without one, outputs are zeros by definition."""
+        return len(self.X) > 0 and (self.lengths is None or bool(np.any(self.lengths)))
+
     def bound(self, letter: str) -> float:
         """Return the bound of an activation's argument; infinity means none.
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from rnncli.errors import InvalidRequest, NothingSelected, listed
-from rnncli.judging.claim import LONGEST_NAME, Claim, parse_claim
+from rnncli.judging.claim import Claim, parse_claim
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import RIGHT, CaseVerdict, Verdict
 from rnncli.judging.report import CLAIMS, PLURAL, VerificationReport
-from rnncli.talk.words import counted, one_line, visible
+from rnncli.talk.words import counted, visible
 from rnncli.verifying.probes import unprobed, without_idle_refusals
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
     if not inside:
         raise NothingSelected(f"{_described(run)}: no case to claim: {run.total.summary}")
     claim = Claim(
-        _name(run)[:LONGEST_NAME],
+        run.subject.implementation,
         run.pack.name,
         run.pack.digest,
         len(inside),
@@ -164,10 +164,5 @@ def _as_claimed(
     )
 
 
-def _name(run: VerificationReport) -> str:
-    about = run.subject.about
-    return one_line(f"{about.get('name') or run.subject.name} {about.get('version', '')}".rstrip())
-
-
 def _described(run: VerificationReport) -> str:
-    return visible(f"the run of {_name(run)[:80]}")
+    return visible(f"the run of {run.subject.implementation[:80]}")

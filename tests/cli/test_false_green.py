@@ -201,13 +201,17 @@ def claimed(cases, *require, pack="two", make=None):
 
 
 def altered(pattern, number):
-    """What makes `altered`, a copy of the pack with a number in all elements of some files."""
+    """What makes `altered`, a copy of the pack with a number in all elements of some files.
+
+    For None each element is one more than it was.
+    """
 
     def make(place):
         shutil.copytree(place / "two", place / "altered")
         for path in (place / "altered").glob(f"test_*/test_data_set_0/{pattern}"):
             name, values = pb.read_named(path)
-            path.write_bytes(pb.serialize(name, np.full_like(values, number)))
+            changed = values + 1 if number is None else np.full_like(values, number)
+            path.write_bytes(pb.serialize(name, changed))
 
     return make
 
@@ -222,7 +226,7 @@ def forged_pack(change, amend=dict):
 
 
 def agreed(number):
-    """What makes `altered`, a pack that expects one number, and `results` that are this number."""
+    """What makes `altered`, a pack that expects a number, and `results` that are that number."""
 
     def make(place):
         altered("output_*.pb", number)(place)
@@ -831,7 +835,7 @@ WAYS = {
     "a claim that is refused inside": (
         claimed(2, make=REFUSE),
         ("verify", "two", *COMMAND, *CLAIMS),
-        "does not conform to its claim: two, 0 of 2",
+        "does not conform to the claim of mine: two, 0 of 2",
     ),
     "a claim with allowances": (
         claimed(2, make=REFUSE),
@@ -871,12 +875,12 @@ WAYS = {
     "a claim of outputs without an element": (
         claimed(2, pack="empties"),
         ("verify", "empties", *NUMPY, *CLAIMS),
-        "does not conform to its claim: two, 2 of 2",
+        "does not conform to the claim of mine: two, 2 of 2",
     ),
     "a claim of invalid cases by what refuses everything": (
         claimed(2, pack="rejections", make=REFUSE),
         ("verify", "rejections", *COMMAND, *CLAIMS),
-        "does not conform to its claim: two, 0 of 2",
+        "does not conform to the claim of mine: two, 0 of 2",
     ),
     "a claim of invalid cases by results": (
         claimed(2, pack="rejections", make=refusals("rejections")),
@@ -907,6 +911,11 @@ WAYS = {
         agreed(np.nan),
         ("verify", "altered", *RESULTS, "--trust"),
         "no case was answered",
+    ),
+    "a pack that expects one number throughout": (
+        agreed(0.25),
+        ("verify", "altered", *RESULTS, "--trust"),
+        "each output is one number throughout",
     ),
     "a variable that asks for the version": (
         variables(RNNCLI_VERSION="1"),
@@ -1356,7 +1365,7 @@ WAYS = {
         "results cannot run a valid case",
     ),
     "expected values that were altered, trusted": (
-        agreed(0),
+        agreed(None),
         ("verify", "altered", *RESULTS, "--trust"),
         "2 pass",
     ),

@@ -128,6 +128,33 @@ def test_nothing_wrong_needs_no_diagnosis(rnncli):
     assert "no case to compare with known bugs" in done.err
 
 
+VARIABLES = {"XFAILS": "known.txt", "REQUIRE": "layout=0", "ALLOW_REFUSED": "1", "SHARD": "1/2"}
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_repeat_line_has_what_the_run_concedes(
+    rnncli, results, monkeypatch, tmp_path, by_variable
+):
+    """Whoever gave it: a variable may not be set where the line is copied to."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "known.txt").write_text("rnn_7_plain known\n")
+    options = []
+    for name, value in VARIABLES.items():
+        if by_variable:
+            monkeypatch.setenv(f"RNNCLI_VERIFY_{name}", value)
+        elif name != "SHARD":
+            flag = f"--{name.lower().replace('_', '-')}"
+            options += [flag] if value == "1" else [flag, value]
+    select = "rnn_7_plain or lstm_7_plain"
+    done = rnncli("verify", CORE, "--results", results, "-k", select, "--json", *options)
+    repeat = next(json.loads(line) for line in done.out.splitlines()[1:-1])["repeat"]
+
+    shard = ["--shard", "1/1"] * by_variable
+    given = ["--require", "layout=0", "--xfails", "known.txt", "--allow-refused", *shard]
+    begin = ["rnncli", "verify", str(CORE), "--results", str(results), *given, "-k"]
+    assert shlex.split(repeat)[:-1] == begin
+
+
 def test_a_repeat_line_selects_one_case_under_the_same_limits(rnncli, tmp_path):
     """And none whose id begins with its; a timeout is that of the run."""
     (tmp_path / "program.py").write_text("raise SystemExit(1)")

@@ -14,7 +14,7 @@ from support.odd_json import FORMAT_CHECKER
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.production import make_vectors
+from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
@@ -255,3 +255,14 @@ def test_a_unit_may_have_other_readings_of_its_own():
         answers = outputs(prepare(model), vector.fed)
         plain = Rule(reading={"requantise": "outputs", "round": "half-even"})
         assert judge(vector, attempt_of(vector, answers), plain).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("scale", [1000, 3e38])
+def test_a_unit_of_one_level_is_refused(scale):
+    """A kernel that fills its outputs with a zero point would pass."""
+    coarse = TEXT.replace("scale: 0.008,", f"scale: {scale},").replace("0.00003,", f"{scale},")
+
+    for made in make_vectors(entries(coarse)):
+        assert isinstance(made, IllConditioned)
+        assert "shows nothing: each output is one number throughout; a smaller scale" in str(made)
+    assert not any(isinstance(made, Exception) for made in make_vectors(entries()))

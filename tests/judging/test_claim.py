@@ -13,7 +13,7 @@ from rnncli.judging.comparing.verdict import Verdict
 
 CLAIM = claimed().claim
 TEXT = f"""\
-implementation: mine 1.0   # in any words
+implementation: onnxruntime 1.31.1   # in any words
 pack: core
 digest: {PACK.digest}
 cases: 2
@@ -156,6 +156,17 @@ def test_a_run_conforms_only_if_all_that_is_claimed_is_right(report, code, sente
     assert shortfall in report.shortfall
     assert bool(report.shortfall) is bool(shortfall)
     assert report.terms.endswith(f"; {report.conformance}")
+
+
+def test_of_the_claim_of_another_both_are_named():
+    """Another version as well: what it conforms to is not what it says of itself."""
+    own = claimed(PASSES, PASSES)
+    other = replace(own, claim=structs.replace(own.claim, implementation="mine 1.0"))
+
+    assert other.conformance.startswith(
+        "onnxruntime 1.31.1 conforms to the claim of mine 1.0: core"
+    )
+    assert own.conformance == CONFORMS
 
 
 def test_a_run_without_a_claim_says_nothing_of_one():

@@ -573,3 +573,28 @@ def test_every_call_is_acceptable_by_the_same_reading():
     assert (same.verdict, same.reading) == (Verdict.ACCEPTABLE, reading)
     assert (odd.verdict, odd.data_set) == (Verdict.DIFFERS, 1)
     assert odd.message.startswith(f"call 2 of 3: does not follow {reading}")
+
+
+CONSTANT = """\
+suite: constant
+summary: Outputs of one number.
+cases:
+  zeros:
+    op: GRU-14
+    sizes: {seq_length: 2, batch_size: 2, input_size: 2, hidden_size: 3}
+    outputs: [Y, Y_h]
+    inputs: {X: zeros, %s}
+"""
+
+
+@every(
+    "inputs, verdict", {"B: zeros": "skipped", "B: zeros, sequence_lens: [0, 0]": "pass"}.items()
+)
+def test_one_number_throughout_shows_nothing_unless_no_sequence_has_a_step(inputs, verdict):
+    """A kernel that fills its outputs gives it, too; without a step zeros are what is specified."""
+    (vector,) = make_vectors(small_suite(CONSTANT % inputs).entries)
+    found = judge(vector, ran(vector.answers.outputs))
+
+    assert found.verdict == verdict
+    assert ("one number throughout" in found.message) is (verdict == "skipped")
+    assert judge(vector, ran({k: v + 1 for k, v in outputs_of(vector).items()})).fails

@@ -252,7 +252,7 @@ def claimed(*verdicts, cases=2, **more):
     """A run judged by a claim of so many cases, of which one is layout 0; skipped ones are not."""
     words = {Verdict.SKIPPED: {"message": "requires layout 0, has 1"}, Verdict.PASS: PASSING}
     found = [judged(f"gru_14_{k}", each, words.get(each, {})) for k, each in enumerate(verdicts)]
-    claim = Claim("mine 1.0", PACK.name, PACK.digest, cases, ["layout=0"])
+    claim = Claim(SUBJECT.implementation, PACK.name, PACK.digest, cases, ["layout=0"])
     return replace(report(found), **{"claim": claim, "concessions": ("--claims",), **more})
 
 

@@ -97,17 +97,21 @@ class Xfails:
         return ""
 
     def doubts(self, ids: Iterable[str]) -> Iterator[str]:
-        """Yield a sentence for every entry whose pattern matches no case, or all of several."""
+        """Yield a sentence for every entry that matches no case, and for what matches them all."""
         known = dict.fromkeys(ids)
-        idle = 0
+        idle, is_told = 0, False
         for entry in self.entries:
             matches = sum(map(entry.matches, known)) if entry.is_pattern else entry.pattern in known
             if matches == len(known) > 1:
+                is_told = True
                 yield f"{entry.place}: '{entry.pattern}' matches every case: no failure would count"
             idle += not matches
             if not matches and idle <= MOST_DOUBTED:
                 hint = did_you_mean(entry.pattern, known)
                 yield f"{entry.place}: '{entry.pattern}' matches no case of the pack{hint}"
+        if len(known) > 1 and not is_told and all(map(self._matching, known)):
+            first = self.entries[0].place
+            yield f"{first.file}: its entries together match every case: no failure would count"
         if idle > MOST_DOUBTED:
             yield f"{idle - MOST_DOUBTED} more known failures match no case of the pack"
 

@@ -18,6 +18,7 @@ from rnncli.judging.comparing.verdict import (
     outcome_of,
 )
 from rnncli.judging.judgement import severity
+from rnncli.models.data_sets import ONE_NUMBER, repeat_one_number
 from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     Bounds: TypeAlias = Callable[[JudgedCall, Tensors, str], Closeness]
 
 BIT, TOLERANCE = "bit", "tolerance"
-CONSTANT = "each output is one number throughout, which any transformation keeps"
+CONSTANT = f"{ONE_NUMBER}, which any transformation keeps"
 
 
 class Applicability(NamedTuple):
@@ -328,16 +329,10 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
 def _shows_nothing(outputs: Tensors, compared: int, of: int) -> str:
     if not compared:
         return "no element can be told right from wrong" if of else "no output has an element"
-    several = [each for each in outputs.values() if each.size > 1]
     # If no output has two elements, all outputs together may have.
-    return CONSTANT if _is_constant(several or [*outputs.values()], together=not several) else ""
-
-
-def _is_constant(outputs: Sequence[Array], *, together: bool) -> bool:
-    """Whether each output, or all together, hold one repeated number; False for one element."""
-    numbers = [each.astype(np.float64).ravel() for each in outputs]
-    groups = [np.concatenate(numbers)] if together else numbers
-    return all(each.size > 1 and np.array_equal(each, np.roll(each, 1), True) for each in groups)
+    is_small = all(each.size < 2 for each in outputs.values())
+    together = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])
+    return CONSTANT if repeat_one_number([together] if is_small else outputs.values()) else ""
 
 
 def _errors(alone: Array, related: Array, allowed: Array, kind: str) -> Errors:

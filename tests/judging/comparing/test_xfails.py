@@ -68,6 +68,16 @@ def test_a_pattern_of_every_case_is_told():
     assert list(everything.doubts(["a"])) == []
 
 
+def test_entries_that_match_every_case_together_are_told():
+    """As one that matches every case by itself."""
+    both = parse_xfails("a* known\nb known", "known.txt")
+
+    assert list(both.doubts(["a1", "a2", "b"])) == [
+        "known.txt: its entries together match every case: no failure would count"
+    ]
+    assert list(both.doubts(["a1", "b", "c"])) == []
+
+
 def test_patterns_of_no_case_are_told_with_their_place():
     """A renamed case is found by its likeness."""
     ids = ["rnn_7_plane", "gru_14_a", "lstm_14_peepholes"]
