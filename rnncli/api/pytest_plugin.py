@@ -399,11 +399,15 @@ class AnswerCount:
         return {pack: asked[False] for pack, asked in counts if asked[False] and not asked[True]}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case when its test has finished, in the process that reports."""
-        is_last = report.when == "call" or (report.when == "setup" and not report.passed)
+        """Count a case when its test begins, and an answer, in the process that reports.
+
+        `--setup-only` and `--setup-plan` call no test, so that none is answered.
+        """
         known = dict(report.user_properties)
-        if is_last and PACK in known:
-            self._asked.setdefault(str(known[PACK]), Counter())[bool(known[IS_ANSWERED])] += 1
+        if PACK in known:
+            counts = self._asked.setdefault(str(known[PACK]), Counter())
+            counts[False] += report.when == "setup"
+            counts[True] += report.when == "call" and bool(known[IS_ANSWERED])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

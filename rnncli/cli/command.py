@@ -183,13 +183,13 @@ def _loss(path: str, read: Iterable[str]) -> str:
     """Return why an existing file must not be replaced, or ""."""
     from rnncli.generating.leftovers import pack_around
 
-    if any(_is_same(text, path) for text in read):
+    if any(is_same_file(text, path) for text in read):
         return "it is an input of this command"
     pack = pack_around(path)
     return f"it belongs to the pack {pack}" if pack else ""
 
 
-def _is_same(text: str, path: str) -> bool:
+def is_same_file(text: str, path: str) -> bool:
     """Whether a text names a file that exists."""
     try:
         return Path(text).samefile(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rnncli.cli.command import Command
+from rnncli.cli.command import Command, is_same_file
 from rnncli.cli.options import json_option, tolerance_options, within_memory
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.reports.tables import print_json_line
@@ -36,7 +36,7 @@ def compare(a: str, b: str, *, as_json: bool, **tolerances: Any) -> int:
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.reports.runs import print_comparison
 
-    if Path(a).resolve() == Path(b).resolve():
+    if is_same_file(a, b):
         raise InvalidRequest(f"{a}, {b}: one and the same, which shows nothing")
     tolerance = Tolerance.parse(**tolerances)
     if Path(a).is_dir() and Path(b).is_dir():

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rnncli.errors import RnncliError
 from rnncli.packs.vector import REFUSALS, Attempt, attempt_of, crashed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.packs.vector import Vector
+
+
+@contextmanager
+def _without_exit() -> Iterator[None]:
+    """Make `os._exit` in this process a SystemExit: it would end the run with any exit code."""
+    really, own = os._exit, os.getpid()
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() != own:  # a child, which ends so
+            really(status)
+        raise SystemExit(status)
+
+    os._exit = end
+    try:
+        yield
+    finally:
+        os._exit = really
 
 
 class FunctionSubject:
@@ -50,7 +69,8 @@ class FunctionSubject:
         """
         start = time.perf_counter()
         try:
-            attempt_made = self._attempt(vector)
+            with _without_exit():
+                attempt_made = self._attempt(vector)
         except (Exception, SystemExit) as error:
             if self._raises:
                 raise

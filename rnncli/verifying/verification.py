@@ -167,8 +167,9 @@ def select(plan: VerificationPlan) -> SelectedCases:
     """Open the pack and choose the cases.
 
     Warns:
-        RnncliWarning: a known failure matches no case of the pack, or every case; files are not
-            part of the pack, or not compared with their checksums.
+        RnncliWarning: a known failure matches no case of the pack, or every case; no case tells a
+            declared reading from another; files are not part of the pack, or not compared with
+            their checksums.
 
     Raises:
         InvalidRequest: not a pack, another pack, one that lacks files, a tolerance for an unknown
@@ -191,6 +192,8 @@ def select(plan: VerificationPlan) -> SelectedCases:
     if weights := plan.terms.subject.place_of_weights:
         records = [record_with_weights(record, weights) for record in records]
     plan.terms.rule.check(records)
+    for sentence in plan.terms.rule.doubts(records):
+        warnings.warn(sentence, RnncliWarning, stacklevel=2)
     reasons = {record["id"]: requirements.reason(record) for record in records}
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import shutil
 import sys
@@ -355,6 +356,12 @@ def tensors(**arrays):
     return make
 
 
+def linked(place):
+    """Make `a.npz`, and a second name of it."""
+    tensors(Y=np.arange(3))(place)
+    (place / "link.npz").hardlink_to(place / "a.npz")
+
+
 def different_tensors(place):
     """Make `a.npz` and `b.npz`, of other values."""
     write_tensors(place / "a.npz", {"Y": np.zeros(3, np.float32)})
@@ -523,6 +530,11 @@ def replace(vector):
 def end(vector):
     """End the process, as if all were well."""
     raise SystemExit(0)
+
+
+def end_at_once(vector):
+    """End the process without a word to anyone."""
+    os._exit(0)
 
 
 def refuse(vector):
@@ -976,6 +988,11 @@ WAYS = {
         ("compare", "a.npz", "./a.npz"),
         "one and the same",
     ),
+    "compare a file with a hard link to it": (
+        linked,
+        ("compare", "a.npz", "link.npz"),
+        "one and the same",
+    ),
     "run of a case with tolerances wider than `generate` allows": (
         altered("tolerance_*.pb", 1e30),
         ("run", "altered"),
@@ -1093,6 +1110,11 @@ WAYS = {
         lambda: commands.verify("two", end),
         "2 crashed. 2 fail",
     ),
+    "report of a function that ends the process at once": (
+        nothing,
+        lambda: commands.verify("two", end_at_once),
+        "2 crashed. 2 fail",
+    ),
     "report of a diagnosis of wrong outputs": (
         nothing,
         lambda: commands.diagnose("two", plus_one),
@@ -1127,6 +1149,17 @@ WAYS = {
         nothing,
         pytest_of("raise SystemExit(0)"),
         "the function ends the session",
+    ),
+    "pytest of a function that ends the process at once": (
+        nothing,
+        pytest_of("import os; os._exit(0)"),
+        "the function ends the session",
+    ),
+    "pytest that only sets up": (nothing, pytest_of(RIGHT, "--setup-plan"), "none of 2 cases"),
+    "pytest that only sets up, and does": (
+        nothing,
+        pytest_of(RIGHT, "--setup-only"),
+        "none of 2 cases",
     ),
     "pytest of a function that fails, every case in --rnncli-xfails": (
         nothing,
@@ -1394,6 +1427,12 @@ WAYS = {
     ),
     "help among the options": (nothing, ("verify", "two", *NUMPY, "--help"), ""),
     "pytest that only collects": (nothing, pytest_of(RIGHT, "--collect-only"), "2 tests collected"),
+    "pytest of a function that ends the process in C": (
+        nothing,
+        pytest_of("import ctypes; ctypes.CDLL(None)._exit(0)"),
+        "",
+    ),
+    "pytest that lists fixtures": (nothing, pytest_of(RIGHT, "--fixtures"), "no tests ran"),
     "score of which nothing is required": (
         nothing,
         ("score", "empties", "--min-score", "0"),

@@ -10,7 +10,7 @@ from rnncli.options import OptionKind, option
 from rnncli.recurrence.readings import check_reading, must_be_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rnncli.judging.tolerances.tolerance import Limit, Tolerance
     from rnncli.numerics import Array
@@ -133,6 +133,22 @@ class Rule:
         for name in self.readings:
             if not any(name in record.get("readings", ()) for record in records):
                 raise InvalidRequest(f"--reading {name}: makes no difference to any of these cases")
+
+    def doubts(self, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield a sentence for each declared reading that no case tells from another choice."""
+        records = [*records]
+        for name, choice in self.readings.items():
+            told = (
+                f"{name}={choice}" in record.get("alternatives", ())
+                if record.get("readings", {}).get(name) != choice
+                else any(each.startswith(f"{name}=") for each in record.get("alternatives", ()))
+                for record in records
+            )
+            if not any(told):
+                yield (
+                    f"--reading {name}={choice}: no case tells it from another choice, so the run"
+                    " does not put it to a test"
+                )
 
     def answers(self, vector: Vector, reading: str = "") -> Answers:
         """Return a vector's answers with the tolerances of this rule.

@@ -132,3 +132,15 @@ def test_a_profile_too_wide_to_judge_by_skips():
     assert "profile 'dtype-accumulator' cannot judge this: Y is ill-conditioned" in found.message
     assert judge(vector, ran(right)).verdict is Verdict.PASS
     assert judge(vector, ran(wrong), rule).verdict is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("reading", "is_told"),
+    [({"requantise": "gates"}, True), ({"requantise": "state"}, False), (None, False)],
+)
+def test_a_reading_that_no_case_tells_from_another_is_told(reading, is_told):
+    """Whoever declares it is judged as if not, and learns nothing of it."""
+    record = {"readings": {"requantise": "outputs"}, "alternatives": ["requantise=state"]}
+    said = [*Rule(reading=reading).doubts([record, {"readings": {}}])]
+
+    assert [each.partition(":")[0] for each in said] == ["--reading requantise=gates"] * is_told
