@@ -104,7 +104,7 @@ def stream(
     numpy. Each relation is a case of the report, MODEL::RELATION, with the verdicts, options,
     reports and exit codes of `rnncli verify`; one that does not apply is skipped, with the reason.
 
-    Relations are again, singles, float64, sizes, chunks-1, chunks-2, chunks-7, padding,
+    Relations are again, singles, float64, sizes, steps-used, chunks-1, chunks-2, chunks-7, padding,
     states-used, states-renewed.
 
     \b

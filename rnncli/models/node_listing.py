@@ -6,12 +6,23 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnncli.models.model import GRAPH, attribute_value, operator_name, rooted, walk
+from rnncli.models.arrangement import draws
+from rnncli.models.model import (
+    GRAPH,
+    all_bodies,
+    attribute_value,
+    captured_names,
+    operator_name,
+    rooted,
+    walk,
+)
 from rnncli.models.quantised_units import UnitFinder
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from onnx import NodeProto
 
     from rnncli.models.model import Model, Site
     from rnncli.operators import Operator
@@ -21,6 +32,11 @@ if TYPE_CHECKING:
 
 RECURRENT = re.compile("LSTM|GRU|RNN")
 """Parts of the names of all known recurrent operators of any domain."""
+DYNAMIC_QUANTISERS = frozenset(
+    ("DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul")
+)
+OF_SHAPES = frozenset(("Shape", "Size"))
+"""Operators whose outputs hold nothing of their input's values."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +110,40 @@ def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:
     for site in walk(model):
         if row := operator_for(site.node.domain, site.node.op_type, site.version):
             yield site, row
+
+
+def random_nodes(model: Model) -> list[str]:
+    """Return the nodes that draw other numbers in each run, each with its operator in words.
+
+    In rnncli they draw the same in each run, so outputs that agree with themselves show nothing.
+    """
+    return [f"'{site}' ({operator_name(site.node)})" for site in walk(model) if draws(site.node)]
+
+
+def dynamic_quantisers(model: Model) -> list[str]:
+    """Return the nodes that quantise by one scale of whatever a call gives them, of any size."""
+    from rnncli.models.shape_inference import inferred, shapes_in  # all of onnx
+
+    shapes = shapes_in(inferred(model, {}).proto)
+    fed = {value.name for value in model.inputs}
+    for body in all_bodies(model.proto):
+        fed |= {getattr(value, "name", value) for value in body.input if body != model.proto.graph}
+        for node in body.node:
+            if node.op_type not in OF_SHAPES and fed & {*node.input, *captured_names(node)}:
+                fed.update(node.output)
+
+    def is_scaled(node: NodeProto) -> bool:
+        values, *rest = node.input
+        scale = rest[0] if node.op_type == "QuantizeLinear" else values
+        is_dynamic = node.op_type in DYNAMIC_QUANTISERS or node.op_type == "QuantizeLinear"
+        sizes = shapes.get(values, ("",))
+        return is_dynamic and scale in fed and not all(isinstance(size, int) for size in sizes)
+
+    return [
+        f"'{site}' ({operator_name(site.node)})"
+        for site in walk(model)
+        if site.node.input and is_scaled(site.node)
+    ]
 
 
 def _described(

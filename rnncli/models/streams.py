@@ -14,11 +14,14 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.models.declarations import describe
 from rnncli.models.model import bodies, captured_names, declared_shape, subgraphs
 from rnncli.models.node_listing import recurrent_sites
 from rnncli.models.shape_inference import inferred, shapes_in
+from rnncli.models.tensor_values import tensor_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,7 +90,8 @@ class Streams(NamedTuple):
     """The states of a model, and the axes of its inputs; warnings are sentences.
 
     Those of `crossed` are about pairs that were found by names, and that the graph contradicts;
-    `anew` are recurrent nodes of the graph that begin at each call, whatever the states are.
+    `anew` are recurrent nodes of the graph that begin at each call, whatever the states are, and
+    `forgetting` says of those that read a stream forward what they begin with.
     """
 
     pairs: tuple[StatePair, ...]
@@ -96,6 +100,7 @@ class Streams(NamedTuple):
     warnings: tuple[str, ...]
     crossed: tuple[str, ...] = ()
     anew: tuple[str, ...] = ()
+    forgetting: tuple[str, ...] = ()
 
     def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
         """Return the sizes of the free axes that some inputs have, by symbol."""
@@ -132,9 +137,10 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     time = graph.axes("seq_length", TIMES, states)
     batch = graph.axes("batch_size", BATCHES, set())
     crossed = tuple(graph.crossed(pairs))
-    told = (*graph.warnings(pairs), *crossed)
+    forgetting = tuple(graph.forgetting({axis.size for axis in time.values()}))
+    told = (*graph.warnings(pairs), *crossed, *forgetting)
     anew = tuple(graph.anew(states))
-    return Streams(pairs, time, batch, told, () if given else crossed, anew)
+    return Streams(pairs, time, batch, told, () if given else crossed, anew, forgetting)
 
 
 def alike(model: Model) -> list[str]:
@@ -151,6 +157,14 @@ class DataFlow:
         self._graph = self._model.proto.graph
         self._shapes = shapes_in(self._model.proto)
         self.name = model.name
+        self._folder = model.folder
+        self._stored = {tensor.name: tensor for tensor in model.proto.graph.initializer} | {
+            node.output[0]: attribute.t
+            for node in model.proto.graph.node
+            if node.op_type == "Constant"
+            for attribute in node.attribute
+            if attribute.name == "value"
+        }
         self.inputs = {value.name: value for value in self._model.inputs}
         self.outputs = {value.name: value for value in self._graph.output}
         self._recurrent = [
@@ -336,6 +350,41 @@ class DataFlow:
             if not (site.path or (begin and self._needs(begin) & states)):
                 yield site.name
 
+    def forgetting(self, times: set[str]) -> Iterator[str]:
+        """Yield in sentences what recurrent nodes, if all are forward, begin anew with.
+
+        Those that read an axis of time forget what was before a call; and numbers other than 0 are
+        most often a state that was frozen when the model was exported.
+        """
+        lengths = {site.name: size for site, size in self._sizes("seq_length")}
+        sites = [(site, roles) for site, _, roles in self._recurrent if not site.path]
+        if any(_direction(site) != "forward" for site, _ in sites):
+            return
+        for site, roles in sites:
+            begins = {role: self._constant(roles.get(role, "")) for role in CONTINUED}
+            told = f"not streamable: node '{site.name}' begins anew at each call"
+            if numbers := [role for role, v in begins.items() if v is not None and v.any()]:
+                yield f"{told}, with numbers other than 0 in {' and '.join(numbers)}"
+            elif begins["initial_h"] is not None and lengths.get(site.name) in times:
+                yield told
+
+    def _constant(self, name: str) -> Array | None:
+        """Return numbers of a value that no input has a part in but by its shape; None otherwise.
+
+        "" is an absent input, and stands for 0.
+        """
+        while name:
+            if name in self._stored:
+                return tensor_values(self._stored[name], self._folder)
+            node = next((n for n in self._graph.node if name in n.output), None)
+            if node is None or node.op_type not in MOVING | {"Tile", "ConstantOfShape"}:
+                return None
+            if node.op_type == "ConstantOfShape":
+                values = [attribute.t for attribute in node.attribute]
+                return tensor_values(values[0], None) if values else np.zeros(1)
+            name = node.input[0]
+        return np.zeros(1)
+
     def _fixed_states(self) -> Iterator[str]:
         constants = self._model.initializers | {
             name
@@ -376,6 +425,11 @@ class DataFlow:
             needs |= more
             left += more
         return needs
+
+
+def _direction(site: Site) -> str:
+    named = (a.s.decode() for a in site.node.attribute if a.name == "direction")
+    return next(named, "forward")
 
 
 def _is_batch_first(site: Site) -> bool:

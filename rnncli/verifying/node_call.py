@@ -292,9 +292,9 @@ class NodeCall:
         return self.record(requirements_of(self.weights, self, self.inputs))
 
     @property
-    def quantises(self) -> bool:
-        """Whether the operator quantises values that share a scale."""
-        return self.row.quantised
+    def quantises(self) -> str:
+        """Say that the operator quantises values that share a scale, or ""."""
+        return f"{self.operator} quantises values that share a scale" * self.row.quantised
 
     def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
         """Return the first wrong element of an output, and its place in words.

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 # About 3 s on two cores of a server.
 DERIVABLE = 1 << 24
 DRAWS = 2
-DERIVED, PERTURBED = "derived", "perturbed"
+# The kinds of bounds; MEASURED are those of whole models.
+DERIVED, PERTURBED, MEASURED = "derived", "perturbed", "measured"
 
 
 class Closeness(NamedTuple):

@@ -23,7 +23,7 @@ from rnncli.numerics import ulp_distance
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
-from rnncli.verifying.relations.distances import Closeness, closeness_of
+from rnncli.verifying.relations.distances import MEASURED, Closeness, closeness_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,9 +75,7 @@ class Relation(NamedTuple):
 
     def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
-        if call.quantises and not self.quantised:
-            return f"{call.operator} quantises values that share a scale"
-        return self.applies.reason(call)
+        return self.applies.reason(call) or ("" if self.quantised else call.quantises)
 
 
 class UnansweredError(Exception):
@@ -319,16 +317,27 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
     if wrong is not None:
         first = _first(case, wrong, related[wrong], allowed[wrong], kind)
         verdict, message = Verdict.DIFFERS, f"{first} ({kind})"
-    elif why := _shows_nothing(case.outputs, compared, of):
+    elif why := _unjudged(outputs, related, kind) or shows_nothing(case.outputs):
         verdict, message, outputs = Verdict.SKIPPED, f"{relation.name} shows nothing: {why}", ()
     else:
         verdict, message = Verdict.PASS, f"{compared} of {counted(of, 'element')} compared ({kind})"
     return replace(_verdict(case.call, relation.name, verdict, message), outputs=outputs)
 
 
-def _shows_nothing(outputs: Tensors, compared: int, of: int) -> str:
+def _unjudged(outputs: Sequence[OutputVerdict], related: Tensors, kind: str) -> str:
+    """Return why something of outputs cannot be judged, or ""."""
+    compared, of = sum(each.size for each in outputs), sum(v.size for v in related.values())
     if not compared:
         return "no element can be told right from wrong" if of else "no output has an element"
+    wide = {each.name: related[each.name].size - each.size for each in outputs}
+    some = [f"{n} of {related[name].size} of {name}" for name, n in wide.items() if n]
+    if kind == MEASURED and some:
+        return f"{' and '.join(some)} cannot be judged: zeros might agree, too, within their bounds"
+    return ""
+
+
+def shows_nothing(outputs: Tensors) -> str:
+    """Return why outputs cannot show a difference, or ""."""
     # If no output has two elements, all outputs together may have.
     is_small = all(each.size < 2 for each in outputs.values())
     together = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])

@@ -22,13 +22,14 @@ from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
+from rnncli.models.node_listing import dynamic_quantisers
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import Sizing
 from rnncli.verifying.node_call import same_tensors
-from rnncli.verifying.relations.distances import Closeness
+from rnncli.verifying.relations.distances import MEASURED, Closeness
 from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     Run = Callable[[Tensors], Tensors]
 
-MEASURED = "measured"
 # The steps of a model whose time axis is free, the calls of another, and the sequences of a batch.
 STEPS, CALLS, SEQUENCES = 16, 4, 3
 # The longest window to try, steps, and the difference of outputs that says something.
@@ -62,6 +62,7 @@ class StreamedModel:
         dims: the sizes that the user gives, by symbol.
         shapes: the shapes that the user gives, by input.
         given: the inputs that the user gives, of each call; () if all are generated.
+        is_cut: whether it is called in chunks even if nothing is carried between them.
     """
 
     model: Model
@@ -69,6 +70,7 @@ class StreamedModel:
     dims: Mapping[str, int]
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     given: tuple[Tensors, ...] = ()
+    is_cut: bool = False
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -227,6 +229,15 @@ class StreamedModel:
         shapes = {name: values.shape for name, values in made.items()}
         found = purposes(self.model, shapes, self._whole_numbers(made))
         return frozenset(name for name, purpose in found.items() if purpose.lengths)
+
+    @cached_property
+    def quantises(self) -> str:
+        """Say which nodes take one scale of all that a call gives them, or ""."""
+        is_free = self.streams.time or self.streams.batch
+        found = dynamic_quantisers(self.model) if is_free else []
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        verb = "take" if more else "takes"
+        return f"{found[0]}{more} {verb} one scale of all steps and sequences" if found else ""
 
     @cached_property
     def uncut(self) -> list[str]:
@@ -417,8 +428,12 @@ class StreamCall:
     states: Tensors
     wanted: tuple[Tensors, ...] = ()
     data_set: int = 0
-    quantises: ClassVar[bool] = False
     operator: ClassVar[str] = WHOLE_MODEL
+
+    @property
+    def quantises(self) -> str:
+        """Say which node quantises values that share a scale, or ""."""
+        return self.source.quantises
 
     @cached_property
     def first(self) -> ModelCall:

@@ -21,6 +21,7 @@ from rnncli.judging.tolerances.tolerance import DATA_SET
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.models.model import declared_shape
+from rnncli.models.node_listing import random_nodes
 from rnncli.models.streams import alike, streams_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
@@ -34,6 +35,7 @@ from rnncli.verifying.relations.judging import (
     Asker,
     Relation,
     UnansweredError,
+    shows_nothing,
 )
 from rnncli.verifying.relations.relating import CallSource, RelationPlan
 from rnncli.verifying.relations.relations import STREAM_RELATIONS, in_parts, relation
@@ -49,6 +51,7 @@ from rnncli.verifying.relations.stream_call import (
     valid_steps,
 )
 from rnncli.verifying.relations.stream_faults import fault_of, smallest, units
+from rnncli.verifying.relations.stream_steps import ask_last_step
 from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
@@ -64,6 +67,9 @@ REFERENCE = (
     "the backend numpy in float64 is what it is compared with: judge it with --compute native, or"
     " another subject"
 )
+
+
+RANDOM = "draws random numbers, so no two calls need agree: {}"
 
 
 @dataclass
@@ -191,6 +197,10 @@ def _has_real_states(call: StreamCall) -> str:
 
 
 def _has_free_time(call: StreamCall) -> str:
+    anew = call.source.streams.forgetting
+    if anew and call.source.has_free_time and not call.states:
+        told = f"{anew[0]}; --relation chunks-7 judges it"
+        return "" if call.source.is_cut else told
     if why := _has_states(call):
         return why
     if not call.source.has_free_time:
@@ -225,6 +235,10 @@ def _has_padding(call: StreamCall) -> str:
 
 STATEFUL = Applicability("the model has floating-point states", _has_real_states)
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
+TIMED = Applicability(
+    "an axis of time is free",
+    lambda call: "" if call.source.streams.time else "no axis of time is free",
+)
 SIZED = Applicability("an axis of time or batch is free", _has_free_sizes)
 PADDED = Applicability("an input holds lengths, and one is below the steps", _has_padding)
 
@@ -298,6 +312,20 @@ def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
     )
 
 
+@stream_relation(
+    "the same calls after one with other numbers in the last step, which must change an output",
+    "a time axis frozen to the traced steps, steps that are dropped",
+    TIMED,
+    equality=BIT,
+)
+def _steps_used(call: StreamCall, ask: StreamAsker) -> Tensors:
+    symbols = sorted({axis.size for axis in call.source.streams.time.values()})
+    asked = [ask_last_step(call, ask, symbol) for symbol in symbols]
+    if not any(asked):
+        raise UnansweredError(Verdict.SKIPPED, "other numbers in any step change no output")
+    return ask(call)
+
+
 def _chunks(size: int, steps: int) -> list[range]:
     return [range(k, min(k + size, steps)) for k in range(0, steps, size)]
 
@@ -307,6 +335,7 @@ for _size in CHUNKS:
         f"the same steps in calls of {_size}, with states fed back",
         "states not returned, swapped or ignored, windows of past inputs off by one",
         CUT,
+        quantised=False,
         name=f"chunks-{_size}",
     )(in_parts(StreamCall.in_parts, partial(_chunks, _size)))
 
@@ -316,6 +345,7 @@ for _size in CHUNKS:
     "lengths that are ignored, padding that takes part in the computation",
     PADDED,
     equality=BIT,
+    quantised=False,
 )
 def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
     source, (feed,) = call.source, call.feeds
@@ -343,6 +373,7 @@ def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
     first, names = call.first, real(call.states)
     others = [*map(first.disturbed, names)]
     own, *made = ask.in_turn([first, *others])
+    _require_numbers(own)
     for name, each in zip(names, made, strict=True):
         if not _differing(own, each):
             why = f"state not used: another value of {name} changes no output"
@@ -362,6 +393,7 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
         raise UnansweredError(Verdict.DIFFERS, f"pair swapped: {'; '.join(crossed)}")
     other = call.first.disturbed(*call.feeds[0])
     own, made = ask.in_turn([call.first, other])
+    _require_numbers(own)
     changed = _differing(own, made)
     floats = real(call.states)
     for begin, end, _ in call.source.streams.pairs:
@@ -378,6 +410,16 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
             why = f"state not returned: {end}, which {begin} continues, {how}{where}"
             raise UnansweredError(Verdict.DIFFERS, why)
     return ask(call)
+
+
+def _require_numbers(outputs: Tensors) -> None:
+    """Refuse outputs that nothing could change.
+
+    Raises:
+        UnansweredError: each is one number throughout, or NaN.
+    """
+    if why := shows_nothing(outputs):
+        raise UnansweredError(Verdict.SKIPPED, why)
 
 
 def _kept(first: ModelCall, other: ModelCall, own: Any, made: Any, name: str) -> Any:
@@ -462,7 +504,8 @@ class StreamPlan(RelationPlan):
         files = (self.pack, *(Path(name.partition("::")[0]) for name in request.files))
         written = tuple(file.stat().st_mtime_ns if file.is_file() else 0 for file in files)
         cut = (self.steps, self.sequences)
-        return _source_of(str(self.pack), self.states, self._asked, cut, written)
+        is_cut = any(name.startswith("chunks") for name in self.relations)
+        return _source_of(str(self.pack), self.states, self._asked, cut, written, is_cut=is_cut)
 
     @property
     def _asked(self) -> tuple[Any, ...]:
@@ -505,12 +548,16 @@ def _source_of(
     asked: tuple[Any, ...],
     cut: tuple[int, int],
     _: tuple[int, ...],
+    *,
+    is_cut: bool,
 ) -> CallSource:
     model, request = load_model(target), _request(*asked)
+    if drawn := random_nodes(model):
+        raise NothingSelected(f"{target}: {RANDOM.format(', '.join(drawn))}")
     streams = streams_of(model, dict(states)).without(request.shapes)
     given = _given(model, request)
     dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
-    source = StreamedModel(model, streams, dims, request.shapes, given)
+    source = StreamedModel(model, streams, dims, request.shapes, given, is_cut)
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
         found = f", such as one of {', '.join(pairs)}" if (pairs := alike(model)) else ""
@@ -523,6 +570,12 @@ def _source_of(
         sizes = ", ".join(f"--dim {symbol}={source.sizes[symbol]}" for symbol in assumed)
         warnings.warn(
             f"{target}: takes a fixed number of steps, assumed to be as with {sizes}",
+            RnncliWarning,
+            stacklevel=2,
+        )
+    if streams.forgetting and not (streams.pairs or is_cut):
+        warnings.warn(
+            f"{target}: {'; '.join(streams.forgetting)}",
             RnncliWarning,
             stacklevel=2,
         )

@@ -13,7 +13,7 @@ from support.streamed_layers import LAYERS, layers
 from support.tables import every
 
 import rnncli
-from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, Unsupported
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.running.model_vector import whole_model
@@ -54,7 +54,7 @@ def failing(verdicts):
     [
         (layers(), {}, {"padding"}),
         (SILERO, WINDOW, {*CHUNKS, "padding"}),
-        (GTCRN, {}, {*CHUNKS, "singles", "sizes", "padding"}),
+        (GTCRN, {}, {*CHUNKS, "singles", "sizes", "steps-used", "padding"}),
         (PACKED, {}, {*CHUNKS, "states-used", "states-renewed"}),
     ],
     ids=["layers", "silero", "gtcrn", "packed"],
@@ -505,6 +505,103 @@ def test_an_axis_that_is_declared_free_and_is_not_is_told(judged, axis, equation
     assert sizes.verdict == "differs"
     assert sizes.message.startswith(f"{axis} frozen: {told}")
     assert "(Einsum)" in sizes.message
+
+
+# A recurrence that an exporter unrolled: it reads 7 steps, whatever it is given.
+UNROLLED = """<ir_version: 8, opset_import: ["": 17]>
+unrolled (float[N,T,3] x) => (float[7,1,N,3] y) {
+    begin = Constant <value = int64[1] {0}> ()
+    end = Constant <value = int64[1] {7}> ()
+    axis = Constant <value = int64[1] {1}> ()
+    traced = Slice (x, begin, end, axis)
+    X = Transpose <perm = [1, 0, 2]> (traced)
+    y = LSTM <hidden_size = 3> (X, V, U)
+}"""
+FORGETFUL_NODE = """<ir_version: 8, opset_import: ["": 17]>
+forgetful (float[T,2,3] x) => (float[T,1,2,3] y) {
+    y = LSTM <hidden_size = 3> (x, V, U)
+}"""
+NEAR_ALL = FORGETFUL_NODE.replace("float[T,2,3] x)", "float[T,2,3] x, float[1,2,3] h)").replace(
+    "(x, V, U)", "(x, V, U, , , h)"
+)
+SCALED = NEAR_ALL.replace("=> (", "=> (float[1,2,3] hn, ").replace(
+    "y = LSTM <hidden_size = 3> (x,",
+    "q, s, z = DynamicQuantizeLinear (x)\n    d = DequantizeLinear (q, s, z)\n"
+    "    y, hn = LSTM <hidden_size = 3> (d,",
+)
+
+
+def nodes_of(text, **more):
+    """Return a model of an LSTM with seeded weights, and other tensors."""
+    proto = onnx.parser.parse_model(text)
+    random = np.random.default_rng(1)
+    for name, shape in {"V": (1, 12, 3), "U": (1, 12, 3)}.items():
+        more[name] = random.uniform(-0.7, 0.7, shape).astype(np.float32)
+    tensors = [numpy_helper.from_array(values, name) for name, values in more.items()]
+    proto.graph.initializer.extend(tensors)
+    return proto
+
+
+@every("subject", [NUMPY, Implementation(runtime="onnxruntime")], ids=str)
+def test_steps_beyond_those_that_were_traced_are_told(judged, subject):
+    """They run, at any number from 7 on, and change no output."""
+    found = judged(nodes_of(UNROLLED), subject, relation=["sizes", "steps-used"])
+
+    assert failing(found) == {"steps-used"}
+    said = "time frozen: steps of x beyond the first 7 change no output; y has no more than 7"
+    assert said in found["steps-used"].message
+
+
+def test_a_kernel_that_drops_the_last_step_is_told(judged):
+    """Where the model itself uses it."""
+    session = rnncli.prepare(layers())
+
+    def dropping(vector):
+        inputs = dict(vector.inputs)
+        inputs["x"] = inputs["x"].copy()
+        inputs["x"][..., -1:] = 0
+        return session.run(inputs)
+
+    found = judged(layers(), dropping, relation=["steps-used"])["steps-used"]
+
+    assert "steps not used: other numbers in the last step of x change no output" in found.message
+
+
+def test_a_node_that_begins_anew_is_warned_of_and_judged_if_asked(judged):
+    """Without a state a whole stream agrees with itself in every relation but chunks."""
+    said = "not streamable: node 'LSTM_0' begins anew at each call"
+    with pytest.warns(RnncliWarning, match=said):
+        skipped = judged(nodes_of(FORGETFUL_NODE), relation=[])
+    asked = judged(nodes_of(FORGETFUL_NODE), relation=["chunks-7"])
+
+    assert not failing(skipped)
+    assert said in skipped["chunks-7"].message
+    assert failing(asked) == {"chunks-7"}
+
+
+def test_dynamic_quantisation_is_no_mixed_batch(judged):
+    """One scale is taken of all steps and sequences, which the relations would show as a fault."""
+    found = judged(nodes_of(SCALED), Implementation(runtime="onnxruntime"))
+
+    assert not failing(found)
+    said = "'DynamicQuantizeLinear_0' (DynamicQuantizeLinear) takes one scale of all steps"
+    assert all(said in found[name].message for name in CHUNKS)
+
+
+def test_outputs_that_nothing_could_change_show_nothing(judged):
+    """Each relation is skipped where they are NaN, and a random model is refused."""
+    biased = nodes_of(
+        NEAR_ALL.replace("U, , , h", "U, B, , h"), B=np.full((1, 24), np.nan, np.float32)
+    )
+    noisy = NEAR_ALL.replace(
+        "y = LSTM", "n = RandomNormalLike (x)\n    m = Add (x, n)\n    y = LSTM"
+    )
+
+    found = judged(biased)
+
+    assert {each.verdict for each in found.values()} == {"skipped"}
+    with pytest.raises(NothingSelected, match=r"random numbers.*'RandomNormalLike_0'"):
+        judged(nodes_of(noisy.replace("(x, V", "(m, V")))
 
 
 def test_a_wrapper_without_faults_passes(judged):
