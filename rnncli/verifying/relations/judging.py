@@ -75,7 +75,7 @@ class Relation(NamedTuple):
 
     def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
-        return self.applies.reason(call) or ("" if self.quantised else call.quantises)
+        return ("" if self.quantised else call.quantises) or self.applies.reason(call)
 
 
 class UnansweredError(Exception):

@@ -165,3 +165,30 @@ def test_faults_are_found_and_named(tmp_path, fault):
 def test_what_is_planted_in_is_right(tmp_path):
     """So faults are those of what is planted."""
     assert rnncli.stream(saved(tmp_path, layers()), Wrapper()).exit_code == 0
+
+
+SCALED = FRAME.replace("[1,1,", "[1,N,").replace(
+    "    y,", "    s = Constant <value = float[3] {3000000.0, 1.0, 1.0}> ()\n    y0,"
+)
+FACTORS = SCALED.replace("\n}", "\n    y = Mul (y0, s)\n}")
+SHIFTED = SCALED.replace("{3000000.0, 1.0, 1.0}", "{100000.0, 100000.0, 100000.0}").replace(
+    "\n}", "\n    y1 = Add (y0, s)\n    y = Sub (y1, s)\n}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "verdict", "said"),
+    [
+        (FACTORS, lambda y: y * [1, 0, 0], "differs", ", 1]: -0, and transformed"),
+        (SHIFTED, lambda y: y + 0.05, "skipped", "36 of 36 of y cannot be judged: zeros might"),
+    ],
+    ids=["channels of other sizes", "a large number added and taken away"],
+)
+def test_bounds_wider_than_values_pass_nothing(tmp_path, text, wrong, verdict, said):
+    """Channels have bounds of their own; what is lost in rounding is not judged, and said."""
+    change = Wrapper(outputs=lambda made, *_: made.update(y=wrong(made["y"]).astype("f")))
+    report = rnncli.stream(saved(tmp_path, layers(text)), change, relation=["float64"])
+
+    (case,) = report.cases
+    assert case.details.verdict == verdict
+    assert said in case.details.message
