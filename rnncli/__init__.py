@@ -161,14 +161,18 @@ def evaluate(
         rnncli.errors.Unsupported: the backend cannot evaluate this.
     """
     from rnncli import operators
+    from rnncli.numerics import warn_of_nan
 
     row = operators.operator_named(operator) if isinstance(operator, str) else operator
-    return operators.evaluate(
+    arrays = operators.arrays_of(row, inputs)
+    found = operators.evaluate(
         row,
-        operators.arrays_of(row, inputs),
+        arrays,
         attributes=attributes,
         outputs=outputs,
         readings=readings,
         backend=backend,
         compute=compute,
     )
+    warn_of_nan(arrays.values(), found)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean, listed
+from rnncli.talk.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -296,3 +298,20 @@ def _ranks(dtype: np.dtype[Any]) -> Array:
     """Return the ranks of all values of a one-byte type; not all have a sign in bit 7 (float4)."""
     values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64)
     return np.searchsorted(np.unique(values), values)
+
+
+def warn_of_nan(inputs: Iterable[Array], outputs: Mapping[str, Array]) -> None:
+    """Warn if outputs have NaN and all inputs are finite: float64, too, overflows on the way."""
+    made = [name for name, values in outputs.items() if _any(np.isnan, values)]
+    if made and not any(_any(lambda v: ~np.isfinite(v), values) for values in inputs):
+        warnings.warn(
+            f"{listed(made)} {plural(len(made), 'has', 'have')} NaN, although no input has one or"
+            " an infinity: numbers overflowed on the way, or NaN is the answer; of a recurrent node"
+            " `--backend certified` tells which",
+            RnncliWarning,
+            stacklevel=3,
+        )
+
+
+def _any(holds: Callable[[Array], Array], values: Array) -> bool:
+    return dtype_of(values).is_float and bool(holds(values).any())

@@ -19,6 +19,7 @@ from rnncli.errors import (
 from rnncli.jobs.workers import in_order
 from rnncli.limits.budget import held
 from rnncli.limits.deadline import watched
+from rnncli.numerics import warn_of_nan
 from rnncli.running.execution import execute
 from rnncli.running.request import (
     ListedTarget,
@@ -182,6 +183,8 @@ def _run(task: Task) -> tuple[RunReport, ...]:
     task.request.arithmetic.check()  # before reading a large model
     loaded = load_target(task.target, seed=task.request.seed)
     runs = list(execute(loaded, task.request))
+    for run in runs:
+        warn_of_nan(run.inputs.values(), run.outputs)
     if task.saved_inputs:
         write_inputs(task.saved_inputs, runs)
     if task.steps:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.tables import every
 
-from rnncli.errors import InvalidRequest
+import rnncli
+from rnncli.errors import InvalidRequest, RnncliWarning
 from rnncli.numerics import (
     DTYPES,
     DType,
@@ -24,6 +25,7 @@ from rnncli.numerics import (
     dtype_of,
     round_to,
     ulp_distance,
+    warn_of_nan,
 )
 
 # precision, smallest exponent of a bit, largest exponent: IEEE 754 and bfloat16's definition.
@@ -298,3 +300,28 @@ def test_types_that_no_tensor_has_are_refused():
         dtype_named("bfloat")
     with pytest.raises(InvalidRequest, match="number 99"):
         dtype_numbered(99)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ml_dtypes.bfloat16])
+def test_a_nan_that_arithmetic_made_is_warned_of(dtype):
+    """Where an input is not finite, and where outputs are infinite, it is not."""
+    fed, made = np.ones(3, dtype), np.array([1, np.nan], dtype)
+    with pytest.warns(RnncliWarning, match="^Y, Y_h have NaN, although no input has one or"):
+        warn_of_nan([fed, np.arange(3)], {"Y": made, "Y_h": made, "Y_c": fed, "n": np.arange(3)})
+
+    warn_of_nan([fed, np.array([np.inf], dtype)], {"Y": made})
+    warn_of_nan([made], {"Y": made})
+    warn_of_nan([fed], {"Y": np.array([np.inf], dtype)})
+    warn_of_nan([np.array(["text"])], {"Y": np.array(["text"]), "Z": np.zeros(0, dtype)})
+
+
+def test_evaluation_warns_of_what_overflowed_on_the_way():
+    """The answer is infinite, and `certified` has it."""
+    X, W, R = np.full((12, 1, 1), 2.0), np.ones((1, 3, 1)), np.ones((1, 3, 1))
+    node = {"activations": ["Affine", "Relu"], "activation_alpha": [1], "activation_beta": [0]}
+    with pytest.warns(RnncliWarning, match="Y, Y_h have NaN"):
+        found = rnncli.evaluate("GRU-14", {"X": X, "W": W, "R": R}, **node)
+
+    assert np.isnan(found["Y_h"]).all()
+    right = rnncli.evaluate("GRU-14", {"X": X, "W": W, "R": R}, backend="certified", **node)
+    assert np.isinf(right["Y_h"]).all()
