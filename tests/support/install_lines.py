@@ -176,20 +176,20 @@ def run(script, environment, log):
     return done.returncode, done.stdout
 
 
-def tried(row, environment, log):
-    """Run a row; return what is wrong, or "", and what its last command printed."""
-    install = row.typed
-    if not install:
-        code, printed = run(row.then, environment, log)
-        found = PRINTED.search(printed)
-        if code != 3 or not found:
-            return f"exit code {code}, and no line to install", printed
-        install = found[1]
-    code, printed = run(install, environment, log)
-    if code:
-        return f"exit code {code} of {install}", printed
+def told_by(row, environment, log):
+    """Return the line that a message says, and what is printed instead of it."""
     code, printed = run(row.then, environment, log)
-    return ("" if code == row.code else f"exit code {code}, not {row.code}"), printed
+    found = PRINTED.search(printed) if code == 3 else None
+    return found[1] if found else "", printed
+
+
+def tried(row, line, environment, log):
+    """Run a line and the command behind it; return what is wrong, or "", and what is printed."""
+    for script, wanted in ((line, 0), (row.then, row.code)):
+        code, printed = run(script, environment, log)
+        if code != wanted:
+            return f"exit code {code}, not {wanted}, of {script}", printed
+    return "", printed
 
 
 def main(named):
@@ -204,8 +204,14 @@ def main(named):
             there = f"{scratch}/{extras or 'none'}"
             run(f"python3 -m venv {there} && {there}/bin/pip install {scratch}/*.whl", base, log)
             environment = base | {"PATH": f"{there}/bin:{base['PATH']}"}
-            for row in group:
-                wrong, printed = tried(row, environment, log)
+            due = list(group)
+            lines = [
+                (row.typed, "") if row.typed else told_by(row, environment, log) for row in due
+            ]
+            for row, (line, said) in zip(due, lines, strict=True):
+                wrong, printed = "says no line to install", said
+                if line:
+                    wrong, printed = tried(row, line, environment, log)
                 failed |= bool(wrong)
                 last = (printed.strip().splitlines() or [""])[-1]
                 sys.stdout.write(f"{wrong or 'ok'} [{extras}] {row.told}\n    {last}\n")
