@@ -104,10 +104,11 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
     compared, or otherwise generated from the declared shapes. --expected names outputs to compare
     with. Unless tolerances are given, outputs
     are compared by the tolerance_K.pb beside them, as in packs, or with --atol 1e-5 --rtol 1e-3
-    --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is 1, or the
-    smallest size found at which all nodes run; a warning names it.
+    --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is that of the
+    expected outputs, or 1, or the smallest size found at which all nodes run; a warning names it.
 
-    --against runs a model in a runtime, too, in a process of its own, on the same inputs. Its
+    --against runs a model in a runtime, too, in a process of its own, on the same inputs, of which
+    free axes are 16 steps and 3 sequences if the model runs at that. Its
     outputs are compared with the model in float64; tolerances come from how far roundings move
     them, unless --atol, --rtol or --max-ulp are given. If an output differs, the first recurrent
     node that the runtime computes wrong by itself is named (docs/howto/extract.md).

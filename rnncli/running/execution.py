@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -14,11 +15,11 @@ from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.files.formats import read_inputs, read_outputs
 from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
-from rnncli.models.declarations import check_inputs, check_names
+from rnncli.models.declarations import check_inputs, check_names, symbols
 from rnncli.models.evaluator import Evaluator, prepare
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
-from rnncli.models.model import Model
+from rnncli.models.model import Model, declared_shape
 from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered
 from rnncli.numerics.profiles import PROFILES
 from rnncli.running.request import Request, Run
@@ -26,7 +27,7 @@ from rnncli.running.sizing import Sizing
 from rnncli.running.written_values import given_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from onnx import ValueInfoProto
 
@@ -43,8 +44,22 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
         RnncliError: the target or the request is wrong or not supported.
     """
     expected = _expected(loaded, request)
+    if expected and isinstance(loaded, Model) and not (request.input_files or request.inputs_from):
+        request = replace(request, dims={**_sizes_of(expected, loaded), **request.dims})
     for run in _runs(loaded, request):
         yield run._replace(expected=expected) if expected else run
+
+
+def _sizes_of(outputs: Mapping[str, Array], model: Model) -> dict[str, int]:
+    """Return the sizes of symbols of a model's inputs that some of its outputs have."""
+    known = symbols(model.inputs)
+    found: dict[str, int] = {}
+    for value in model.proto.graph.output:
+        declared, values = declared_shape(value), outputs.get(value.name)
+        if declared is not None and values is not None and len(declared) == values.ndim:
+            sizes = zip(declared, values.shape, strict=True)
+            found |= {str(symbol): size for symbol, size in sizes if symbol in known}
+    return found
 
 
 def _expected(loaded: Model | Case, request: Request) -> dict[str, Array]:
@@ -166,7 +181,8 @@ def _run_on_inputs(
     tried = evaluator
     if is_watched and recipe.sizes.free:  # an observer must not see runs that fail
         tried = prepare(model, **request.arithmetic._asdict())
-    run = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs)).settle()
+    sizing = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs))
+    run = sizing.settle(judged=request.judged)
     return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 
 

@@ -96,6 +96,7 @@ class Request:
     data_set: int | None = None  # the number of the only test data set to run; None runs all
     # Of each target; memory is `budget.DEFAULT` plus the size of its files where it is not limited.
     limits: Limits = UNLIMITED
+    judged: bool = False  # whether an implementation or a pack depends on the generated inputs
     steps: bool = False  # whether the signals of every step of the recurrent nodes are computed
 
     @property

@@ -5,6 +5,10 @@ ascending order on the part of the model that computes the node's outputs: sizes
 itself mentions (a kernel, a window, its weights), small numbers and powers of two. The smallest
 that works is taken, and the search continues with the next failing node. Neither time nor memory
 influences it, so the same model always gets the same sizes.
+
+Where something is judged, one step of one sequence shows little: a recurrent product from a zero
+state, a direction, a length and a layout then cannot be wrong. Free axes of time and of the batch
+are `STEPS` and `SEQUENCES`, or as many of them as the model runs at.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from rnncli.limits.budget import OutOfMemory
 from rnncli.models.declarations import described, is_open, symbols, template
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.model import captured_names, part_that_makes
+from rnncli.models.streams import streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+STEPS, SEQUENCES = 16, 3
+"""The free steps and sequences of a model that is judged."""
 MOST_NODES = 12
 """The number of failing nodes to examine, one after another."""
 MOST_TRIES, MOST_ELEMENTS = 400, 1 << 24
@@ -67,29 +74,70 @@ class Sizing(Generic[T]):
         self.sizes: dict[FreeDimension, int] = {}
         self._choices: list[SizeChoice] = []
 
-    def settle(self) -> T:
+    def settle(self, *, judged: bool = False) -> T:
         """Run the model at sizes it accepts and return the result of `attempt`.
+
+        Args:
+            judged: whether free axes of time and the batch are `STEPS` and `SEQUENCES`, or one of
+                them, where the model runs at that.
 
         Raises:
             InvalidRequest: no sizes were found; the message is the failing node's, with the options
                 that change its inputs.
 
         Warns:
-            RnncliWarning: for every assumed size.
+            RnncliWarning: for every assumed size, and why the model does not run at others.
         """
+        time, batch = self._wanted() if judged else ({}, {})
+        starts = {tuple({**time, **batch}.items()): False, tuple(time.items()): False}
+        starts |= {tuple(batch.items()): True, (): True}  # whether other sizes are searched there
+        why = ""
+        for start, searches in starts.items():
+            self.sizes, self._choices = dict(start), []
+            try:
+                search = self._searched if searches else self._attempted
+                result = search()
+            except RnncliError as error:
+                is_over = isinstance(error, Exhausted) and not isinstance(error, OutOfMemory)
+                if not start or is_over:
+                    raise
+                why = why or str(error)
+            else:
+                self._warn({**time, **batch}, why)
+                return result
+        raise AssertionError(self.recipe.model.name)
+
+    def _wanted(self) -> tuple[Sizes, Sizes]:
+        """Return the free dimensions of time, and those of the batch, with sizes to judge at."""
+        named = [each for each in self.recipe.sizes.free if each.symbol]
+        streams = streams_of(self.recipe.model) if named else None
+        if streams is None:
+            return {}, {}
+        times, batches = ({axis.size for axis in axes.values()} for axes in streams[1:3])
+        return (
+            {each: STEPS for each in named if each.symbol in times},
+            {each: SEQUENCES for each in named if each.symbol in batches - times},
+        )
+
+    def _attempted(self) -> T:
+        return self._attempt(self.recipe.make(self.sizes))
+
+    def _searched(self) -> T:
+        """Run the model at the sizes of now, or the smallest beyond them at which it does."""
+        start = dict(self.sizes)
         for left in reversed(range(MOST_NODES)):
             try:
-                result = self._attempt(self.recipe.make(self.sizes))
+                result = self._attempted()
             except InvalidRequest as error:
                 if error.failure is None or not self.recipe.made:
                     raise
                 trials = NodeTrials(self.recipe, error.failure, self.sizes)
                 if not left or not self._grow(trials, error.failure.node):
-                    self._warn()
+                    if not start:
+                        self._warn({}, "")
                     raise self._explained(error, trials) from error
             else:
                 break
-        self._warn()
         return result
 
     def _grow(self, trials: NodeTrials, node: str) -> bool:
@@ -121,8 +169,15 @@ class Sizing(Generic[T]):
     def _with(self, dimensions: Iterable[FreeDimension], size: int) -> dict[FreeDimension, int]:
         return self.sizes | dict.fromkeys(dimensions, size)
 
-    def _warn(self) -> None:
+    def _warn(self, wanted: Sizes, why: str) -> None:
         asked, name = self.recipe.sizes, self.recipe.model.name
+        if why:
+            listed = " and ".join(f"{each} = {size}" for each, size in wanted.items())
+            reason = why.removeprefix(f"{name}: ")
+            _warn_user(f"{name}: is not judged at {listed}, where it does not run: {reason}")
+        for each, size in wanted.items():
+            if self.sizes.get(each) == size:
+                _warn_user(f"{name}: assumed to be {size}: {asked.listed([each])}")
         ones = [each for each in asked.free if each not in self.sizes]
         if ones:
             _warn_user(f"{name}: assumed to be 1: {asked.listed(ones)}")

@@ -114,7 +114,7 @@ def plan(
     """
     if as_path(steps).endswith("/") and len(targets) == 1:
         raise InvalidRequest(f"{steps}: signals of steps are written to one file: .npz or .h5")
-    request = replace(request, steps=bool(steps))
+    request = replace(request, steps=bool(steps), judged=rival is not None)
     if len(targets) == 1:
         (only,) = targets
         asked = only.asked(request)

@@ -12,7 +12,7 @@ from rnncli.limits.budget import OutOfMemory
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import model_from
 from rnncli.running import sizing
-from rnncli.running.execution import run_model
+from rnncli.running.execution import execute, run_model
 from rnncli.running.request import Request
 from rnncli.running.sizing import LARGEST_TRY, MOST_ELEMENTS, MOST_TRIES
 
@@ -215,3 +215,48 @@ def test_errors_of_no_node_get_no_advice_on_shapes(tmp_path):
     request = Request(tolerance=EXACT, input_files={"xx": str(tmp_path / "c.npy")})
     with pytest.raises(InvalidRequest, match=r"no input 'xx'; did you mean 'x'\?$"):
         list(run_model(model_of(WINDOW), request))
+
+
+STREAM = """g (float[seq, batch, 2] x, float[1, batch, 2] h) => (y)
+<float[1, 2, 2] w = {1, 2, 3, 4}> { y = RNN <hidden_size = 2> (x, w, w, "", "", h) }"""
+FROZEN = STREAM.replace("h) }", "k) }").replace("4}>", "4}, float[1, 1, 2] k = {1, 2}>")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "told"),
+    [
+        (STREAM, (16, 3, 2), []),
+        (FROZEN, (16, 1, 2), ["is not judged at 'seq' = 16 and 'batch' = 3, where it"]),
+        (
+            WINDOW.replace("float[1] one", "float[1] two = {2}, float[1] one"),
+            (3, 1, 71),
+            ["is not"],
+        ),
+    ],
+    ids=["free", "frozen batch", "window"],
+)
+def test_what_is_judged_has_steps_and_sequences(text, shape, told):
+    """At one step of one sequence a recurrent product, a length or a direction cannot be wrong."""
+    shapes, warned = ran(text, judged=True)
+
+    assert shapes["x"] == shape
+    assert [text in message for text, message in zip(told, warned, strict=False)] == [True] * len(
+        told
+    )
+    assert all("--dim" in message for message in warned[len(told) :])
+
+
+def test_sizes_that_are_given_stay():
+    """Also where a model is judged."""
+    shapes, _ = ran(STREAM, judged=True, dims={"seq": 2})
+
+    assert shapes["x"] == (2, 3, 2)
+
+
+def test_expected_outputs_say_sizes(tmp_path):
+    """Inputs that are made have those of the outputs, by the names of dimensions."""
+    text = STREAM.replace("=> (y)", "=> (float[seq, 1, batch, 2] y)")
+    np.savez(tmp_path / "y.npz", y=np.zeros((5, 1, 2, 2), np.float32))
+    (run,) = execute(model_of(text), Request(tolerance=EXACT, expected_from=f"{tmp_path}/y.npz"))
+
+    assert run.outputs["y"].shape == (5, 1, 2, 2)

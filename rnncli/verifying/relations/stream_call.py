@@ -27,7 +27,7 @@ from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.running.model_vector import vector_of_call, whole_model
-from rnncli.running.sizing import Sizing
+from rnncli.running.sizing import SEQUENCES, STEPS, Sizing
 from rnncli.verifying.node_call import same_tensors
 from rnncli.verifying.relations.distances import MEASURED, Closeness
 from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     Run = Callable[[Tensors], Tensors]
 
-# The steps of a model whose time axis is free, the calls of another, and the sequences of a batch.
-STEPS, CALLS, SEQUENCES = 16, 4, 3
+# The calls of a model whose time axis is not free.
+CALLS = 4
 # The longest window to try, steps, and the difference of outputs that says something.
 LONGEST_WINDOW, TOLD = 1 << 13, 1e-5
 # The distance of right outputs, as a share of their channel's largest, that is not measured.
