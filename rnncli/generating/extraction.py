@@ -30,12 +30,14 @@ from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, units_of
+from rnncli.models.quantised_units import unit_operator
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
 from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
-from rnncli.packs.layouts import ONNX
+from rnncli.packs.layouts import LAYOUTS, ONNX
 from rnncli.packs.manifest import FORMAT, SPOOL, files_of_pack
+from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
 from rnncli.talk.words import counted
 
@@ -157,7 +159,7 @@ class Captures:
         elif occurrence.nbytes > self.max_bytes:
             self._large.setdefault(path, []).append(occurrence.nbytes)
         else:
-            number, unit = self._executions[node], self._units.get(path)
+            number, (unit, _) = self._executions[node], self._units.get(path, (None, []))
             self._keep(Capture(occurrence, path, node, number, unit))
 
     def _keep(self, capture: Capture) -> None:
@@ -186,6 +188,12 @@ class Captures:
             where = " / ".join(path)
             if path in self.wanted and path not in self._ran:
                 yield f"{where}: did not run on these inputs"
+            _, left = self._units.get(path, (None, []))
+            if path in self._ran and left:
+                yield (
+                    f"{where}: {', '.join(left)} {'is' if len(left) == 1 else 'are'} taken without"
+                    " DequantizeLinear and QuantizeLinear, as real numbers"
+                )
             if path in self._mute:
                 yield f"{where}: left out: the node names no output"
             if sizes := self._large.get(path):
@@ -326,7 +334,21 @@ def extract(
             shutil.rmtree(spool)
         for name, content in manifest.contents().items():
             put_file(f"{temporary}/{name}", content)
+        _read_back(temporary)
     return Extraction(manifest, [f"left out: {error}" for error in errors], notes)
+
+
+def _read_back(folder: Path) -> None:
+    """Read a pack that was written, as whoever gets it will.
+
+    Raises:
+        UnreadableFile: it cannot be read.
+    """
+    pack = open_pack(folder)
+    for record in pack.manifest.cases:
+        case = pack.case(record["id"])
+        if LAYOUTS[pack.layout].reader:
+            pack.read(case).parse()
 
 
 def _write_cases(
@@ -429,7 +451,8 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
         node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
         sizes, dtype = _sizes(node, inputs), _dtype(node, inputs)
         if capture.unit:
-            node, inputs = node.dressed(capture.unit), capture.unit.levels_of(inputs)
+            inputs = capture.unit.levels_of(inputs)
+            node = node.dressed(capture.unit, unit_operator(node.operator))
         yield CapturedCase(
             id=case_id,
             golden="certified" if capture.unit else plan.golden,

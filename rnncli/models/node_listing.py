@@ -67,17 +67,17 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     units = units_of(model)
     for site, row in recurrent_sites(model):
         path = rooted(model, (*site.path, site.name))
-        yield _described(site, row, path, shapes if path[0] == GRAPH else {}, units.get(path))
+        unit, _ = units[path]
+        yield _described(site, row, path, shapes if path[0] == GRAPH else {}, unit)
 
 
-def units_of(model: Model) -> dict[tuple[str, ...], QuantisedUnit]:
-    """Return the quantised units of a model by the paths of their nodes."""
+def units_of(model: Model) -> dict[tuple[str, ...], tuple[QuantisedUnit | None, list[str]]]:
+    """Return the unit of each recurrent node by its path, and what stays real; see `UnitFinder`."""
     finder = UnitFinder(model)
-    found = {
+    return {
         rooted(model, (*site.path, site.name)): finder.unit_of(site.node, row)
         for site, row in recurrent_sites(model)
     }
-    return {path: unit for path, unit in found.items() if unit}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 from rnncli.models.model import subgraphs
 from rnncli.models.tensor_values import tensor_values
 from rnncli.numerics import dtype_numbered, dtype_of
-from rnncli.operators.unit import INPUT_TYPES, OUTPUT_TYPES, opset_of
+from rnncli.operators import operator_for
+from rnncli.operators.unit import INPUT_TYPES, OUTPUT_TYPES, dress_problems, opset_of
 from rnncli.recurrence.unit import Dress, QuantisedUnit
 
 if TYPE_CHECKING:
@@ -20,11 +21,21 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.operators.operator import Input, Output
 
 DEQUANTIZE, QUANTIZE = "DequantizeLinear", "QuantizeLinear"
 DOMAINS = ("", "com.microsoft")
 # Levels that QuantizeLinear makes without a zero point, unless it says another type.
 UNSIGNED = TensorProto.UINT8
+
+
+def unit_operator(row: Operator) -> Operator | None:
+    """Return the operator of the unit that a node is the inside of, or None.
+
+    That of RNN-7, GRU-7 and LSTM-7 is the one of version 14, whose text has `layout` as well.
+    """
+    lifted = operator_for("", row.type, 14) if not row.domain and row.version == 7 else row
+    return lifted if lifted and opset_of(lifted) is not None else None
 
 
 class UnitFinder:
@@ -51,32 +62,34 @@ class UnitFinder:
             for _, inner in subgraphs(node):
                 self._add(inner)
 
-    def unit_of(self, node: NodeProto, row: Operator) -> QuantisedUnit | None:
-        """Return the unit of a recurrent node: all that feeds it or reads it as levels.
+    def unit_of(self, node: NodeProto, row: Operator) -> tuple[QuantisedUnit | None, list[str]]:
+        """Return the unit of a recurrent node, and what stays real although levels are beside it.
 
-        An output that several QuantizeLinear read with different scales stays real, and so does
-        what has scales of another type or blocks of them. None if nothing is dressed.
+        The unit is all that feeds it or reads it as levels; None if nothing is dressed. An output
+        that several QuantizeLinear read with different scales stays real, and so does what has
+        scales of another type, blocks of them, or scales that are not positive numbers.
 
         Raises:
             InvalidRequest: a scale or zero point is malformed.
             UnreadableFile: its external data is missing, too short or outside the model's folder.
         """
-        if opset_of(row) is None:
-            return None
-        dresses = {}
+        dresses: dict[str, Dress | None] = {}
         for given, name in zip(row.inputs, node.input, strict=False):
             maker = self._makers.get(name)
             if maker is not None and _is(maker, DEQUANTIZE) and given.role != "lengths":
-                dresses[given.name] = self._dress(maker, len(given.shape(0)), INPUT_TYPES)
+                dresses[given.name] = self._dress(maker, given, INPUT_TYPES)
         for made, name in zip(row.outputs, node.output, strict=False):
             readers = [each for each in self._readers[name] if name and _is(each, QUANTIZE)]
-            found = {self._dress(each, len(made.shape(0)), OUTPUT_TYPES) for each in readers}
-            if len(found) == 1:
-                dresses[made.name] = found.pop()
+            found = {self._dress(each, made, OUTPUT_TYPES) for each in readers}
+            if found:
+                dresses[made.name] = found.pop() if len(found) == 1 else None
+        if unit_operator(row) is None:
+            return None, [*dresses]
         known = [(name, dress) for name, dress in dresses.items() if dress is not None]
-        return QuantisedUnit(tuple(known)) if known else None
+        left = [name for name, dress in dresses.items() if dress is None]
+        return QuantisedUnit(tuple(known)) if known else None, left
 
-    def _dress(self, node: NodeProto, rank: int, types: tuple[str, ...]) -> Dress | None:
+    def _dress(self, node: NodeProto, row: Input | Output, types: tuple[str, ...]) -> Dress | None:
         scale, point = (self._array(node, k) for k in (1, 2))
         if scale is None or scale.dtype != np.float32 or scale.ndim > 1:
             return None
@@ -85,15 +98,17 @@ class UnitFinder:
             return None
         points = np.zeros(1, int) if point is None else point
         axis: int = helper.get_node_attr_value(node, "axis") if _has(node, "axis") else 1
-        several = scale.size > 1 or points.size > 1
+        several, rank = scale.size > 1 or points.size > 1, len(row.shape(0))
         if several and not -rank <= axis < rank:
             return None
-        return Dress(
+        found = Dress(
             kind,
             tuple(map(float, scale.ravel())),
             tuple(map(int, points.ravel())),
             axis % rank - rank if several else None,
         )
+        is_input = types is INPUT_TYPES
+        return None if any(dress_problems(row.name, found, rank, is_input=is_input)) else found
 
     def _type(self, node: NodeProto, point: Array | None) -> str:
         """Return the type of a node's levels; "" if nothing here says it."""

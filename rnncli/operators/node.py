@@ -272,9 +272,10 @@ class Node:
                     found[each] = first.setdefault(self.as_read(each).dressing, each)
         return found
 
-    def dressed(self, unit: QuantisedUnit) -> Node:
-        """Return the node with its tensors dressed otherwise."""
-        return Node(self.operator, self.attributes, self.outputs, self.readings, unit)
+    def dressed(self, unit: QuantisedUnit, operator: Operator | None = None) -> Node:
+        """Return the node, or that of another version, with its tensors dressed otherwise."""
+        row = operator or self.operator
+        return Node(row, self.attributes, self.outputs, self.readings, unit)
 
     @cached_property
     def activations(self) -> tuple[tuple[Activation, ...], ...]:

@@ -50,7 +50,7 @@ def _tensor_problems(
     operator: Operator, name: str, dress: Dress, inputs: Mapping[str, Array]
 ) -> Iterator[str]:
     if name in INNER:
-        yield from _dress_problems(name, dress, 0, is_input=False)
+        yield from dress_problems(name, dress, 0, is_input=False)
         return
     rows = {row.name: row for row in (*operator.inputs, *operator.outputs)}
     row = rows.get(name)
@@ -60,7 +60,7 @@ def _tensor_problems(
     is_input = row in operator.inputs
     if is_input and name not in inputs:
         yield f"{name} is absent, and so cannot be quantised"
-    yield from _dress_problems(name, dress, len(row.shape(0)), is_input=is_input)
+    yield from dress_problems(name, dress, len(row.shape(0)), is_input=is_input)
 
 
 def inner_problems(
@@ -96,7 +96,8 @@ def opset_of(operator: Operator) -> int | None:
     return None if operator.domain else OPSETS.get(operator.version)
 
 
-def _dress_problems(name: str, dress: Dress, rank: int, *, is_input: bool) -> Iterator[str]:
+def dress_problems(name: str, dress: Dress, rank: int, *, is_input: bool) -> Iterator[str]:
+    """Yield why a tensor of a rank, 0 of a value within, cannot be dressed so."""
     types = INPUT_TYPES if is_input else OUTPUT_TYPES
     if dress.type not in types:
         yield f"the type of {name} must be one of {', '.join(types)}, got '{dress.type:.40}'"

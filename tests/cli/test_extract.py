@@ -270,6 +270,9 @@ unit (uint8[2,1,1] x) => (uint8[2,1,1,1] yq, float[1,1,1] h)
 """
 
 
+UNIT_OF_ONNX = UNIT.replace("com.microsoft.", "")
+
+
 def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
     """All DequantizeLinear that feed a node and the QuantizeLinear that reads it, or --inner."""
     model = saved(tmp_path / "model.onnx", UNIT)
@@ -290,3 +293,54 @@ def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
     assert "quantise" not in inner
     assert unit["outputs"] == inner["outputs"] == ["Y", "Y_h"]
     assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0
+
+
+@pytest.mark.parametrize("opset", [12, 13, 14])
+def test_a_unit_of_an_older_opset_is_one_of_the_newer_text(rnncli, tmp_path, opset):
+    """RNN-7 is RNN-14 without its layout; a quantiser writes it into the models of opset 12."""
+    proto = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {opset}]>' + UNIT_OF_ONNX)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    done = rnncli("extract", tmp_path / "model.onnx", "-o", tmp_path / "unit")
+    (unit,) = open_pack(tmp_path / "unit").manifest.cases
+
+    assert (done.code, done.err) == (0, "")
+    assert (unit["operator"], unit["requirements"]["opset"]) == ("RNN-14", 21)
+    assert [*unit["quantise"]] == ["X", "W", "R", "B", "Y"]
+    assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0
+
+
+# Scale of X -> whether its unit is one.
+SCALES = {0.0078125: True, -0.0078125: False, 0.0: False}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_is_extracted_can_be_read(rnncli, tmp_path, scale):
+    """A scale that no unit has leaves the tensor real, which is said."""
+    text = UNIT.replace("{0.0078125}", "{1}").replace("(x, s, z)", "(x, sx, z)")
+    proto = onnx.parser.parse_model(HEADER + text.replace("<float s", "<float sx = {1}, float s"))
+    for tensor, value in zip(proto.graph.initializer, (scale, 0.0078125), strict=False):
+        tensor.float_data[:] = [value]
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    done = rnncli("extract", tmp_path / "model.onnx", "-o", tmp_path / "unit")
+    sentence = "X is taken without DequantizeLinear and QuantizeLinear, as real numbers"
+
+    assert done.code == 0, done.err
+    assert (sentence in done.err) is not SCALES[scale]
+    pack = open_pack(tmp_path / "unit")
+    (record,) = pack.manifest.cases
+    pack.read(pack.case(record["id"])).parse()
+    assert ("X" in record["quantise"]) is SCALES[scale]
+
+
+def test_what_cannot_be_read_back_is_not_put_in_place(rnncli, monkeypatch, tmp_path):
+    """The folder does not appear."""
+    model = saved(tmp_path / "model.onnx", UNIT)
+    monkeypatch.setattr("rnncli.models.quantised_units.dress_problems", lambda *_, **__: ())
+    proto = onnx.load(model)
+    proto.graph.initializer[0].float_data[:] = [-1.0]
+    onnx.save(proto, model)
+    done = rnncli("extract", model, "-o", tmp_path / "unit")
+
+    assert done.code == 2
+    assert "must be a positive float32 number" in done.err
+    assert not (tmp_path / "unit").exists()
