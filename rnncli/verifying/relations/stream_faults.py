@@ -7,7 +7,7 @@ seen; a state or an output of the call before. Each is tried by calls of the mod
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ TRIES, FARTHEST = 8, 3
 MOST_STATES = 6
 # The number of units of a state of which each is tried alone, and of which each is told.
 MOST_UNITS, MOST_TOLD = 512, 6
+# The length of a state's first axis up to which each part of it is tried.
+MOST_PARTS = 8
 # The number of units up to which every block of them is tried, and not the last ones alone.
 FEW_UNITS = 32
 
@@ -125,9 +127,12 @@ class Border:
         """Return the outputs of the steps from one on, after some states."""
         return self._asked(range(begin, self.call.steps), states)
 
+    def call_of(self, steps: range, states: Tensors) -> ModelCall:
+        """Return the call of some steps, with some states."""
+        return self.call.call_of(self.call.source.part(self.call.feeds[0], steps), states)
+
     def _asked(self, steps: range, states: Tensors) -> Tensors:
-        feed = self.call.source.part(self.call.feeds[0], steps)
-        made: Tensors = self._ask.single(self.call.call_of(feed, states))
+        made: Tensors = self._ask.single(self.call_of(steps, states))
         return made
 
     def wrong(self, made: Tensors, begin: int = 0) -> list[tuple[int, str]]:
@@ -178,6 +183,8 @@ def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
             if border.explains({**states, **{name: moved[name] for name in names}}):
                 said = ", ".join(ends[name] for name in names)
                 yield f"chunk border off by {abs(steps)}: {_off(steps).format(said)}"
+    second = range(at, case.call.steps)
+    yield from _unread(case.call, border.call_of(second, states), border.late(states, at))
     yield _after(border, after)
 
 
@@ -327,21 +334,31 @@ def _unread(stream: StreamCall, call: ModelCall, made: Tensors) -> Iterator[str]
         for other in (stream.states[name], np.zeros_like(values)):
             if values.shape != other.shape or not values.ndim or np.array_equal(values, other):
                 continue
+            # Layers, directions and h beside c are most often the first axis.
+            parts = range(values.shape[0]) if values.ndim > 2 else ()
+            some = parts if 1 < len(parts) <= MOST_PARTS else ()
+            for place in (..., *some):
+                distances = partial(_distances, call, made, (name, place), other)
+                for unread in _guesses(range(values.shape[-1])[:MOST_UNITS], distances):
+                    if all(np.abs(each).max(initial=0) <= 1 for each in distances(unread)):
+                        where = name if place is ... else f"{name}[{place}]"
+                        yield f"state not used: {_listed(unread)} of {where}"
 
-            def distances(
-                some: list[int], name: str = name, values: Any = values, other: Any = other
-            ) -> Iterator[Any]:
-                """Yield how far outputs are from right ones, as shares of the allowed distance."""
-                mixed = values.copy()
-                mixed[..., some] = other[..., some]
-                exact = call.source.exact({**call.inputs, name: mixed})
-                for each in real(made):
-                    with np.errstate(all="ignore"):
-                        yield np.nan_to_num((exact[each] - made[each]) / call.allowed[each])
 
-            for unread in _guesses(range(values.shape[-1])[:MOST_UNITS], distances):
-                if all(np.abs(each).max(initial=0) <= 1 for each in distances(unread)):
-                    yield f"state not used: {_listed(unread)} of {name}"
+def _distances(
+    call: ModelCall, made: Tensors, part: tuple[str, Any], other: Any, some: list[int]
+) -> Iterator[Any]:
+    """Yield how far outputs are, as shares of the allowed distance, with some units of another.
+
+    A part is a state, and a place along its first axis or all of it.
+    """
+    name, place = part
+    mixed = call.inputs[name].copy()
+    mixed[place][..., some] = other[place][..., some]
+    exact = call.source.exact({**call.inputs, name: mixed})
+    for each in real(made):
+        with np.errstate(all="ignore"):
+            yield np.nan_to_num((exact[each] - made[each]) / call.allowed[each])
 
 
 def _guesses(units: range, distances: Callable[[list[int]], Iterable[Any]]) -> Iterator[list[int]]:

@@ -37,12 +37,12 @@ class Wrapper:
         return self.outputs(made, vector.inputs, self.kept) or made if self.outputs else made
 
 
-def unread(name, *some):
-    """Units of a state are read as 0."""
+def unread(name, *some, part=...):
+    """Units of a state, or of a part of it, are read as 0."""
 
     def change(inputs, _):
         inputs[name] = inputs[name].copy()
-        inputs[name][..., some] = 0
+        inputs[name][part][..., some] = 0
 
     return Wrapper(inputs=change)
 
@@ -90,7 +90,7 @@ PLANTED = {
         layers,
         {},
         lambda: unread("h_in", 1),
-        dict.fromkeys(("again", "states-used"), "state not used: unit 1 of h_in"),
+        dict.fromkeys(("again", "chunks-7", "states-used"), "state not used: unit 1 of h_in"),
     ),
     "two units of h are not read": (
         layers,
@@ -118,6 +118,12 @@ PLANTED = {
             "states-renewed": "state not returned: c_out, which c_in continues, is returned as it"
             " came in unit 2"
         },
+    ),
+    "a unit of h, which is beside c, is not read": (
+        lambda: SILERO,
+        WINDOW,
+        lambda: unread("state", 5, part=0),
+        {"states-used": "state not used: unit 5 of state[0]"},
     ),
     "a unit of a window's state is not returned": (
         lambda: SILERO,
