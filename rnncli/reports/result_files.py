@@ -129,7 +129,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
     return report
 
 
-def _contradiction(run: VerificationReport) -> str:
+def _contradiction(run: VerificationReport) -> str:  # noqa: PLR0911 -- one after another
     """Return what a run says of its cases and is not so, or "".
 
     A run that stopped at a failure has fewer cases than are due, and relations of a case are due
@@ -149,6 +149,12 @@ def _contradiction(run: VerificationReport) -> str:
     excuses = {each.allowed for each in details} | {"--xfails" for each in details if each.expected}
     if others := sorted(excuses - {"", *run.concessions}):
         return f"excuses cases by {others[0]}, which is not among its concessions"
+    for each in details if "--max-ulp" not in run.concessions else ():
+        for output in each.outputs:
+            worst = output.worst
+            if worst and not output.differing and abs(worst.got - worst.wanted) > worst.tolerance:
+                name = f"{ascii(each.id)[:80]}: {ascii(output.name)[:80]}"
+                return f"has a worst element beyond its tolerance in {name}, of which none differs"
     is_own = RULE_OPTIONS.isdisjoint(run.concessions)
     if run.verb == "verify" and (run.rule == PACK_RULE.text) != is_own:
         return f"is by {ascii(run.rule)[:80]}, which its concessions do not say"

@@ -110,6 +110,14 @@ def _require_whole(run: VerificationReport, pack: Pack) -> None:
             f"{_described(run)} lacks {len(lacking)} of the {counted(len(known), 'case')} of"
             f" {pack.folder}: {listed(lacking)}; a claim takes a run of the whole pack"
         )
+    for case in run.cases:
+        names = {output.name for output in case.details.outputs}
+        is_right = case.verdict in RIGHT and case.record["expect"] == "result"
+        due = pack.case(case.id)["outputs"] if is_right and names and case.id in known else ()
+        if unjudged := [name for name in due if name not in names]:
+            raise InvalidRequest(
+                f"{_described(run)} calls {visible(case.id)} right without its output {unjudged[0]}"
+            )
     if others := sorted(judged - known.keys()):
         raise InvalidRequest(
             f"{_described(run)} has cases that {pack.folder} has not: {visible(listed(others))}"

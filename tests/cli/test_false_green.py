@@ -30,6 +30,7 @@ from support.small_suite import small_suite
 
 from rnncli import compare, judge
 from rnncli.api import commands
+from rnncli.errors import InvalidRequest
 from rnncli.files.described import jsonable
 from rnncli.files.formats import pb, write_tensors
 from rnncli.files.reading import sha256
@@ -532,6 +533,36 @@ def end(vector):
     raise SystemExit(0)
 
 
+def blinding(vector):
+    """Make all numbers zero in size, and give wrong ones."""
+    np.abs = lambda values, *_, **__: np.zeros(np.shape(values))
+    return plus_one(vector)
+
+
+def restored(_):
+    """Make NumPy what it was, afterwards."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(np, "abs", np.abs)
+    return patch.undo
+
+
+def marked(mark):
+    """What makes `test_marked.py`, a test of wrong outputs that the user marks."""
+
+    def make(place):
+        text = f"""\
+import pytest, rnncli
+
+@pytest.mark.{mark}
+@rnncli.pytest.vectors({str(place / "two")!r})
+def test_kernel(vector):
+    return {{name: values + 1 for name, values in vector.answers.outputs.items()}}
+"""
+        (place / "test_marked.py").write_text(text)
+
+    return make
+
+
 def end_at_once(vector):
     """End the process without a word to anyone."""
     os._exit(0)
@@ -540,6 +571,13 @@ def end_at_once(vector):
 def refuse(vector):
     """Refuse what is asked."""
     raise NotImplementedError(vector.id)
+
+
+def refused(function):
+    """What a function that is refused leaves behind."""
+    with pytest.raises(InvalidRequest) as raised:
+        function()
+    return Ended(raised.value.exit_code, str(raised.value))
 
 
 class Ended(NamedTuple):
@@ -1008,6 +1046,11 @@ WAYS = {
         lambda: compare({"Y": np.zeros((0, 3))}, {"Y": np.zeros((0, 3))}),
         "",
     ),
+    "comparison of outputs with themselves": (
+        nothing,
+        lambda: refused(lambda: compare(*[{"Y": np.arange(3.0)}] * 2)),
+        "compared with themselves",
+    ),
     "comparison of what differs": (
         nothing,
         lambda: compare({"Y": np.zeros(3)}, {"Y": np.ones(3)}),
@@ -1431,6 +1474,16 @@ WAYS = {
         nothing,
         pytest_of("import ctypes; ctypes.CDLL(None)._exit(0)"),
         "",
+    ),
+    "pytest of what the user marks as xfail": (
+        marked("xfail"),
+        lambda: Ended(*beside(forked_pytest, Path.cwd(), "test_marked.py", "-pno:cacheprovider")),
+        "2 xfailed",
+    ),
+    "a function that alters the judge": (
+        restored,
+        lambda: commands.verify("two", blinding),
+        "2 pass",
     ),
     "pytest that lists fixtures": (nothing, pytest_of(RIGHT, "--fixtures"), "no tests ran"),
     "score of which nothing is required": (

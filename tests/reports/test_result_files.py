@@ -10,7 +10,7 @@ from msgspec import structs
 from support.verifications import PACK, REPORTS, differing, histogram, judged, output, report
 
 from rnncli.errors import RnncliWarning, UnreadableFile
-from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.verdict import Element, Verdict
 from rnncli.judging.report import Shard
 from rnncli.reports.result_files import UNCOUNTED, UNRECORDED, read_results
 from rnncli.reports.verification import show_report
@@ -153,6 +153,9 @@ CONTRADICTIONS = {
     ),
     "Y: 0 of 40 elements differ, 1 by its histogram": case(
         Verdict.PASS, output(histogram=histogram(*[3] * 39, 11))
+    ),
+    "has a worst element beyond its tolerance in 'gru_14_clip': 'Y'": case(
+        Verdict.PASS, output(worst=Element((0,), 5.0, 0.0, 1e-9))
     ),
     "excuses cases by --xfails": replace(
         case(Verdict.DIFFERS, **differing(expected="known")), concessions=()

@@ -66,7 +66,8 @@ cases:
 def said(record, verdict):
     """A verdict on a case, with an output where one is computed."""
     is_run = record["expect"] == "result" and verdict in {Verdict.PASS, Verdict.DIFFERS}
-    return CaseVerdict(record["id"], verdict, outputs=(output(verdict=verdict),) * is_run)
+    names = record["outputs"] if is_run else ()
+    return CaseVerdict(record["id"], verdict, outputs=tuple(output(n, verdict) for n in names))
 
 
 def failing(verdict, has):
@@ -182,6 +183,14 @@ REFUSED = {
         )
         for option in ("--atol", "--profile", "--select", "--weights", "--trust")
     },
+    "a right case without one of its outputs": (
+        lambda whole: replace(whole, cases=tuple(
+            each._replace(details=structs.replace(each.details, outputs=each.details.outputs[:1]))
+            for each in whole.cases
+        )),
+        InvalidRequest,
+        "calls .* right without its output Y_h",
+    ),
     "by options that are not recorded": (
         lambda whole: replace(whole, concessions=("options not recorded",)),
         InvalidRequest,

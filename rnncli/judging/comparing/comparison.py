@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import NothingSelected
+from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.files.formats.stored import texts_of
 from rnncli.judging.tolerances.tolerance import EXACT, ElementBounds, Tolerance
 from rnncli.models.data_sets import WIDEST
@@ -146,8 +146,11 @@ def compare(
         tolerance: the tolerances; by default only equal elements agree.
 
     Raises:
-        InvalidRequest: the tolerance names an output that is on neither side.
+        InvalidRequest: the tolerance names an output that is on neither side, or both sides are one
+            object, which shows nothing.
     """
+    if got is wanted:
+        raise InvalidRequest("the outputs are compared with themselves, which shows nothing")
     names = dict.fromkeys([*wanted, *got])
     tolerance.check(names)
     return Comparison(_compare_output(name, got, wanted, tolerance.of(name)) for name in names)
