@@ -40,6 +40,7 @@ def claims(pack: Path, runs: tuple[Path, ...], output: str) -> None:
     rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
     """
     from rnncli.files.atomic import write_text
+    from rnncli.files.seals import YAML
     from rnncli.reports.result_files import read_results, whole_runs
     from rnncli.reports.verification import skips
     from rnncli.verifying.claims import claim_of
@@ -50,7 +51,7 @@ def claims(pack: Path, runs: tuple[Path, ...], output: str) -> None:
         raise InvalidRequest(f"a claim is written from one run, and there are {len(reports)}")
     found = claim_of(reports[0], whole_pack(pack))
     if output:
-        write_text(Path(output), found.claim.text)
+        write_text(Path(output), found.claim.text, YAML)
     else:
         click.echo(found.claim.text, nl=False)
     for sentence in (*skips(found.claimed), *found.sentences, found.claimed.conformance):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from shlex import quote
@@ -73,7 +74,7 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             self._refuse_unknown_variables(ctx)
-            refuse_lost_inputs(ctx)
+            refuse_losses(ctx)
         return rest
 
     def _refuse_unknown_variables(self, ctx: click.Context) -> None:
@@ -162,31 +163,45 @@ class Written(click.Path):
         return super().convert(value, param, ctx)
 
 
-def refuse_lost_inputs(ctx: click.Context) -> None:
-    """Refuse to replace a file that the command reads, or one that belongs to a pack.
+def refuse_losses(ctx: click.Context) -> None:
+    """Refuse to replace what the command reads or also writes, and any file that is not ours.
 
-    Folders are left to the commands that write them, which know their own.
+    What lies in folders is left to the commands that write them, which know their own.
 
     Raises:
-        InvalidRequest: an option or argument names such a file; names both.
+        InvalidRequest: an option or argument names such a file or folder; names both.
     """
     written = [row for row in ctx.command.params if isinstance(row.type, Written)]
     others = [row for row in ctx.command.params if row not in written]
     read = [text for row in others for text in texts([ctx.params.get(row.name or "")])]
+    taken: dict[str, str] = {}
     for row in written:
-        for path in filter(os.path.isfile, texts([ctx.params.get(row.name or "")])):
+        name = row.opts[-1]
+        for path in filter(None, texts([ctx.params.get(row.name or "")])):
+            other = taken.setdefault(os.path.realpath(path), name)
+            if other != name:
+                raise InvalidRequest(f"{name} {path}: is the same place as that of {other}")
             if reason := _loss(path, read):
-                raise InvalidRequest(f"{row.opts[-1]} {path}: is not replaced: {reason}")
+                raise InvalidRequest(f"{name} {path}: is not replaced: {reason}")
 
 
 def _loss(path: str, read: Iterable[str]) -> str:
-    """Return why an existing file must not be replaced, or ""."""
+    """Return why an existing file or folder must not be replaced, or ""."""
+    from rnncli.files.seals import is_ours
     from rnncli.generating.leftovers import pack_around
 
     if any(is_same_file(text, path) for text in read):
         return "it is an input of this command"
-    pack = pack_around(path)
-    return f"it belongs to the pack {pack}" if pack else ""
+    if not Path(path).is_file():
+        return ""
+    if pack := pack_around(path):
+        return f"it belongs to the pack {pack}"
+    with suppress(OSError):  # it may be closed
+        if os.path.samestat(os.fstat(1), Path(path).stat()):
+            return "it is the standard output of this command"
+    if is_ours(Path(path)) or Path(path).suffix.lower() == ".npy":  # see `write_output`
+        return ""
+    return "rnncli did not write it, or it was changed since; choose another name, or remove it"
 
 
 def is_same_file(text: str, path: str) -> bool:

@@ -41,9 +41,10 @@ def schema(of: str, output: str) -> None:
 
     from rnncli.cases.schemas import schema_text
     from rnncli.files.atomic import write_text
+    from rnncli.files.seals import JSON
 
     text = schema_text(pkgutil.resolve_name(SCHEMAS[of])())
     if not output:
         click.echo(text, nl=False)
         return
-    write_text(Path(output), text)
+    write_text(Path(output), text, JSON)

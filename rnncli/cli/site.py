@@ -18,7 +18,7 @@ from rnncli.talk.words import counted
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=Written(path_type=Path),
     default=Path("site"),
     show_default=True,
     help="Folder of the site: new, empty, or an older site, which is replaced.",
@@ -44,6 +44,7 @@ def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None
     rnncli site onnxruntime.jsonl openvino.jsonl -o site
     """
     from rnncli.files.atomic import write_text
+    from rnncli.files.seals import MARKUP
     from rnncli.reports.pages import check_extra
     from rnncli.reports.result_files import read_results
     from rnncli.reports.site import as_markdown, results_of, write_site
@@ -52,6 +53,6 @@ def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None
     packs = results_of(report for path in results for report in read_results(path))
     pages = write_site(output, packs)
     if markdown is not None:
-        write_text(markdown, as_markdown(packs))
+        write_text(markdown, as_markdown(packs), MARKUP)
     runtimes = sum(len(pack.runtimes) for pack in packs)
     say(f"{output}: {counted(pages, 'page')} on {counted(runtimes, 'runtime')}")

@@ -20,6 +20,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.lock import try_lock
 from rnncli.files.paths import RelativePath, below, files_in
 from rnncli.files.reading import MissingFile, holds, read_bytes, read_text, sha256, sha256_of
+from rnncli.files.seals import Seal, put_seal, require_ours
 from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
@@ -36,23 +37,23 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, seal: Seal | None = None) -> None:
     """Write a file atomically.
 
     Raises:
         InvalidRequest: as for `atomic_file`.
     """
-    with atomic_file(path) as stream:
+    with atomic_file(path, seal) as stream:
         stream.write(content)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, seal: Seal) -> None:
     """Write text atomically in UTF-8, with line feeds unchanged.
 
     Raises:
         InvalidRequest: as for `atomic_file`.
     """
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), seal)
 
 
 def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
@@ -140,14 +141,18 @@ def remove_temporaries(folder: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, seal: Seal | None = None) -> Iterator[IO[bytes]]:
     """Yield a new temporary file, which replaces `path` after the body has written it.
 
     Whoever could read or write the file that is replaced can read or write the new one.
 
+    Args:
+        path: the file.
+        seal: how the new file is sealed; then only a file with a seal is replaced.
+
     Raises:
-        InvalidRequest: the disk is full or read-only, the folder is missing, or `path` is
-            something other than a file.
+        InvalidRequest: the disk is full or read-only, the folder is missing, `path` is something
+            other than a file, or a file without a whole seal if this one gets one.
     """
     with errors_named(path):
         target = _target(path)
@@ -158,6 +163,9 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         try:
             with stream:
                 yield stream
+                if seal is not None:
+                    put_seal(stream, seal)
+                    require_ours(target)
                 stream.flush()
                 os.fsync(stream.fileno())  # a renamed file is never empty
                 temporary.replace(target)
@@ -352,7 +360,11 @@ def _record(sums: Mapping[str, str]) -> str:
 
 
 def _sums_of(folder: Path) -> dict[str, str]:
-    return {path: sha256_of(folder / path) for path in sorted(files_in(folder))}
+    empty = [each for each in folder.rglob("*") if each.is_dir() and not any(each.iterdir())]
+    return {
+        **{path: sha256_of(folder / path) for path in sorted(files_in(folder))},
+        **{f"{path.relative_to(folder).as_posix()}/": "#" for path in sorted(empty)},
+    }
 
 
 def _first_stranger(folder: Path, known: Mapping[str, str], above: str = "") -> str:

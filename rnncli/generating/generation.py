@@ -22,7 +22,14 @@ from rnncli.files.atomic import (
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
-from rnncli.generating.leftovers import Journal, is_empty, owned_cases, premises, remove_stale
+from rnncli.generating.leftovers import (
+    Journal,
+    is_empty,
+    listed_files,
+    owned_cases,
+    premises,
+    remove_stale,
+)
 from rnncli.generating.production import outcomes
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -207,7 +214,9 @@ def _written(
     held = premises(plan.suite)
     wanted = {entry.id for entry in entries}
     records = {i: r for i, r in journal.whole(held).items() if i in wanted}
-    owned |= journal.owned | Journal(folder).owned | wanted
+    begun = Journal(folder)
+    owned |= journal.owned | begun.owned | wanted
+    listed = listed_files(folder, (journal, begun))
     with errors_named(folder, within=True):
         journal.begin(held, owned, records.values())
     reused = len(records)
@@ -226,7 +235,7 @@ def _written(
     if failed:
         return GenerationReport(folder, len(entries), reused=reused, failed=tuple(failed))
     ordered = [records[entry.id] for entry in entries]
-    manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned)
+    manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned, listed)
     return GenerationReport(folder, len(entries), manifest, reused, warnings=tuple(warned))
 
 
@@ -271,6 +280,7 @@ def _finish(
     folder: Path,
     records: Sequence[Record],
     owned: set[str],
+    listed: set[str],
 ) -> tuple[Manifest, list[str]]:
     """Write the remaining files, the manifest last; return it, and warnings about foreign files.
 
@@ -283,16 +293,16 @@ def _finish(
             move_files(manifest.sums(), spool, folder)
         for name, content in manifest.contents().items():
             put_file(f"{folder}/{name}", content, sync=True)
-        warned = _tidied(folder, manifest, owned) if owned else []
+        warned = _tidied(folder, manifest, owned, listed) if owned else []
         below(folder, JOURNAL).unlink(missing_ok=True)
         shutil.rmtree(spool, ignore_errors=True)
     return manifest, warned
 
 
-def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
+def _tidied(folder: Path, manifest: Manifest, owned: set[str], listed: set[str]) -> list[str]:
     """Remove files of an earlier pack; return a warning for each foreign file."""
     keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
-    foreign = remove_stale(folder, keep, owned)
+    foreign = remove_stale(folder, keep, owned, listed)
     return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 

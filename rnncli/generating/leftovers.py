@@ -22,7 +22,15 @@ from rnncli.files.paths import Identifier, RelativePath, below, files_in
 from rnncli.files.reading import MissingFile, read_bytes, sha256, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.packs.layouts import SINGLE_FILES, file_of, folder_of
-from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, check_case, differences
+from rnncli.packs.manifest import (
+    FORMAT,
+    JOURNAL,
+    MANIFEST,
+    SPOOL,
+    check_case,
+    differences,
+    read_manifest,
+)
 from rnncli.packs.record import Record, as_json
 
 if TYPE_CHECKING:
@@ -99,10 +107,39 @@ def _cases_of(folder: Path, suite: str) -> set[str]:
     return owned
 
 
-def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
-    """Remove files of our cases that are not to be kept; return the paths of foreign files."""
+def listed_files(folder: Path, journals: Iterable[Journal]) -> set[str]:
+    """Return the paths that the manifest of a finished pack lists; none if there is no sound one.
+
+    Raises:
+        InvalidRequest: a file is neither what the manifest says nor what a run that was
+            interrupted wrote; names the first.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except InvalidRequest:
+        return set()
+    later = {path: checksum for each in journals for path, checksum in each.sums().items()}
+    for path, problem in differences(manifest.sums(), folder):
+        is_later = path in later and not [*differences({path: later[path]}, folder)]
+        if problem != "missing" and not is_later:
+            raise InvalidRequest(
+                f"cannot write {folder}: {path} was changed since rnncli wrote it; remove it, and"
+                " it is written again"
+            )
+    return {*manifest.sums(), *later}
+
+
+def remove_stale(
+    folder: Path, keep: Collection[str], owned: Collection[str], listed: Collection[str]
+) -> list[str]:
+    """Remove files that an earlier run wrote and this one did not; return the paths of others.
+
+    They are those that its manifest lists, or, without one, all that have names of our cases.
+    """
     found = [path for path in files_in(folder) if path not in keep]
     foreign = set(strangers(found, owned))
+    if listed:
+        foreign |= {p for p in found if p not in listed and not p.startswith(f"{SPOOL}/")}
     for path in found:
         if path not in foreign and not path.startswith(f"{SPOOL}/"):
             (folder / path).unlink()
@@ -217,6 +254,10 @@ class Journal:
         for root in self._roots:
             files = {path: files[path] for path, _ in differences(files, root)}
         return not files
+
+    def sums(self) -> dict[str, str]:
+        """Return the checksums of the files of all its cases, by path."""
+        return {path: text for record in self._records for path, text in record["files"].items()}
 
     def begin(
         self,

@@ -14,6 +14,7 @@ from rnncli.bench.measurement import Key, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.files.described import jsonable
+from rnncli.files.seals import JSON
 from rnncli.reports.progress import progress_bar
 from rnncli.reports.tables import (
     draw_table,
@@ -120,7 +121,7 @@ class ContestPrinter:
     def store(self, path: Path) -> None:
         """Write all measurements to a file."""
         written = jsonable(document(self.terms, self.facts, self.records))
-        write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
+        write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n", JSON)
 
 
 def _listed(facts: Mapping[str, str]) -> str:

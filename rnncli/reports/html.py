@@ -9,6 +9,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
+from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.margins import MARGIN_EDGES
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.judging.report import largest_margin
@@ -45,7 +46,7 @@ OF_EVERY_STEP = {
 
 def write_html(path: Path, report: VerificationReport) -> None:
     """Write a page with the summary, the grids, the histogram of margins and every case."""
-    write_text(path, page(report))
+    write_text(path, page(report), MARKUP)
 
 
 def page(report: VerificationReport) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file
+from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.reports.failures import refusals, sentences
 from rnncli.talk.words import visible
@@ -40,7 +41,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         root.append(_shortfall_suite(report.name, report.shortfall))
     _count_outcomes(root, root.iter("testcase"), sum(case.details.seconds for case in report.cases))
     ET.indent(root)
-    with atomic_file(path) as stream:
+    with atomic_file(path, MARKUP) as stream:
         ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
+from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.failures import failure_groups
 from rnncli.reports.tables import markdown_row
@@ -31,7 +32,7 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
 
     Failures beyond the first 400,000 characters are only counted.
     """
-    write_text(path, "\n".join(_lines(report)) + "\n")
+    write_text(path, "\n".join(_lines(report)) + "\n", MARKUP)
 
 
 def _lines(report: VerificationReport) -> Iterator[str]:

@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.files.atomic import write_bytes
+from rnncli.files.seals import MARKUP, PDF, PNG
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.report import largest_margin
 from rnncli.talk.words import counted, one_line
@@ -109,6 +110,9 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
     return figure
 
 
+SEALS = {"png": PNG, "svg": MARKUP, "pdf": PDF}
+
+
 class NotebookFigure(Figure):
     """A figure that notebooks show with any backend."""
 
@@ -118,7 +122,8 @@ class NotebookFigure(Figure):
 
 def write_plot(path: Path, report: VerificationReport) -> None:
     """Write the plot of a report as an image of the kind named by the path's suffix."""
-    write_bytes(path, image(plot_verification(report), path.suffix[1:].lower()))
+    kind = path.suffix[1:].lower()
+    write_bytes(path, image(plot_verification(report), kind), SEALS[kind])
 
 
 def image(figure: Figure, kind: str) -> bytes:

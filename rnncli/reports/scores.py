@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.files.atomic import write_text
+from rnncli.files.seals import JSON, MARKUP
 from rnncli.judging.scoring.adequacy import Fate
 from rnncli.judging.scoring.kill_matrix import (
     CoverageItem,
@@ -124,7 +125,7 @@ def write_matrix(path: Path, matrix: KillMatrix) -> None:
     record = matrix_record(matrix)
     vectors = ",\n".join(json.dumps(each, allow_nan=False) for each in record.pop("vectors"))
     rest = json.dumps(record, ensure_ascii=False)[1:]
-    write_text(path, f'{{"vectors": [\n{vectors}\n],\n{rest}\n')
+    write_text(path, f'{{"vectors": [\n{vectors}\n],\n{rest}\n', JSON)
 
 
 def score_sentence(matrix: KillMatrix) -> str:
@@ -283,7 +284,7 @@ def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) 
 
 def write_score_page(path: Path, matrix: KillMatrix) -> None:
     """Write a page with the scores, the picture, the survivors and the sole killers."""
-    write_text(path, score_page(matrix))
+    write_text(path, score_page(matrix), MARKUP)
 
 
 def score_page(matrix: KillMatrix) -> str:

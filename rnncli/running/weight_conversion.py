@@ -10,7 +10,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
-from rnncli.files.formats import h5, read_tensors, write_tensors
+from rnncli.files.formats import h5, read_tensors, write_output
 from rnncli.files.reading import (
     MemoryAllowance,
     named,
@@ -20,6 +20,7 @@ from rnncli.files.reading import (
     require_few,
     size_of,
 )
+from rnncli.files.seals import MODEL
 from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
 from rnncli.models.weights.keras_layers import in_order
@@ -218,9 +219,9 @@ def convert_weights(
         else:
             tensors = TO[to](layers)
     if is_model:
-        write_bytes(Path(destination), content)
+        write_bytes(Path(destination), content, MODEL)
     else:
-        write_tensors(destination, tensors)
+        write_output(destination, tensors)
 
 
 def _settled(told: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

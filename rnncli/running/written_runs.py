@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.formats import FOLDER, format_of, write_tensors
+from rnncli.files.formats import FOLDER, format_of, write_output
 from rnncli.files.formats.format import DataSet, flatten
 from rnncli.models.model import Model
 from rnncli.models.tensor_values import external_files
@@ -37,9 +37,9 @@ def write_inputs(path: str, runs: Sequence[Run]) -> None:
     """
     sets = [DataSet(inputs=run.inputs) for run in runs]
     if len(sets) == 1 and not _is_folder(path):
-        write_tensors(path, sets[0].inputs)
+        write_output(path, sets[0].inputs)
     else:
-        write_tensors(path, flatten(sets))
+        write_output(path, flatten(sets))
 
 
 def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
@@ -49,7 +49,7 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
         InvalidRequest: no format has that extension, or it cannot hold them, or writing fails.
     """
     if not _is_folder(path):
-        write_tensors(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
+        write_output(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
         return
     from rnncli.files.formats.onnx_folder import write_test_case
 
@@ -71,7 +71,7 @@ def write_steps(path: str, runs: Sequence[Run]) -> None:
     }
     if not found:
         raise InvalidRequest(f"{path}: no recurrent node took a step, so there are no signals")
-    write_tensors(path, found)
+    write_output(path, found)
 
 
 def _is_folder(path: str) -> bool:

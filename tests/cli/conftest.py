@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -51,9 +51,10 @@ def rnncli(
 def spawned() -> Callable[..., Outcome]:
     """Call `python -m rnncli ARGS...` in a process of its own."""
 
-    def call(*args: object, stdin: str = "") -> Outcome:
+    def call(*args: object, stdin: str = "", stdout: Any = subprocess.PIPE) -> Outcome:
         command = [sys.executable, "-m", "rnncli", *map(str, args)]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        pipes = {"stdout": stdout, "stderr": subprocess.PIPE}
+        done = subprocess.run(command, input=stdin, **pipes, text=True, check=False)
+        return Outcome(done.returncode, done.stdout or "", done.stderr)
 
     return call

@@ -7,6 +7,8 @@ import shutil
 import pytest
 from support.small_suite import small_suite
 
+from rnncli.files.atomic import write_text
+from rnncli.files.seals import MARKUP
 from rnncli.generating.generation import GenerationPlan, generate
 
 
@@ -23,7 +25,7 @@ def here(made, tmp_path, monkeypatch):
     """A folder with the pack, a list of known failures, and what a page of an earlier run left."""
     shutil.copytree(made, tmp_path / "P")
     (tmp_path / "known").write_text("lstm_14_clip known\n")
-    (tmp_path / "page").write_text("old")
+    write_text(tmp_path / "page", "old", MARKUP)
     (tmp_path / "manifest.json").write_text('{"name": "a web app"}')
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -258,6 +258,12 @@ def test_a_new_file_is_as_private_as_the_one_that_it_replaces(tmp_path, mode):
     assert path.read_text() == "new"
 
 
+def states(folder):
+    """What each path is, and when its content was last changed."""
+    found = ((path, path.lstat()) for path in sorted(folder.rglob("*")))
+    return [(path, each.st_ino, each.st_mode, each.st_mtime_ns) for path, each in found]
+
+
 def into_a_link(folder, target):
     """Replace a file by a link to its own content."""
     moved = folder.parent / "moved"
@@ -297,14 +303,14 @@ def test_a_folder_with_anything_that_is_not_ours_stays(case, tmp_path, monkeypat
         (temporary / "a/one").write_text("ours")
     plant(folder)
     (tmp_path / "link").symlink_to("out")
-    before = [(path, path.lstat()) for path in sorted(tmp_path.rglob("*"))]
+    before = states(tmp_path)
     for place, named in ((tmp_path, "out"), (tmp_path, "link"), (folder, "."), (folder, "..")):
         monkeypatch.chdir(place)
         wanted = sentence if place == tmp_path else "you work in this folder"
         with pytest.raises(InvalidRequest, match=re.escape(wanted)), atomic_folder(Path(named)):
             raise AssertionError("it must be refused before anything is made")
 
-    assert before == [(path, path.lstat()) for path in sorted(tmp_path.rglob("*"))]
+    assert before == states(tmp_path)
 
 
 def test_a_file_that_is_saved_while_we_write_stays(tmp_path):

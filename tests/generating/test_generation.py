@@ -118,22 +118,34 @@ def test_a_second_run_rewrites_nothing(pack):
     ids=["missing", "altered"],
 )
 def test_a_spoilt_file_is_found_and_mended(packs, pack, spoil, finding):
-    """`--check` names the file and what is wrong with it; `generate` puts it right."""
+    """`--check` names the file and what is wrong with it; `generate` writes it once it is gone."""
     path = next(p for p in contents(pack) if p.endswith("output_1.pb"))
     spoil(pack / path)
 
     assert findings(pack) == [(path, finding)]
+    if finding == "altered":
+        before = contents(pack)
+        with pytest.raises(InvalidRequest, match=f"{path} was changed since rnncli wrote it"):
+            write(pack)
+        assert {p: c for p, c in contents(pack).items() if not p.startswith(".")} == before
+        (pack / path).unlink()
     write(pack)
     assert contents(pack) == contents(packs / "onnx")
 
 
 def test_an_extra_file_is_found_and_left_alone(pack):
-    """A stranger's file is a finding and a warning, and still there afterwards."""
-    (pack / "notes.txt").write_text("mine")
+    """A stranger's file is a finding and a warning, and still there; by a name of ours as well."""
+    names = ["notes.txt", "test_gru_22_half_float64/steps/output_7.pb"]
+    for name in names:
+        (pack / name).parent.mkdir(exist_ok=True)
+        (pack / name).write_text("mine")
 
-    assert findings(pack) == [("notes.txt", "extra")]
-    assert "not part of the pack" in write(pack).warnings[0]
-    assert (pack / "notes.txt").read_text() == "mine"
+    assert sorted(findings(pack)) == [(name, "extra") for name in names]
+    for text in (TEXT, TEXT.replace("[float16, bfloat16, float64]", "[float16, bfloat16]")):
+        warned = write(pack, text).warnings
+        assert all("not part of the pack" in each for each in warned)
+        assert len(warned) == 2
+        assert [(pack / name).read_text() for name in names] == ["mine", "mine"]
 
 
 def test_a_changed_suite_makes_files_stale(pack):
@@ -381,13 +393,18 @@ def no_file_above(size):
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
 @pytest.mark.parametrize("text", [TEXT, CHANGED], ids=["same", "changed"])
 @pytest.mark.parametrize("name", ["test_lstm_14_clip/test_data_set_0/output_0.pb", SUMS])
-def test_a_link_in_a_pack_is_replaced_and_never_written_through(pack, tmp_path, link, text, name):
-    """What it leads to is not ours."""
+def test_a_link_in_a_pack_is_never_written_through(pack, tmp_path, link, text, name):
+    """What it leads to is not ours; in the place of a case's file, it is named."""
     inside = pack / name
     inside.unlink()
     outside = tmp_path / "outside"
     outside.write_text("of the user")
     getattr(inside, link)(outside)
+    if name != SUMS:
+        with pytest.raises(InvalidRequest, match=f"{name} was changed since rnncli wrote it"):
+            write(pack, text)
+        assert inside.samefile(outside)
+        inside.unlink()
     write(pack, text)
 
     assert outside.read_text() == "of the user"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
 from rnncli.files.formats.format import DataSet, Format, Tensors, flatten, unflatten
+from rnncli.files.seals import is_ours, require_ours, seal_file
 from rnncli.jobs.plugins import calling, described, load, plugins
 
 if TYPE_CHECKING:
@@ -143,6 +144,32 @@ def write_tensors(path: str | Path, tensors: Tensors) -> None:
         format_of(path).write(Path(path), tensors)
 
 
+def write_output(path: str | Path, tensors: Tensors) -> None:
+    """Write the tensors that a command is asked for; a file that others wrote is not replaced.
+
+    Where a format has no place for a seal, a file is not replaced but by itself.
+
+    Raises:
+        InvalidRequest: as `write_tensors`, or there is such a file.
+    """
+    place, found = Path(path), format_of(path)
+    is_file = place.is_file() and not is_ours(place)
+    if is_file and (found.seal or not _hold_the_same(read_tensors(path), tensors)):
+        require_ours(place)
+    write_tensors(path, tensors)
+    if found.seal:
+        seal_file(place, found.seal)
+
+
+def _hold_the_same(some: Tensors, others: Tensors) -> bool:
+    """Whether tensors are the same to the bit, whatever their names."""
+    first, second = (
+        [(values.dtype, values.shape, values.tobytes()) for values in each.values()]
+        for each in (some, others)
+    )
+    return first == second
+
+
 def convert(source: str | Path, destination: str | Path) -> None:
     """Write the tensors of one path to another, in the format of its extension.
 
@@ -165,7 +192,7 @@ def convert(source: str | Path, destination: str | Path) -> None:
             RnncliWarning,
             stacklevel=2,
         )
-    write_tensors(destination, tensors)
+    write_output(destination, tensors)
 
 
 def read_tensor(source: str | Path) -> Array:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from rnncli.files.seals import Seal
     from rnncli.numerics import Array
 
 Tensors: TypeAlias = "dict[str, Array]"
@@ -34,6 +35,7 @@ class Format:
         write: writes all tensors, atomically and reproducibly. Raises `InvalidRequest` if the
             format cannot hold them or the disk refuses.
         parse: returns all tensors of a file's content; None if the format has no such function.
+        seal: how commands mark their files; None if the format has no place for it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Format:
     read: Callable[[Path], Tensors]
     write: Callable[[Path, Tensors], None]
     parse: Callable[[bytes], Tensors] | None = None
+    seal: Seal | None = None
 
 
 def check_names(tensors: Tensors) -> None:

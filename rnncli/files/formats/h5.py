@@ -24,6 +24,7 @@ from rnncli.files.atomic import write_bytes
 from rnncli.files.formats.format import LONGEST_NAME, Format, Tensors, check_names
 from rnncli.files.formats.stored import Note, decode, encode, is_reserved, key_of, put, text_bytes
 from rnncli.files.reading import MemoryAllowance, open_data, reading, require_few, size_of
+from rnncli.files.seals import HDF5
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
@@ -232,4 +233,12 @@ def _check_inflated(
         raise UnreadableFile(f"has a chunk that inflates to more than its {chunk} bytes")
 
 
-H5 = Format("h5", ("h5", "hdf5"), "HDF5, one dataset per tensor under its name", read, write, parse)
+H5 = Format(
+    "h5",
+    ("h5", "hdf5"),
+    "HDF5, one dataset per tensor under its name",
+    read,
+    write,
+    parse,
+    HDF5,
+)

@@ -31,6 +31,7 @@ from rnncli.files.formats.stored import (
     put,
 )
 from rnncli.files.reading import MemoryAllowance, open_data, reading, require_few, size_of
+from rnncli.files.seals import ZIP
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
@@ -238,4 +239,5 @@ NPZ = Format(
     read_npz,
     write_npz,
     parse_npz,
+    ZIP,
 )

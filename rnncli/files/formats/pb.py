@@ -24,6 +24,7 @@ from rnncli.files.formats.stored import (
     texts_of,
 )
 from rnncli.files.reading import MemoryAllowance, open_data, reading
+from rnncli.files.seals import TENSOR
 from rnncli.numerics import DType, dtype_numbered, dtype_of
 
 if TYPE_CHECKING:
@@ -221,4 +222,4 @@ def array_of(tensor: TensorProto) -> Array:
     return normalised(np.asarray(numpy_helper.to_array(tensor)))
 
 
-PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write)
+PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write, seal=TENSOR)
