@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import warnings
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -18,12 +20,14 @@ from support.shipped import suite as load
 from rnncli.cases.library import find_suite, suite_names
 from rnncli.cases.schemas import suite_schema
 from rnncli.cases.suite.suite import suite_findings
-from rnncli.errors import RnncliWarning
+from rnncli.errors import RnncliWarning, UndefinedDefault
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics.profiles import PROFILES
-from rnncli.operators import OPERATORS, evaluate
+from rnncli.operators import OPERATORS, evaluate, operator_named
+from rnncli.operators.attributes import complete, resolve_activations
 from rnncli.recurrence.readings import READINGS
 
+ROOT = Path(__file__).parents[2]
 SUITES = suite_names()
 PORTABLE = ["core", "smoke", "diagnostic", "pairwise", "three-way", "exact", "openvino", "webnn"]
 FAMILIES = ["RNN", "GRU", "LSTM"]
@@ -440,3 +444,20 @@ def test_no_value_of_a_quantised_suite_is_near_a_tie(name, scopes):
             bound = case.node.under({"quant-scope": scope}).recurrence(inputs)
             found = derive(replace(bound, wants_Y=True), PROFILES["standard"])
             assert max(values.max() for values in (found.Y, *found.last)) < 2e-5, entry.id
+
+
+def test_no_committed_case_leaves_a_value_to_a_default_of_our_own():
+    """Affine and ScaledTanh have their alpha and beta: no specification gives these defaults."""
+    cases = [
+        case
+        for manifest in ROOT.glob("vectors/*/manifest.json")
+        for case in json.loads(manifest.read_text("utf-8"))["cases"]
+        if "activations" in case["attributes"]
+    ]
+    assert len(cases) > 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UndefinedDefault)
+        for case in cases:
+            operator, attributes = operator_named(case["operator"]), case["attributes"]
+            directions = 1 + (attributes.get("direction") == "bidirectional")
+            resolve_activations(operator, complete(operator, attributes), directions, {})
