@@ -37,6 +37,9 @@ _EXTENSIONS: Mapping[str, str] = {
     "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training:load_op",
 }
 
+# Domains whose operators ONNX Runtime has itself.
+HOSTED = (contrib.DOMAIN, "com.microsoft.nchwc")
+
 
 class DirectRun:
     """A mix-in of a node that skips the checks of onnx's `run` where what it makes passes them.
@@ -163,7 +166,8 @@ def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
     domain = node.domain
     is_contrib = domain == contrib.DOMAIN and schema_of(domain, node.op_type, 1)
     if domain not in ("", *_EXTENSIONS) and not is_contrib:
-        raise NotImplementedError(f"operators of domain {domain} are not supported")
+        hosted = "; --host onnxruntime evaluates those it has" if domain in HOSTED else ""
+        raise NotImplementedError(f"operators of domain {domain} are not supported{hosted}")
     if domain not in versions:
         raise ValueError(f"the model imports no opset of domain '{domain or 'ai.onnx'}'")
     newest = onnx.defs.onnx_opset_version()

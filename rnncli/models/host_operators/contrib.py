@@ -6,10 +6,10 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import NodeProto
-from onnx.defs import OpSchema
+from onnx.defs import OpSchema, get_schema
 from onnx.helper import make_attribute
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DOMAIN = "com.microsoft"
 FLOATS = ("tensor(float16)", "tensor(float)")
+DOUBLE = "tensor(double)"
+WHOLE = tuple(f"tensor({sign}int{bits})" for bits in (32, 64) for sign in ("", "u"))
 LEVELS = tuple(f"tensor({sign}int{bits})" for bits in (8, 16, 4) for sign in ("", "u"))
 
 
@@ -32,7 +34,77 @@ def schemas() -> Mapping[str, OpSchema]:
         "DequantizeLinear": _linear(
             "DequantizeLinear", "x", (*LEVELS, "tensor(int32)"), FLOATS, scale="T2", point="T1"
         ),
+        "FusedConv": _fused("FusedConv", [*FLOATS, DOUBLE], ["Z"]),
+        "FusedMatMul": _fused("FusedMatMul", [*FLOATS, DOUBLE, "tensor(bfloat16)"]),
+        "FusedGemm": _fused("FusedGemm", [*FLOATS, DOUBLE, *WHOLE]),
     }
+
+
+class Fused(NamedTuple):
+    """An operator of ONNX with what ONNX Runtime's optimiser adds to it.
+
+    Attributes:
+        base: the operator of ONNX.
+        opset: one of its versions, of which the attributes are.
+        own: what is added, with defaults, or the type of those that have none.
+        inputs: the number of inputs that ONNX has.
+    """
+
+    base: str
+    opset: int
+    own: Mapping[str, Any]
+    inputs: int
+
+
+KINDS = OpSchema.AttrType
+FUSED: Mapping[str, Fused] = {
+    "FusedConv": Fused(
+        "Conv", 11, {"activation": KINDS.STRING, "activation_params": KINDS.FLOATS}, 3
+    ),
+    "FusedMatMul": Fused(
+        "MatMul",
+        13,
+        {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
+        2,
+    ),
+    "FusedGemm": Fused(
+        "Gemm",
+        13,
+        {
+            "activation": KINDS.STRING,
+            **dict.fromkeys(
+                ("activation_alpha", "activation_beta", "activation_gamma"), KINDS.FLOAT
+            ),
+        },
+        3,
+    ),
+}
+
+
+def _fused(name: str, types: list[str], more: list[str] | None = None) -> OpSchema:
+    fused = FUSED[name]
+    base = get_schema(fused.base, fused.opset)
+    optional = OpSchema.FormalParameterOption.Optional
+    return OpSchema(
+        name,
+        DOMAIN,
+        1,
+        inputs=[
+            *base.inputs,
+            *(OpSchema.FormalParameter(each, "T", param_option=optional) for each in more or ()),
+        ],
+        outputs=[*base.outputs],
+        type_constraints=[("T", types, "the tensors")],
+        attributes=[
+            *base.attributes.values(),
+            *(
+                OpSchema.Attribute(own, value, own, required=False)
+                if isinstance(value, KINDS)
+                else OpSchema.Attribute(own, make_attribute(own, value), own)
+                for own, value in fused.own.items()
+            ),
+        ],
+    )
 
 
 def _linear(
@@ -74,4 +146,10 @@ def as_onnx(node: NodeProto) -> tuple[NodeProto, dict[str, int]]:
     alike = NodeProto()
     alike.CopyFrom(node)
     alike.domain = ""
+    if fused := FUSED.get(node.op_type):
+        alike.op_type = fused.base
+        del alike.input[fused.inputs :]
+        for attribute in node.attribute:
+            if attribute.name in fused.own:
+                alike.attribute.remove(attribute)
     return alike, {"": 21}

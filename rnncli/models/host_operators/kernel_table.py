@@ -91,6 +91,10 @@ _ROWS = (
     # ONNX Runtime's, which its quantiser writes for 16 bits.
     Row("QuantizeLinear", 1, None, _QUANTIZE, domain=contrib.DOMAIN),
     Row("DequantizeLinear", 1, None, _DEQUANTIZE, domain=contrib.DOMAIN),
+    # What ONNX Runtime's optimiser writes.
+    Row("FusedConv", 1, None, "fused:fused_conv", domain=contrib.DOMAIN),
+    Row("FusedGemm", 1, None, "fused:fused_gemm", domain=contrib.DOMAIN),
+    Row("FusedMatMul", 1, None, "fused:fused_matmul", domain=contrib.DOMAIN),
     Row("Upsample", 1, 6, "interpolation:upsample_1"),
     Row("Upsample", 7, 8, "interpolation:upsample_7"),
     Row("Upsample", 9, 9, "interpolation:resize_10"),
