@@ -27,8 +27,9 @@ def report(runs: tuple[Path, ...], *, as_json: bool, **files: str | None) -> int
     It prints what `rnncli verify` printed, and the exit code is that of the run, or of the worst of
     several: 1 if a case fails, 5 if too few were answered. A file holds one run or several, one
     after the other. The shards of a run are joined, and all must be there; a run that is
-    incomplete, or whose counts are not those of its cases, is an error. A plot has no errors over
-    time, which no line has. Files are written of one run; `rnncli site` makes pages of several.
+    incomplete, or contradicts itself in a verdict or a count, is an error. A plot has no errors
+    over time, which no line has. Files are written of one run; `rnncli site` makes pages of
+    several.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl

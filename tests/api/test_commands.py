@@ -212,6 +212,7 @@ def test_a_report_repeats_as_a_command(pack):
 
     assert report.command == (
         f"rnncli verify {pack} --backend numpy --threads 2 --atol 1e-09 --atol Y:0.5 --shuffle 3"
+        " --require dtype=float32,operator=LSTM-14"
     )
     assert report.rule == "atol 1e-09, atol 0.5 of Y"
     assert rnncli.verify(pack, right).command == ""
