@@ -113,17 +113,20 @@ def stream(
     rnncli stream vad.onnx --runtime openvino --dim sequence=576 --state state=stateN
     """
     from rnncli.api import commands
+    from rnncli.limits.budget import held
 
-    report = commands.stream(
-        model,
-        subject,
-        cases=selected,
-        states=dict(states),
-        shapes=dict(shapes),
-        inputs=dict(input_files),
-        save=save,
-        **options,
-    )
+    files = (model, options["inputs_from"], *(file for _, file in input_files))
+    with held(subject.limits.max_memory, named=filter(None, files)):
+        report = commands.stream(
+            model,
+            subject,
+            cases=selected,
+            states=dict(states),
+            shapes=dict(shapes),
+            inputs=dict(input_files),
+            save=save,
+            **options,
+        )
     if save and not any(case.details.narrowed for case in report.cases):
         click.echo(f"{save}: nothing was saved, since no relation differs", err=True)
     return report

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from rnncli.errors import Exhausted
+from rnncli.limits import budget
 from rnncli.talk.terminal import tell
 
 if TYPE_CHECKING:
@@ -125,6 +126,23 @@ def timed(seconds: float | None) -> Iterator[Activity]:
         yield activity
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def within(seconds: float | None, name: str) -> Iterator[None]:
+    """Run the body with a time limit of its own, or under the clock of what it is part of.
+
+    The system stops it as well in a command, whose memory is limited, too; signals and the memory
+    of other processes belong to those who call the library.
+
+    Raises:
+        OutOfTime: the limit was exceeded.
+    """
+    if current():
+        yield
+        return
+    with watched(seconds, name) if budget.current() else timed(seconds):
+        yield
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def _taken() -> IsolatedProcess:
         return _idle().pop()
     except IndexError:
         environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, "1")}
-        return IsolatedProcess(SERVE, environment=environment)
+        return IsolatedProcess(SERVE, environment=environment, shares_limit=True)
 
 
 @atexit.register

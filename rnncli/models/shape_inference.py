@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rnncli.models.model import Body
 
 _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
+# Elements of a vector that may be a shape: ONNX's inference writes down each of them.
+_LONGEST_SHAPE = 1 << 20
 
 
 def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
@@ -47,10 +49,15 @@ def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
     try:
         if skeleton.functions:
             skeleton = inline_local_functions(skeleton)
-        skeleton = shape_inference.infer_shapes(skeleton, data_prop=True)
+        skeleton = shape_inference.infer_shapes(skeleton, data_prop=not _has_long_vectors(skeleton))
     except Exception:  # noqa: BLE001, S110 -- unknown shapes are not an error; evaluation reports others
         pass
     return Model(skeleton, model.name)
+
+
+def _has_long_vectors(proto: ModelProto) -> bool:
+    shapes = shapes_in(proto).values()
+    return any(isinstance(s[0], int) and s[0] > _LONGEST_SHAPE for s in shapes if len(s) == 1)
 
 
 def shapes_in(proto: ModelProto) -> dict[str, tuple[int | str, ...]]:

@@ -143,10 +143,11 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     return Streams(pairs, time, batch, told, () if given else crossed, anew, forgetting)
 
 
-def alike(model: Model) -> list[str]:
-    """Return the inputs and outputs of one type and shape, as `--state` takes them."""
+def alike(model: Model) -> Iterator[str]:
+    """Yield the inputs and outputs of one type and shape, as `--state` takes them."""
     graph = DataFlow(model)
-    return [f"{one}={other}" for one in graph.inputs for other in graph.outputs_like(one)]
+    for one in graph.inputs:
+        yield from (f"{one}={other}" for other in graph.outputs_like(one))
 
 
 class DataFlow:
@@ -231,9 +232,9 @@ class DataFlow:
         )
         return fits and BOOL not in types and len(types - {0}) == 1
 
-    def outputs_like(self, begin: str) -> list[str]:
-        """Return the outputs that have the type and shape of an input."""
-        return [end for end in self.outputs if self._is_alike(begin, end)]
+    def outputs_like(self, begin: str) -> Iterator[str]:
+        """Yield the outputs that have the type and shape of an input."""
+        return (end for end in self.outputs if self._is_alike(begin, end))
 
     def _carried(self, begin: str) -> list[str]:
         """Return the outputs like an input that its values reach beside others."""

@@ -92,7 +92,12 @@ class IsolatedProcess(ConnectedProcess[Message]):
     """A process that calls "module:function" with its end of the connection, and our end of it."""
 
     def __init__(
-        self, serve: str, *, environment: Mapping[str, str], max_memory: int | None = None
+        self,
+        serve: str,
+        *,
+        environment: Mapping[str, str],
+        max_memory: int | None = None,
+        shares_limit: bool = False,
     ) -> None:
         ours, its = socket.socketpair()
         with its:
@@ -100,6 +105,7 @@ class IsolatedProcess(ConnectedProcess[Message]):
                 python_like_this(BOOT, str(its.fileno()), serve),
                 environment=environment,
                 max_memory=max_memory,
+                shares_limit=shares_limit,
                 keep=[its.fileno()],
             )
         super().__init__(program, Channel(ours))

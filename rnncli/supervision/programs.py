@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.reading import open_regular
 from rnncli.jobs.interpreter import python
+from rnncli.limits import budget
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Supervised:
         folder: its working folder.
         environment: its whole environment; None for this process's own.
         max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
+        shares_limit: whether the limit of this process's own memory is also its own.
         keep: descriptors it inherits besides the standard ones.
         streams: descriptors that become its standard input and output; the `output` of its ending
             is then empty.
@@ -122,6 +124,7 @@ class Supervised:
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
         max_memory: int | None = None,
+        shares_limit: bool = False,
         keep: Sequence[int] = (),
         streams: tuple[int, int] | None = None,
     ) -> None:
@@ -138,6 +141,7 @@ class Supervised:
             "streams": streams,
             "owner": os.getpid(),
             "max_memory": max_memory,
+            "is_freed": budget.current() is not None and not shares_limit,
         }
         self._ending: Ending | None = None
         self._process = subprocess.Popen(  # noqa: S603 -- runs our own file

@@ -3,7 +3,7 @@
 It uses only the standard library, so it starts in about 25 ms:
 
     python -I -S supervisor.py '{"argv": ["prog"], "keep": [7], "streams": null, "owner": 1234,
-                                 "max_memory": null}'
+                                 "max_memory": null, "is_freed": false}'
 
 The owner holds the other end of standard input. When it closes for any reason (the owner lets go,
 ends or is killed), the program and all its descendants are ended, including those in other POSIX
@@ -18,8 +18,9 @@ written to standard output:
     output      its standard output
     errors      its standard error
 
-Memory is the resident memory of the program and its descendants, with shared pages counted in each.
-Address space is not limited, since runtimes reserve much more of it than they use.
+A program that is freed is without the limit of private memory (RLIMIT_DATA) that its owner set for
+itself. Memory is the resident memory of the program and its descendants, with shared pages counted
+in each. Address space is not limited, since runtimes reserve much more of it than they use.
 """
 
 from __future__ import annotations
@@ -242,6 +243,9 @@ def supervise(order: dict[str, Any]) -> dict[str, Any]:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, AT_DEATH_OF_OWNER)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
+    if order.pop("is_freed"):
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     try:
         supervisor = Supervisor(**order)
     except OSError as error:

@@ -187,3 +187,56 @@ def test_inputs_are_given_by_name(place, rnncli):
     assert passed.code == 0
     assert misfit.code == 2
     assert "'x'" in misfit.err
+
+
+STATEFUL = """<ir_version: 8, opset_import: ["": 17]>
+g (float[T,{size}] x, float[1,{size}] h_in) => (float[T,{size}] y, float[1,{size}] h_out) {{
+    {nodes}
+    y = Add (x, h_out)
+}}"""
+LOOPED = """trips = Constant <value = int64 {{4611686018427387904}}> ()
+    keep = Constant <value = bool {{1}}> ()
+    {end} = Loop (trips, keep, h_in)
+        <body = b (int64 i, bool c, float[{sizes}] s) => (bool d, float[{sizes}] t) {{
+            d = Identity (c)
+            t = {step}
+        }}>"""
+# What takes too much -> the model, the options, and what is said of it.
+TOO_MUCH = {
+    "inputs": ({"size": 1 << 31, "nodes": "h_out = Relu (h_in)"}, [], "takes 24.0 GiB, and this"),
+    "steps": ({"nodes": "h_out = Relu (h_in)"}, ["--dim", "T=1000000000000"], "TiB, and this run"),
+    "a loop": (
+        {"nodes": LOOPED.format(end="h_out", sizes="1,3", step="Sin (s)")},
+        ["--timeout", "0.5"],
+        "not finished in the 0.5 s it was given, in trip",
+    ),
+    "a state that doubles": (
+        {
+            "nodes": LOOPED.format(end="all", sizes="K,3", step="Concat <axis = 0> (s, s)")
+            + "\nh_out = ReduceMean <axes = [0]> (all)"
+        },
+        ["--max-memory", "100M"],
+        "and this run may take 100.0 MiB in all; --max-memory SIZE raises that",
+    ),
+}
+
+
+@every("what", TOO_MUCH)
+def test_what_a_model_takes_is_limited_as_in_run(place, rnncli, what):
+    """A file of some hundred bytes ends with a sentence, whatever would be made of it."""
+    filled, options, sentence = TOO_MUCH[what]
+    text = STATEFUL.format(**{"size": 3, **filled})
+    onnx.save(onnx.parser.parse_model(text), "much.onnx")
+
+    done = rnncli("stream", "much.onnx", *options)
+
+    assert done.code == 2
+    assert done.err.startswith("much.onnx: ")
+    assert sentence in done.err
+
+
+def test_what_is_judged_is_not_held_by_the_limit_of_the_command(place, rnncli):
+    """Nor are workers without it: in two processes, a model passes in ONNX Runtime."""
+    done = rnncli("stream", "right.onnx", "--runtime", "onnxruntime", "-j", "2", "--json")
+
+    assert done.code == 0

@@ -132,3 +132,12 @@ def test_somebody_at_a_terminal_is_told_what_takes_so_long():
         " stops it, --timeout SECONDS would"
     )
     assert (piped.stdout, piped.stderr) == ("", "")
+
+
+def test_a_part_of_a_computation_shares_its_clock():
+    """By itself it has its own time, of which a caller of the library has no signal."""
+    with deadline.timed(None) as whole, deadline.within(1e-9, "m"):
+        assert deadline.current() is whole
+        deadline.check()
+    with pytest.raises(OutOfTime), deadline.within(1e-9, "m"):
+        deadline.check()

@@ -1,6 +1,7 @@
 """Claims about programs under supervision: how they end is known, and nothing of them is left."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from support.families import becomes
+from support.tables import every
 
 from rnncli.errors import Unsupported
+from rnncli.limits.budget import held
 from rnncli.supervision import programs as supervision
 from rnncli.supervision import supervisor
 from rnncli.supervision.programs import (
@@ -212,3 +215,17 @@ def test_a_line_is_fit_for_a_terminal(text, line):
     """Short, and of letters that only show themselves."""
     assert first_line(text) == line
     assert printable(line) == line[:300] + "..." * (len(line) > 300)
+
+
+@every("shares_limit", [True, False], ids=str)
+def test_a_program_is_freed_from_its_owners_limit_unless_it_shares_it(shares_limit):
+    """What is judged may take more than the command that judges it."""
+    asked = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    with held(256 << 20):
+        limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        program = Supervised([*PYTHON, asked], shares_limit=shares_limit)
+        found = program.wait(60)
+
+    assert found is not None
+    assert int(found.output) == (limit if shares_limit else most)

@@ -168,8 +168,8 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
     """
     g, w = got.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):
-        absolute = np.abs(g - w)
-        margin = absolute / tolerance
+        absolute = np.asarray(np.abs(g - w))  # numbers of outputs without axes are arrays, too
+        margin = np.asarray(absolute / tolerance)
         unsettled = np.isnan(margin)
         if unsettled.any():
             _settle(g, w, Errors(absolute, margin), unsettled)

@@ -307,6 +307,10 @@ def _verdict(call: JudgedCall, relation: str, verdict: Verdict, message: str) ->
 
 
 def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseVerdict:
+    for name, values in related.items():
+        if values.shape != (shape := case.outputs[name].shape):
+            why = f"{name} has the shape {[*shape]}, and transformed {[*values.shape]}"
+            return _verdict(case.call, relation.name, Verdict.DIFFERS, why)
     kind, allowed = case.allowed(relation)
     outputs = tuple(
         _judged(name, case.outputs[name], values, allowed[name], kind)
@@ -354,7 +358,7 @@ def _errors(alone: Array, related: Array, allowed: Array, kind: str) -> Errors:
 
 def _same_bits(one: Array, other: Array) -> Array:
     """Return which elements have the same bits or are both NaN."""
-    a, b = (np.ascontiguousarray(each) for each in (one, other))
+    a, b = (np.asarray(each, order="C") for each in (one, other))
     unsigned = f"u{a.dtype.itemsize}"
     both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
     return np.asarray((a.view(unsigned) == b.view(unsigned)) | both_nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -40,6 +41,7 @@ from rnncli.verifying.verification import RunStart, VerificationPlan, report_of,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from rnncli.cases.case import Case
     from rnncli.cases.suite.suite import Entry
@@ -238,6 +240,10 @@ class RelationPlan(VerificationPlan):
         """Return what runs calls on a subject; see `Asker`."""
         return Asker(*given)
 
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the memory of a process that works for the command; the base class holds none."""
+        return nullcontext()
+
     @property
     def profile(self) -> str:
         """The profile for the bounds."""
@@ -341,7 +347,8 @@ def _judged(
 def work(plan: RelationPlan, task: tuple[str, Sequence[str]]) -> list[JudgedCase]:
     """Judge some relations on one case of a plan's target, in any process."""
     require_run()
-    return [*_related(plan, *task)]
+    with plan.held():
+        return [*_related(plan, *task)]
 
 
 def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iterator[JudgedCase]:

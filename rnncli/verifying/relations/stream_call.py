@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
+from rnncli.limits.deadline import OutOfTime, within
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
+from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import dynamic_quantisers
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
@@ -63,6 +65,7 @@ class StreamedModel:
         shapes: the shapes that the user gives, by input.
         given: the inputs that the user gives, of each call; () if all are generated.
         is_cut: whether it is called in chunks even if nothing is carried between them.
+        seconds: the time that an evaluation may take; None for any.
     """
 
     model: Model
@@ -71,11 +74,24 @@ class StreamedModel:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     given: tuple[Tensors, ...] = ()
     is_cut: bool = False
+    seconds: float | None = None
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
-    def _native(self) -> Evaluator:
-        return prepare(self.model, compute="native")
+    def own(self) -> Run:
+        """The model in its own types."""
+        return self._evaluation(lambda: prepare(self.model, compute="native"))
+
+    def _evaluation(self, prepared: Callable[[], Evaluator]) -> Run:
+        """Return what evaluates the model in the time that there is, as preparing it must be."""
+        with within(self.seconds, self.model.name):
+            evaluator = prepared()
+
+        def run(inputs: Tensors) -> Tensors:
+            with within(self.seconds, self.model.name):
+                return outputs_of(evaluator, inputs)
+
+        return run
 
     @cached_property
     def serialized(self) -> bytes:
@@ -143,11 +159,18 @@ class StreamedModel:
 
     @cached_property
     def has_free_time(self) -> bool:
-        """Whether the model runs at any number of steps, found by trying 1 and 2."""
+        """Whether the model runs at any number of steps with the same states, by trying 1 and 2."""
         time = _symbols(self.streams.time)
-        return bool(time) and all(
+        return bool(time and not self.long_states) and all(
             self.problem({**self.sizes, **dict.fromkeys(time, steps)}) is None for steps in (1, 2)
         )
+
+    @cached_property
+    def long_states(self) -> list[str]:
+        """The states that have as many elements along an axis as a call has steps."""
+        time = {axis.size for axis in self.streams.time.values()}
+        shapes = {value.name: declared_shape(value) or () for value in self.model.inputs}
+        return [name for name in shapes if name in self._states and time & {*shapes[name]}]
 
     @property
     def window(self) -> list[str]:
@@ -159,18 +182,20 @@ class StreamedModel:
         fixed = {n: v for n, v in next(iter(self.given), {}).items() if n not in free}
         return InputRecipe(self.model, fixed, seed=seed, dims=sizes, shapes=self.shapes)
 
-    @property
+    @cached_property
     def _states(self) -> set[str]:
         return {pair.input for pair in self.streams.pairs}
 
-    def own(self, inputs: Tensors) -> Tensors:
-        """Return the outputs in the model's own types."""
-        return outputs_of(self._native, inputs)
-
     def problem(self, sizes: Mapping[str, int]) -> str | None:
-        """Return why the model does not run at some sizes, or None."""
+        """Return why the model does not run at some sizes, or None.
+
+        Raises:
+            OutOfTime: the time is over.
+        """
         try:
             self.answer(self.inputs(sizes, 0))
+        except OutOfTime:
+            raise
         except RnncliError as error:
             return str(error)
         return None
@@ -317,17 +342,17 @@ class StreamedModel:
     @cached_property
     def exact(self) -> Run:
         """The model in float64."""
-        evaluator = prepare(widened_model(self.model))
-        return lambda inputs: outputs_of(evaluator, {n: widened(v) for n, v in inputs.items()})
+        run = self._evaluation(lambda: prepare(widened_model(self.model)))
+        return lambda inputs: run({name: widened(v) for name, v in inputs.items()})
 
     @cached_property
     def rounded(self) -> list[Run]:
         """The model in its own types, and in float64 with tensors off by a rounding."""
 
         def off_by_one(change: Callable[[str, Array], Array]) -> Run:
-            evaluator = prepare(widened_model(self.model, change))
-            return lambda inputs: outputs_of(
-                evaluator, {name: widened(change(name, v)) for name, v in inputs.items()}
+            run = self._evaluation(lambda: prepare(widened_model(self.model, change)))
+            return lambda inputs: run(
+                {name: widened(change(name, v)) for name, v in inputs.items()}
             )
 
         return [self.own, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
@@ -361,7 +386,11 @@ class ModelCall:
 
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's type and shape."""
-        return self.source.answer(self.inputs)[output]
+        return self._answer[output]
+
+    @cached_property
+    def _answer(self) -> Mapping[str, Array]:
+        return self.source.answer(self.inputs)
 
     @property
     def expected(self) -> Tensors:
@@ -621,7 +650,7 @@ def other_numbers(values: Array) -> Array:
     """Return other numbers of the same size."""
     steps = np.arange(values.size).reshape(values.shape) % 7
     moved: Array = np.flip(values) + (0.25 + steps / 8).astype(values.dtype)
-    return np.ascontiguousarray(moved, values.dtype)
+    return np.asarray(moved, values.dtype, order="C")
 
 
 def valid_steps(values: Array, time: int, batch: int, lengths: Array) -> Array:

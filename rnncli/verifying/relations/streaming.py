@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,12 +14,14 @@ import numpy as np
 from msgspec.structs import replace as replace_in
 
 from rnncli.cases.selection import is_called
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, Unsupported
+from rnncli.errors import MOST_LISTED, InvalidRequest, NothingSelected, RnncliWarning, Unsupported
 from rnncli.files.atomic import errors_named
 from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import MODEL, write_test_case
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.tolerances.tolerance import DATA_SET
+from rnncli.limits import OF_SUBJECTS, budget
+from rnncli.limits.deadline import within
 from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.models.model import declared_shape
@@ -56,6 +60,7 @@ from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.verdict import CaseVerdict
@@ -63,6 +68,8 @@ if TYPE_CHECKING:
     from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
 CHUNKS = (1, 2, 7)
+# The most states that are asked one by one, in a call each.
+MOST_ASKED = 64
 REFERENCE = (
     "the backend numpy in float64 is what it is compared with: judge it with --compute native, or"
     " another subject"
@@ -203,6 +210,8 @@ def _has_free_time(call: StreamCall) -> str:
         return "" if call.source.is_cut else told
     if why := _has_states(call):
         return why
+    if long := call.source.long_states:
+        return f"{', '.join(long)}: a state has an element for each step of a call"
     if not call.source.has_free_time:
         return "the model takes a fixed number of steps at each call"
     if call.source.uncut:
@@ -370,7 +379,7 @@ def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
     equality=BIT,
 )
 def _states_used(call: StreamCall, ask: StreamAsker) -> Tensors:
-    first, names = call.first, real(call.states)
+    first, names = call.first, some_of(real(call.states))
     others = [*map(first.disturbed, names)]
     own, *made = ask.in_turn([first, *others])
     _require_numbers(own)
@@ -405,7 +414,8 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
         else:
             continue
         if kept.any():
-            is_same = np.array_equal(made[end][kept], other.inputs[begin][kept])
+            given = other.inputs[begin]
+            is_same = given.shape == kept.shape and np.array_equal(made[end][kept], given[kept])
             how = "is returned as it came" if is_same else "is the same after other inputs"
             why = f"state not returned: {end}, which {begin} continues, {how}{where}"
             raise UnansweredError(Verdict.DIFFERS, why)
@@ -429,6 +439,11 @@ def _kept(first: ModelCall, other: ModelCall, own: Any, made: Any, name: str) ->
     return same & apart(one, two, first.allowed[name] + other.allowed[name]) if same.any() else same
 
 
+def some_of(names: Sequence[str]) -> Sequence[str]:
+    """Return the states to ask one by one: all, or as many as `MOST_ASKED`, spread evenly."""
+    return names[:: -(-len(names) // MOST_ASKED)] if names else names
+
+
 def _differing(one: Tensors, other: Tensors) -> set[str]:
     """Return the names of the outputs that are not the same."""
     return {name for name in one if not np.array_equal(one[name], other[name], equal_nan=True)}
@@ -447,6 +462,7 @@ class StreamPlan(RelationPlan):
         steps: only so many of the first steps, or as many calls; 0 for all.
         sequences: only so many of the first sequences; 0 for all.
         save: the folder for ONNX test cases of what fails.
+        memory: the bytes that the command may take, if it is one.
 
     Raises:
         InvalidRequest: as `RelationPlan`; or an option does not concern whole models.
@@ -461,6 +477,7 @@ class StreamPlan(RelationPlan):
     steps: int = 0
     sequences: int = 0
     save: Path | None = None
+    memory: int | None = field(default_factory=lambda: b.limit if (b := budget.current()) else None)
     table: ClassVar[Mapping[str, Relation]] = STREAM_RELATIONS
 
     def __post_init__(self) -> None:
@@ -497,6 +514,16 @@ class StreamPlan(RelationPlan):
             subject, threaded, cannot_thread, save=self.save, is_reference=is_reference
         )
 
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the memory of a worker as that of the command."""
+        return nullcontext() if self.memory is None else budget.held(self.memory)
+
+    @property
+    def seconds(self) -> float | None:
+        """The time for each evaluation: that of a call of the subject; None beside a function."""
+        subject = self.terms.subject
+        return None if subject.function else subject.limits.or_else(OF_SUBJECTS).timeout
+
     @property
     def source(self) -> CallSource:
         """The model as a case of its own; it is kept until a file of it or its inputs changes."""
@@ -505,7 +532,10 @@ class StreamPlan(RelationPlan):
         written = tuple(file.stat().st_mtime_ns if file.is_file() else 0 for file in files)
         cut = (self.steps, self.sequences)
         is_cut = any(name.startswith("chunks") for name in self.relations)
-        return _source_of(str(self.pack), self.states, self._asked, cut, written, is_cut=is_cut)
+        with within(self.seconds, str(self.pack)):
+            return _source_of(
+                str(self.pack), self.states, self._asked, cut, self.seconds, written, is_cut=is_cut
+            )
 
     @property
     def _asked(self) -> tuple[Any, ...]:
@@ -547,6 +577,7 @@ def _source_of(
     states: tuple[tuple[str, str], ...],
     asked: tuple[Any, ...],
     cut: tuple[int, int],
+    seconds: float | None,
     _: tuple[int, ...],
     *,
     is_cut: bool,
@@ -557,10 +588,12 @@ def _source_of(
     streams = streams_of(model, dict(states)).without(request.shapes)
     given = _given(model, request)
     dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
-    source = StreamedModel(model, streams, dims, request.shapes, given, is_cut)
+    source = StreamedModel(model, streams, dims, request.shapes, given, is_cut, seconds)
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
-        found = f", such as one of {', '.join(pairs)}" if (pairs := alike(model)) else ""
+        pairs = [*islice(alike(model), MOST_LISTED + 1)]
+        more = ", ..." * (len(pairs) > MOST_LISTED)
+        found = f", such as one of {', '.join(pairs[:MOST_LISTED])}{more}" if pairs else ""
         raise NothingSelected(
             f"{target}: has no states, and no free axis of time or batch; --state h_in=h_out says"
             f" which input continues an output{found}"
@@ -580,6 +613,13 @@ def _source_of(
             stacklevel=2,
         )
     call = source.call(name, *cut)
+    every = real(call.states)
+    if (count := len(some_of(every))) < len(every):
+        warnings.warn(
+            f"{target}: has {len(every):,} states; states-used asks {count} of them one by one",
+            RnncliWarning,
+            stacklevel=2,
+        )
     return CallSource(
         name,
         {name: partial(is_called, case_id=name, flags=())},

@@ -18,6 +18,7 @@ from rnncli.models.data_sets import load_data_set
 from rnncli.models.loading import load_model
 from rnncli.running.model_vector import whole_model
 from rnncli.subjects.implementation import Implementation
+from rnncli.verifying.relations import streaming
 from rnncli.verifying.relations.streaming import STREAM_RELATIONS
 
 NUMPY = Implementation(backend="numpy")
@@ -602,6 +603,52 @@ def test_outputs_that_nothing_could_change_show_nothing(judged):
     assert {each.verdict for each in found.values()} == {"skipped"}
     with pytest.raises(NothingSelected, match=r"random numbers.*'RandomNormalLike_0'"):
         judged(nodes_of(noisy.replace("(x, V", "(m, V")))
+
+
+SUM = """<ir_version: 8, opset_import: ["": 17]>
+m (float{sizes} x, float{states} h_in) => (float{sizes} y, float{states} h_out) {{
+    h_out = {node}
+    m = ReduceSum (h_out)
+    y = Add (x, m)
+}}"""
+# States of unusual sizes -> the sizes of inputs and states, the new state, and what is said of it.
+UNUSUAL = {
+    "of no axes": ("", "", "Add (x, h_in)", {"again": "pass", "states-used": "pass"}),
+    "along time": ("[T,3]", "[T,3]", "Add (x, h_in)", {"chunks-1": "an element for each step"}),
+    "that grow": ("[T,3]", "[P,3]", "Concat <axis = 0> (h_in, x)", {"chunks-2": "look-ahead"}),
+    "that double": (
+        "[T,3]",
+        "[P,3]",
+        "Concat <axis = 0> (h_in, h_in)",
+        {"chunks-7": "h_out has the shape [2, 3], and transformed [4, 3]"},
+    ),
+    "without elements": ("[T,3]", "[0,3]", "Identity (h_in)", {"chunks-2": "pass"}),
+}
+
+
+@every("kind", UNUSUAL)
+def test_states_of_unusual_sizes_are_judged_or_told(judged, kind):
+    """In every relation; a state may have no axis, one of time, or another size at each call."""
+    sizes, states, node, wanted = UNUSUAL[kind]
+
+    found = judged(
+        onnx.parser.parse_model(SUM.format(sizes=sizes, states=states, node=node)),
+        Implementation(runtime="onnxruntime"),
+        dims={"T": 16} if sizes else {},
+    )
+
+    for relation, said in wanted.items():
+        assert said in f"{found[relation].verdict}: {found[relation].message}"
+
+
+def test_of_many_states_some_are_asked(judged, monkeypatch):
+    """How many, is said."""
+    monkeypatch.setattr(streaming, "MOST_ASKED", 2)
+
+    with pytest.warns(RnncliWarning, match="3 states; states-used asks 2 of them one by one"):
+        found = judged(layers(), relation=["states-used"])
+
+    assert found["states-used"].verdict == "pass"
 
 
 def test_a_wrapper_without_faults_passes(judged):
