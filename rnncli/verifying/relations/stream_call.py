@@ -51,7 +51,7 @@ CALLS = 4
 # The longest window to try, steps, and the difference of outputs that says something.
 LONGEST_WINDOW, TOLD = 1 << 13, 1e-5
 # The distance of right outputs, as a share of their channel's largest, that is not measured.
-NEAR = 2.0**-18
+NEAR = 2.0**-14
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 TRIES, FARTHEST = 8, 3
 # The number of states up to which each is tried alone, and each two are exchanged.
 MOST_STATES = 6
-# The number of units of a state of which each is tried alone, and of which each is told.
-MOST_UNITS, MOST_TOLD = 512, 6
+# The number of calls in float64 by which lost units are looked for, and of units that are told.
+MOST_TRIES, MOST_TOLD = 1024, 6
 # The length of a state's first axis up to which each part of it is tried.
 MOST_PARTS = 8
 # The number of units up to which every block of them is tried, and not the last ones alone.
-FEW_UNITS = 32
+FEW_UNITS = 8
 
 
 def smallest(
@@ -184,7 +184,8 @@ def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
                 said = ", ".join(ends[name] for name in names)
                 yield f"chunk border off by {abs(steps)}: {_off(steps).format(said)}"
     second = range(at, case.call.steps)
-    yield from _unread(case.call, border.call_of(second, states), border.late(states, at))
+    late = border.call_of(second, states), border.late(states, at)
+    yield from _unread(case.call, [late])
     yield _after(border, after)
 
 
@@ -317,32 +318,37 @@ def _stale(
 
 def _of_states(case: AnsweredCall, ask: Any) -> Iterator[str]:
     """Yield the units of a state that a call of a relation does not read."""
-    for call, made in ask.turn:
-        yield from _unread(case.call, call, made)
+    yield from _unread(case.call, ask.turn)
 
 
 def _of_float64(case: AnsweredCall, _: Any) -> Iterator[str]:
     """Yield the units of a state that a call of the stream does not read."""
-    for call, made in case.call.calls(lambda call: call.wanted):
-        yield from _unread(case.call, call, made)
+    yield from _unread(case.call, case.call.calls(lambda call: call.wanted))
 
 
-def _unread(stream: StreamCall, call: ModelCall, made: Tensors) -> Iterator[str]:
-    """Yield the units of a state without which, or with those before, outputs are right."""
-    for name in stream.states if call.wrong(made) else ():
+def _unread(stream: StreamCall, calls: Iterable[tuple[ModelCall, Tensors]]) -> Iterator[str]:
+    """Yield the units of a state without which, or with those before, the first wrong is right."""
+    call, made = next((each for each in calls if each[0].wrong(each[1])), (stream.first, {}))
+    left = MOST_TRIES
+    for name in stream.states if made else ():
         values = call.inputs[name]
-        for other in (stream.states[name], np.zeros_like(values)):
+        others = [stream.states[name], np.zeros_like(values)]
+        for other in others[: 2 if others[0].any() else 1]:
             if values.shape != other.shape or not values.ndim or np.array_equal(values, other):
                 continue
             # Layers, directions and h beside c are most often the first axis.
             parts = range(values.shape[0]) if values.ndim > 2 else ()
             some = parts if 1 < len(parts) <= MOST_PARTS else ()
             for place in (..., *some):
+                if (left := left - 2 * values.shape[-1]) < 0:
+                    return
                 distances = partial(_distances, call, made, (name, place), other)
-                for unread in _guesses(range(values.shape[-1])[:MOST_UNITS], distances):
+                for unread in _guesses(range(values.shape[-1]), distances):
                     if all(np.abs(each).max(initial=0) <= 1 for each in distances(unread)):
                         where = name if place is ... else f"{name}[{place}]"
-                        yield f"state not used: {_listed(unread)} of {where}"
+                        is_whole = len(unread) == values.shape[-1]
+                        which = "" if is_whole else f"{_listed(unread)} of "
+                        yield f"state not used: {which}{where}"
 
 
 def _distances(
@@ -362,18 +368,21 @@ def _distances(
 
 
 def _guesses(units: range, distances: Callable[[list[int]], Iterable[Any]]) -> Iterator[list[int]]:
-    """Yield units without which outputs may be the nearest: one, any few, or a block or tail."""
+    """Yield units without which outputs may be right: all, one, any few, or a block or tail."""
 
     def squares(some: list[int]) -> float:
         return sum(float(np.sum(np.square(each))) for each in distances(some))
 
     before = squares([])
+    yield [*units]
     nearer = sorted((found, unit) for unit in units if (found := squares([unit])) < before)
     yield from ([unit] for _, unit in nearer[:MOST_TOLD])
     if nearer:
         yield sorted(unit for _, unit in nearer)
-    ends = units if len(units) <= FEW_UNITS else units[-1:]
-    yield from ([*range(begin, end + 1)] for end in ends for begin in units if begin < end)
+    if len(units) <= FEW_UNITS:
+        yield from ([*range(a, b + 1)] for b in units for a in units if a < b)
+    else:
+        yield from ([*range(begin, len(units))] for begin in units[1:-1])
 
 
 def units(elements: Any) -> str:
