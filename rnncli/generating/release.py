@@ -17,6 +17,7 @@ from rnncli.files.reading import read_bytes, sha256_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import SINGLE_FILES
 from rnncli.packs.manifest import SUMS
+from rnncli.talk.markup import code, inline
 from rnncli.talk.words import counted, one_line
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ EPOCH = 315532800
 # Layout -> how its first verdict is reached, in Markdown.
 STEPS: Mapping[str, str] = {
     "onnx": """\
-Each `{name}/test_ID` is a test case as `onnx.backend.test` and `onnx_test_runner` read it:
+Each {path} is a test case as `onnx.backend.test` and `onnx_test_runner` read it:
 `model.onnx`, and `test_data_set_0` with `input_K.pb` and `output_K.pb`. `tolerance_K.pb` beside
 them is ours: the tolerance of each element of output K. With rnncli:
 
     rnncli verify {folder}/{name} --runtime onnxruntime
 """,
     "raw": """\
-Each `{name}/test_ID` has `case.json`, one entry a line, and a file of plain little-endian elements
+Each {path} has `case.json`, one entry a line, and a file of plain little-endian elements
 for each tensor: `inputs/X.bin`, `outputs/Y.bin`, `tolerances/Y.bin`. A C99 compiler judges what
 your kernel makes of them. It reads `inputs` and writes `outputs`:
 
@@ -55,14 +56,14 @@ your kernel makes of them. It reads `inputs` and writes `outputs`:
 Without IDs the judge takes every case; `./judge --help` has its exit codes.
 """,
     "c": """\
-Each `{name}/test_ID/case.h` is a C99 and C++17 header for a kernel that is compiled with its test:
-sizes, attributes, inputs, expected outputs and their tolerances. An element agrees if
+`case.h` of each {path} is a C99 and C++17 header for a kernel that is compiled with
+its test: sizes, attributes, inputs, expected outputs and their tolerances. An element agrees if
 |got - expected| <= tolerance.
 """,
 }
 
 README = """\
-# {name}, as {layout}
+# {title}, as {layout}
 
 {summary}
 {counted}, digest {digest}.
@@ -72,7 +73,7 @@ real numbers, rounded once; each element's tolerance follows from them. Nothing 
 whose version {version} made it.
 
 {steps}
-`sha256sum --check SHA256SUMS` within `{name}` finds a file that was altered; `{name}/manifest.json`
+`sha256sum --check SHA256SUMS` within {pack} finds a file that was altered; its `manifest.json`
 says what each case shows. `must-pass.tsv` has a line for each feature: whoever claims it passes all
 of its cases that need no feature outside the claim. Where a sentence of the specification can be
 read in two ways, `readings` has the outputs of the other way: right as well, if a whole
@@ -160,9 +161,12 @@ def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, byte
     """Return what lies beside a pack, by file name."""
     name, layout = manifest.header["suite"], manifest.header["layout"]
     words = {"name": name, "layout": layout, "folder": folder, "archive": archive}
+    words["path"] = code(f"{name}/test_ID")
     page = README.format(
         **words,
-        summary=one_line(manifest.header["summary"]),
+        title=inline(name),
+        pack=code(name),
+        summary=inline(manifest.header["summary"]),
         counted=counted(len(manifest.cases), "case").capitalize(),
         digest=manifest.digest,
         version=__version__,

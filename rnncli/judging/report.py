@@ -350,12 +350,20 @@ class VerificationReport(Conclusion):
         ids = (*verdict.after, verdict.id)
         selection = " or ".join(f"id:{each}" for each in ids)
         if len(ids) > MOST_NAMED:
-            return self.command or f"rnncli.{self.verb}(...)"
+            return self.quoted_command or f"rnncli.{self.verb}(...)"
         if not self.command:
             given = zip(verdict.narrowed[::2], verdict.narrowed[1::2], strict=True)
             more = "".join(f"{name.removeprefix('--')}={value}, " for name, value in given)
             return f"rnncli.{self.verb}(..., {more}cases=rnncli.Selected(select={selection!r}))"
-        return f"{self.command} {shlex.join([*verdict.narrowed, '-k', selection])}"
+        return f"{self.quoted_command} {shlex.join([*verdict.narrowed, '-k', selection])}"
+
+    @property
+    def quoted_command(self) -> str:
+        """The command as words alone, whatever the lines say that it was read from."""
+        try:
+            return shlex.join(shlex.split(self.command))
+        except ValueError:  # a quote that nothing ends
+            return shlex.quote(self.command)
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

@@ -38,6 +38,7 @@ TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1
 # last.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
 TOLERANCE = 15
+MOST = 10**18  # elements that a bar shows; Matplotlib takes no larger integers
 # The outputs that have a value for every step.
 OF_EVERY_STEP = {
     row.name for operator in OPERATORS.values() for row in operator.outputs if row.role == "Y"
@@ -103,7 +104,7 @@ def _draw_bars(axes: Axes, counts: Sequence[int]) -> None:
     bins = (EXACT, *pairwise(edges))
     for k, ((low, high), count) in enumerate(zip(bins, counts, strict=True)):
         if count:
-            bar = axes.bar(low, count, high - low, align="edge", linewidth=0)
+            bar = axes.bar(low, min(count, MOST), high - low, align="edge", linewidth=0)
             bar[0].set_gid(f"{'within' if high <= 1 else 'beyond'}-{k}")
     axes.axvline(1, linestyle="--", linewidth=1.2).set_gid("tolerance-line")
 

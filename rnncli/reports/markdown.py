@@ -12,6 +12,7 @@ from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.failures import failure_groups
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import diagnosis_sentences
+from rnncli.talk.markup import inline
 from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
@@ -100,19 +101,6 @@ def _failures(report: VerificationReport) -> Iterator[str]:
         left += room < 0
     if left:
         yield f"\n... and {counted(left, 'more failure')}."
-
-
-def inline(text: str) -> str:
-    """Escape text so that it has no markup, links, new lines or new cells."""
-    flat = " ".join(visible(text).split())
-    marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
-    return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # autolinked by GitHub
-
-
-def code(text: str) -> str:
-    """Return text as code on one line, with other marks for those that would end it."""
-    flat = " ".join(visible(text).split()).replace("`", "'")
-    return f"`{flat}`"
 
 
 def _escaped(text: str) -> str:

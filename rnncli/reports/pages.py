@@ -9,7 +9,9 @@ import base64
 import datetime as dt
 import hashlib
 import os
+import sys
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import PurePath
@@ -32,6 +34,7 @@ NEEDED = ("jinja2", "matplotlib")
 PLOT_NEEDS = ("matplotlib",)
 RIGHT = "the share of the cases that pass or are acceptable, rounded down"
 DATE = "SOURCE_DATE_EPOCH"
+BACKEND = "MPLBACKEND"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -48,6 +51,22 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> Non
             f"{what} needs {' and '.join(missing)}; install it with: {install_line('report')}"
         )
     _check_date(os.environ.get(DATE, ""))
+    if os.environ.get(BACKEND) and "matplotlib" not in sys.modules:
+        _import_despite_backend()
+
+
+def _import_despite_backend() -> None:
+    """Import Matplotlib also where the variable names no backend: nothing here uses one."""
+    try:
+        import_module("matplotlib")
+    except ValueError:
+        named = os.environ.pop(BACKEND)
+        for name in [each for each in sys.modules if each.partition(".")[0] == "matplotlib"]:
+            del sys.modules[name]  # a half of it
+        try:
+            import_module("matplotlib")
+        finally:
+            os.environ[BACKEND] = named
 
 
 def _check_date(seconds: str) -> None:

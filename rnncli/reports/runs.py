@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -153,7 +154,7 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
         if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
-            yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"
+            yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
         if run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
 

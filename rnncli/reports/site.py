@@ -23,10 +23,10 @@ from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.blame import blames, cell
 from rnncli.reports.failures import FailureGroup, diagnosed, reasons, refused_groups
 from rnncli.reports.html import page
-from rnncli.reports.markdown import code, inline
 from rnncli.reports.pages import plain_page, shared_style
 from rnncli.reports.result_files import whole_runs
 from rnncli.reports.tables import markdown_row
+from rnncli.talk.markup import code, inline
 from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
@@ -267,11 +267,11 @@ def _markdown_of(pack: PackResults) -> str:
         ("all cases", len(pack.cases), *totals),
     ]
     about = (
-        f"Judged by `rnncli verify` against the pack {code(pack.name)} and written by `rnncli"
-        " site`. A row is a flag of the pack: a feature, or a bug that its cases look for. What is"
-        f" not named here is within the tolerances. {MEANING}"
+        "and written by `rnncli site`. A row is a flag of the pack: a feature, or a bug that its"
+        f" cases look for. What is not named here is within the tolerances. {MEANING}"
     )
-    about = fill(about, 100, break_on_hyphens=False)
+    named = f"Judged by `rnncli verify` against the pack {code(pack.name)}"  # stays on its line
+    about = f"{named}\n{fill(about, 100, break_on_hyphens=False)}"
     lines = map(markdown_row, table)
     runs = map(_run, pack.runtimes)
     return "\n".join(["", f"## {inline(pack.name)}", "", about, "", *lines, "", *runs, ""])
@@ -282,7 +282,7 @@ def _run(runtime: RuntimeResults) -> str:
     judged = " ".join(filter(None, (runtime.name, runtime.version)))
     run = runtime.newest
     line = f"- {inline(f'{judged} on {run.date[:10]}{_conceded(run)}')}"
-    return f"{line}: {code(run.command)}" if run.command else line
+    return f"{line}: {code(run.quoted_command)}" if run.command else line
 
 
 def write_site(folder: Path, packs: Sequence[PackResults]) -> int:

@@ -7,15 +7,18 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from support.small_suite import small_suite
+from support.web_pages import Elements
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import RECORD
 from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.release import STEPS, must_pass, release
+from rnncli.generating.release import STEPS, _companions, must_pass, release
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
 from rnncli.packs.manifest import MANIFEST, digest_of
 from rnncli.packs.pack import open_pack
@@ -164,6 +167,22 @@ def test_archives_of_somebody_else_stay(pack, tmp_path):
     with pytest.raises(InvalidRequest, match="SHA256SUMS is not of an earlier output"):
         release([open_pack(pack)], ["raw"], tmp_path)
     assert len(files_of(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("padding", [0, 1, 30, 70, 90, 100, 120])
+def test_a_page_has_no_markup_of_a_pack(pack, padding):
+    """Its summary and the name of its suite are text in the README of a release."""
+    opened = open_pack(pack)
+    text = f"{'a' * padding} <script>alert(1)<!-- --> ![x](http://y) `z"
+    header = {
+        **opened.manifest.header,
+        "summary": text,
+        "suite": text.replace("/", "").replace(":", ""),
+    }
+    page = _companions(replace(opened.manifest, header=header), "f", "a")["README.md"].decode()
+    found = Elements(MarkdownIt("commonmark").render(page)).tags
+
+    assert {tag for tag, _ in found} <= {"h1", "p", "code", "pre"}
 
 
 def test_a_pack_names_no_file_outside(pack, tmp_path):

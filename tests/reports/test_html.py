@@ -6,7 +6,10 @@ import base64
 import hashlib
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -207,3 +210,32 @@ def test_it_is_written(tmp_path):
     written = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert written.startswith(page_of("hostile"))
     assert visible(HOSTILE).split("<", maxsplit=1)[0] in written
+
+
+@pytest.mark.parametrize("number", [1, 10**18, 10**400])
+def test_a_number_of_elements_beyond_64_bits_is_drawn(number):
+    """Lines of strangers may say any."""
+    assert html.draw_margins([number] * (len(html.MARGIN_EDGES) + 1)).count("beyond-") > 1
+
+
+SCRIPT = """
+import os
+from rnncli.reports.pages import check_extra
+check_extra()
+import matplotlib
+print(os.environ["MPLBACKEND"])
+"""
+
+
+def test_an_unknown_backend_of_matplotlib_ends_no_page(tmp_path):
+    """The variable may name one that is not installed; nothing here uses it."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "MPLBACKEND": "nosuch"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "nosuch\n"), done.stderr

@@ -8,9 +8,11 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from html import unescape
 from urllib.parse import unquote
 
 import pytest
+from markdown import markdown
 from markdown_it import MarkdownIt
 from msgspec import structs
 from support.tables import every
@@ -295,6 +297,24 @@ def test_names_of_strangers_stay_text():
     assert not set("\x00\x1b\u202e") & {*text, *drawn["label"], *drawn["message"]}
 
 
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "<img src=x onerror=a>", "[a](b)"])
+def test_no_length_of_a_name_makes_it_markup(text):
+    """Wherever a line is broken, by either parser, a stranger's text begins none."""
+    allowed = {"h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+    for padding in range(121):
+        name = f"{'a' * padding} {text}"
+        about = {"name": name, "version": name}
+        run = replace(
+            RUN,
+            pack=structs.replace(RUN.pack, name=name, folder=name),
+            subject=JudgedSubject(name, about),
+            command=name,
+        )
+        page = as_markdown(results_of([run]))
+        for found in (MarkdownIt("commonmark").enable("table").render(page), markdown(page)):
+            assert {tag for tag, _ in Elements(found).tags} <= allowed, (padding, found)
+
+
 def test_every_text_of_the_hostile_report_is_hostile():
     """Each field of its lines that no list of words limits, so that each writer meets each."""
     found = REPORTS["hostile"]
@@ -306,8 +326,10 @@ def test_every_text_of_the_hostile_report_is_hostile():
     ]
     harmless = {path for path, _ in seen} - {path for path, text in seen if HOSTILE in text}
 
-    # The cause is that of a diagnosis; an allowance must be that of the verdict.
-    assert harmless == {
+    # The cause is that of a diagnosis; an allowance must be that of the verdict; what is repeated
+    # is quoted.
+    assert harmless - {("case", "right_with")} == {
+        ("case", "repeat"),
         ("case", "cause"),
         ("case", "allowed"),
         ("case", "requirements", "dtype"),
@@ -337,3 +359,23 @@ def test_markdown_names_every_run_and_its_command():
         f"- onnxruntime 1.31.1 on 2026-05-02: `{command}`"
     ]
     assert "- onnxruntime 1.0 on 2026-01-02" in without
+
+
+@pytest.mark.parametrize(
+    ("command", "quoted"),
+    [
+        ("rnncli verify x; touch PWN #", "rnncli verify 'x;' touch PWN '#'"),
+        ("rnncli verify $(touch PWN)", "rnncli verify '$(touch' 'PWN)'"),
+        ("rnncli verify 'x", "'rnncli verify '\"'\"'x'"),
+        ("rnncli verify 'a b' -k x", "rnncli verify 'a b' -k x"),
+    ],
+)
+def test_a_command_of_strangers_is_words(command, quoted, tmp_path):
+    """On every page; to run it takes one program, and nothing of the shell."""
+    run = replace(LATER, command=command)
+    write_site(tmp_path / "site", results_of([run, EARLIER]))
+    pages = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))
+
+    assert run.repeat(run.cases[0].details) == f"{quoted} -k id:{run.cases[0].id}"
+    assert (command in unescape(pages)) is (command == quoted)
+    assert f"`{quoted}`" in as_markdown(results_of([run]))
