@@ -208,6 +208,7 @@ def hostile():
         localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE),
         error_map=((math.nan, -1.0), (math.inf, 1e300)),
         reading=HOSTILE,
+        right_with=HOSTILE,
     )
     named = dict.fromkeys(("operator", "summary", "reason"), HOSTILE)
     requirements = {
