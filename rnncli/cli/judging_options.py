@@ -15,6 +15,7 @@ from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
 from rnncli.limits import OF_SUBJECTS, Limits
+from rnncli.options import traits_of
 from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def judging_options(
 
     Args:
         cases: the fields of `Selected` that the command has; all by default.
-        subject: those of `Implementation`; all by default.
+        subject: those of `Implementation`; by default all that concern cases of one operator.
         completed: adds what is judged if no option says it; see `options_of`.
         of_packs: whether packs are judged, which have tolerances and checksums.
     """
@@ -131,6 +132,7 @@ def judging_options(
     )
     tolerances = [section("Tolerances", options_of(Rule))] if of_packs else []
     checks = [trust_option] if of_packs else []
+    asked = subject or [name for name in traits_of(Implementation) if name != "host"]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -140,9 +142,7 @@ def judging_options(
             return function(*args, subject=replace(implementation, limits=limits), **options)
 
         return grouped(
-            section(
-                "What is judged", options_of(Implementation, only=subject, completed=completed)
-            ),
+            section("What is judged", options_of(Implementation, only=asked, completed=completed)),
             section("Running", options_of(Limits, default=OF_SUBJECTS)),
             *tolerances,
             section("Which cases", options_of(Selected, only=cases), *checks),

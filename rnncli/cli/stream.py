@@ -34,7 +34,7 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
 @click.argument("model", type=TARGET)
 @judging_options(
     *("select", "shard", "shuffle"),
-    subject=(*SUBJECTS, "runtime_option", "compute"),
+    subject=(*SUBJECTS, "runtime_option", "compute", "host"),
     completed=_or_the_model_itself,
     of_packs=False,
 )

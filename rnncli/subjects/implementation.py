@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from rnncli.errors import InvalidRequest
 from rnncli.limits import OF_SUBJECTS, UNLIMITED, Limits
+from rnncli.models.evaluation_settings import HOSTS
 from rnncli.options import OptionKind, check, flag_of, option, traits_of
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class Implementation:
         runtime_option: Pass a setting to the runtime, spelled as the runtime spells it.
         compute: float64: everything in float64, each output rounded once; native: the tensors'
             dtype.
+        host: What evaluates the other nodes of whole models, in a backend and where `stream`
+            evaluates a model itself: onnx, its reference with corrections, or onnxruntime.
         weights: Where models have W, R, B and P: constants makes them initializers, inputs graph
             inputs; without it, where each case has them.
         limits: What each case may take; `OF_SUBJECTS` where it is not limited.
@@ -128,6 +131,7 @@ class Implementation:
     function: Callable[[Vector], Any] | None = None
     runtime_option: Mapping[str, str] | None = option(None, kind=OptionKind.PAIRS)
     compute: str = option("float64", kind=OptionKind.NAME, known=("float64", "native"))
+    host: str = option(HOSTS[0], kind=OptionKind.NAME, known=HOSTS)
     weights: str = option("", kind=OptionKind.NAME, known=("constants", "inputs"))
     limits: Limits = UNLIMITED
 
@@ -259,6 +263,7 @@ RESULTS, FUNCTION = "results", "function"
 # Option -> the kinds of implementations that it affects.
 AFFECTED: Mapping[str, tuple[str, ...]] = {
     "--compute": ("backend",),
+    "--host": ("runtime", "backend", "command", "harness", "function"),
     "--threads": ("runtime", "backend"),
     "--runtime-option": ("runtime",),
     "--timeout": ("runtime", "backend", "command", "harness"),
@@ -270,7 +275,7 @@ SINGLE = AFFECTED.keys() - {"--runtime-option"}
 # that go into it.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "runtime": ("rnncli.subjects.runtimes:subject_named", ("settings", "limits")),
-    "backend": ("rnncli.subjects.own_backend:backend_subject", ("compute", "limits")),
+    "backend": ("rnncli.subjects.own_backend:backend_subject", ("compute", "host", "limits")),
     RESULTS: ("rnncli.subjects.results:results_subject", ()),
     "command": ("rnncli.subjects.command:CommandSubject", ("limits",)),
     "harness": ("rnncli.subjects.harness:HarnessSubject", ("limits",)),

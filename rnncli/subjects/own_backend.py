@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rnncli.backends import backend_named
 from rnncli.backends.threads import allowed
 from rnncli.limits import UNLIMITED
+from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
@@ -21,21 +22,22 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
-BACKEND, COMPUTE = "backend", "compute"
+BACKEND, COMPUTE, HOST = "backend", "compute", "host"
 WHERE = "rnncli.subjects.own_backend:BackendRuntime"
 
 
 class BackendRuntime:
     """Evaluates a vector's node with the package's own operators, or a whole model.
 
-    Settings are ``backend`` and ``compute``.
+    Settings are ``backend``, ``compute`` and ``host``.
     """
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        known_settings(settings, (BACKEND, COMPUTE))
+        known_settings(settings, (BACKEND, COMPUTE, HOST))
         self._threads = threads
         self._backend = settings.get(BACKEND, "numpy")
         self._compute = settings.get(COMPUTE, "float64")
+        self._host = settings.get(HOST, ONNX)
         self._summary = backend_named(self._backend).summary
         compute_named(self._compute)
 
@@ -44,13 +46,16 @@ class BackendRuntime:
         from rnncli import __version__
 
         settings = {BACKEND: self._backend, COMPUTE: self._compute}
+        settings |= {} if self._host == ONNX else {HOST: self._host}
         return {"version": f"rnncli {__version__}", **settings, "summary": self._summary}
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Prepare a whole model for several calls; nodes are evaluated one by one."""
         if "operator" in vector.record:
             return self.run
-        session = prepare(vector.model, backend=self._backend, compute=self._compute)
+        session = prepare(
+            vector.model, backend=self._backend, compute=self._compute, host=self._host
+        )
 
         def run(asked: Vector) -> Tensors:
             with allowed(self._threads):
@@ -80,8 +85,9 @@ def backend_subject(
     name: str,
     compute: str = "float64",
     *,
+    host: str = ONNX,
     limits: Limits = UNLIMITED,
 ) -> IsolatedSubject:
     """Return a backend as a subject in its own process."""
-    settings = {BACKEND: name, COMPUTE: compute}
+    settings = {BACKEND: name, COMPUTE: compute, HOST: host}
     return IsolatedSubject(name, WHERE, settings=settings, limits=limits)

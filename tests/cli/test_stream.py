@@ -240,3 +240,13 @@ def test_what_is_judged_is_not_held_by_the_limit_of_the_command(place, rnncli):
     done = rnncli("stream", "right.onnx", "--runtime", "onnxruntime", "-j", "2", "--json")
 
     assert done.code == 0
+
+
+def test_the_host_of_other_nodes_is_an_option(place, rnncli):
+    """It evaluates them for the backend and for bounds, and stands in the command."""
+    done = rnncli("stream", "right.onnx", "--host", "onnxruntime", "--json")
+
+    head = json.loads(done.out.splitlines()[0])
+    assert done.code == 0
+    assert head["subject"]["about"]["host"] == "onnxruntime"
+    assert "--host onnxruntime" in head["command"]

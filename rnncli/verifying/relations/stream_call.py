@@ -20,6 +20,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.limits.deadline import OutOfTime, within
 from rnncli.models.declarations import check_inputs
+from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
@@ -66,6 +67,7 @@ class StreamedModel:
         given: the inputs that the user gives, of each call; () if all are generated.
         is_cut: whether it is called in chunks even if nothing is carried between them.
         seconds: the time that an evaluation may take; None for any.
+        host: what evaluates the nodes that are not recurrent.
     """
 
     model: Model
@@ -75,12 +77,13 @@ class StreamedModel:
     given: tuple[Tensors, ...] = ()
     is_cut: bool = False
     seconds: float | None = None
+    host: str = ONNX
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
     def own(self) -> Run:
         """The model in its own types."""
-        return self._evaluation(lambda: prepare(self.model, compute="native"))
+        return self._evaluation(lambda: prepare(self.model, compute="native", host=self.host))
 
     def _evaluation(self, prepared: Callable[[], Evaluator]) -> Run:
         """Return what evaluates the model in the time that there is, as preparing it must be."""
@@ -342,7 +345,7 @@ class StreamedModel:
     @cached_property
     def exact(self) -> Run:
         """The model in float64."""
-        run = self._evaluation(lambda: prepare(widened_model(self.model)))
+        run = self._evaluation(lambda: prepare(widened_model(self.model), host=self.host))
         return lambda inputs: run({name: widened(v) for name, v in inputs.items()})
 
     @cached_property
@@ -350,7 +353,9 @@ class StreamedModel:
         """The model in its own types, and in float64 with tensors off by a rounding."""
 
         def off_by_one(change: Callable[[str, Array], Array]) -> Run:
-            run = self._evaluation(lambda: prepare(widened_model(self.model, change)))
+            run = self._evaluation(
+                lambda: prepare(widened_model(self.model, change), host=self.host)
+            )
             return lambda inputs: run(
                 {name: widened(change(name, v)) for name, v in inputs.items()}
             )

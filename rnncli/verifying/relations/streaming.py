@@ -23,6 +23,7 @@ from rnncli.judging.tolerances.tolerance import DATA_SET
 from rnncli.limits import OF_SUBJECTS, budget
 from rnncli.limits.deadline import within
 from rnncli.models.data_sets import load_data_set
+from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.loading import load_model
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import random_nodes
@@ -509,7 +510,7 @@ class StreamPlan(RelationPlan):
         """Return what runs streams; no requirement is asked of a model."""
         subject, threaded, cannot_thread, _ = given
         spec = self.terms.subject
-        is_reference = (spec.backend, spec.compute) == ("numpy", "float64")
+        is_reference = (spec.backend, spec.compute, spec.host) == ("numpy", "float64", ONNX)
         return StreamAsker(
             subject, threaded, cannot_thread, save=self.save, is_reference=is_reference
         )
@@ -534,8 +535,13 @@ class StreamPlan(RelationPlan):
         is_cut = any(name.startswith("chunks") for name in self.relations)
         with within(self.seconds, str(self.pack)):
             return _source_of(
-                str(self.pack), self.states, self._asked, cut, self.seconds, written, is_cut=is_cut
+                str(self.pack), self.states, self._asked, cut, self._terms, written, is_cut=is_cut
             )
+
+    @property
+    def _terms(self) -> tuple[float | None, str]:
+        """The time of each evaluation, and what evaluates nodes that are not recurrent."""
+        return self.seconds, self.terms.subject.host
 
     @property
     def _asked(self) -> tuple[Any, ...]:
@@ -577,7 +583,7 @@ def _source_of(
     states: tuple[tuple[str, str], ...],
     asked: tuple[Any, ...],
     cut: tuple[int, int],
-    seconds: float | None,
+    terms: tuple[float | None, str],
     _: tuple[int, ...],
     *,
     is_cut: bool,
@@ -588,7 +594,7 @@ def _source_of(
     streams = streams_of(model, dict(states)).without(request.shapes)
     given = _given(model, request)
     dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
-    source = StreamedModel(model, streams, dims, request.shapes, given, is_cut, seconds)
+    source = StreamedModel(model, streams, dims, request.shapes, given, is_cut, *terms)
     name = short_names([target])[0]
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
         pairs = [*islice(alike(model), MOST_LISTED + 1)]
