@@ -175,6 +175,8 @@ def refuse_losses(ctx: click.Context) -> None:
     others = [row for row in ctx.command.params if row not in written]
     read = [text for row in others for text in texts([ctx.params.get(row.name or "")])]
     taken: dict[str, str] = {}
+    if ctx.command.name == "generate":  # brings a folder up to date, which may be called as a suite
+        read = [text for text in read if not Path(text).is_dir()]
     for row in written:
         name = row.opts[-1]
         for path in filter(None, texts([ctx.params.get(row.name or "")])):
