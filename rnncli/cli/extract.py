@@ -24,8 +24,10 @@ from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
+    from rnncli.models.observation import Occurrence
     from rnncli.packs.manifest import Manifest
     from rnncli.running.request import ListedTarget
+    from rnncli.verifying.exercise import Exercise
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
@@ -148,15 +150,16 @@ def _extract(listed: ListedTarget, folder: Path, options: dict[str, Any]) -> Man
         steps=options.pop("steps"),
     )
     require(plan, folder)
-    captures = _capture(listed, options)
+    captures, exercise = _capture(listed, options)
     report = _write(plan, captures, folder)
-    for message in (*captures.warnings(), *report.left_out, *report.shortened):
+    missing = [f"not exercised: {each}" for each in exercise.missing()]
+    for message in (*captures.warnings(), *report.left_out, *report.shortened, *missing):
         say(f"warning: {message}")
     return report.manifest
 
 
-def _capture(listed: ListedTarget, options: dict[str, Any]) -> Captures:
-    """Run the model and record its recurrent nodes."""
+def _capture(listed: ListedTarget, options: dict[str, Any]) -> tuple[Captures, Exercise]:
+    """Run the model and record its recurrent nodes, and what they put to the test."""
     from rnncli.cases.case import Case
     from rnncli.errors import InvalidRequest
     from rnncli.generating.extraction import Captures
@@ -166,6 +169,7 @@ def _capture(listed: ListedTarget, options: dict[str, Any]) -> Captures:
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request
     from rnncli.running.target import is_ir, load_target
+    from rnncli.verifying.exercise import Exercise
 
     target = listed.target
     ir = read_ir(Path(target)) if is_ir(target) else None
@@ -180,16 +184,22 @@ def _capture(listed: ListedTarget, options: dict[str, Any]) -> Captures:
     )
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
+    exercise = Exercise(loaded)
+
+    def observe(occurrence: Occurrence) -> None:
+        captures.add(occurrence)
+        exercise.add(occurrence)
+
     request = listed.asked(Request(tolerance=EXACT, judged=True, **options))
     with watched(request.limits.timeout, target):
         if ir is None:
-            for _ in run_model(loaded, request, captures.add):
+            for _ in run_model(loaded, request, observe):
                 pass  # the model's own outputs are not needed
         else:
             from rnncli.running.ir_execution import run_ir
 
             run_ir(ir, request, captures.add)
-    return captures
+    return captures, exercise
 
 
 def _write(plan: ExtractionPlan, captures: Captures, folder: Path) -> Extraction:

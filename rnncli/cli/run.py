@@ -87,6 +87,12 @@ if TYPE_CHECKING:
     help="Run the model in this runtime as well and compare its outputs; `rnncli runtimes` lists"
     " them.",
 )
+@click.option(
+    "--allow-unexercised",
+    is_flag=True,
+    help="Exit code 0 also where nothing that --against compares could have differed: a recurrent"
+    " product in one step from a zero state, lengths that are all those of X.",
+)
 @option_of(Implementation, "runtime_option")
 @options_of(Limits)
 @readings_option
@@ -129,6 +135,14 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
         name: options.pop(name) for name in ("output", "entry_format", "save_inputs", "steps")
     }
     workers, as_json = options.pop("workers"), options.pop("as_json")
+    if options["allow_unexercised"] and not options["against"]:
+        raise click.UsageError("--allow-unexercised is for --against")
+    is_own = any(options[name] for name in ("atol", "rtol", "max_ulp"))
+    if options["against"] and options["backend"] != "numpy" and not is_own:
+        raise click.UsageError(
+            "--backend does not take part in --against, which compares with float64, unless"
+            " tolerances are given"
+        )
     rival = _rival(options.pop("against"), options.pop("runtime_option"), options["limits"])
     tasks = plan(listed, _request(options), **places, rival=rival)
     tracebacks = click.get_current_context().find_root().meta.get("traceback", False)

@@ -155,8 +155,16 @@ def _failures(report: TargetReport) -> Iterator[str]:
         if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
-        if run.against and run.against.exit_code:
+        if run.against and run.against.unexercised:
+            yield from _unexercised(f"{report.target} {run.name}".rstrip(), run.against)
+        elif run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
+
+
+def _unexercised(target: str, against: AgainstReport) -> Iterator[str]:
+    """Yield what could not have differed in outputs that agree."""
+    yield one_line(f"{target} agrees with {against.title}, but not everything was put to the test:")
+    yield from (f"  {one_line(each)}" for each in against.unexercised)
 
 
 def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:

@@ -97,6 +97,7 @@ class Request:
     # Of each target; memory is `budget.DEFAULT` plus the size of its files where it is not limited.
     limits: Limits = UNLIMITED
     judged: bool = False  # whether an implementation or a pack depends on the generated inputs
+    allow_unexercised: bool = False  # whether what could not have failed ends with exit code 0
     steps: bool = False  # whether the signals of every step of the recurrent nodes are computed
 
     @property
@@ -200,8 +201,10 @@ class AgainstReport(NamedTuple):
     # its outputs beside those expected of it; empty if it gave none
     comparison: tuple[OutputComparison, ...] = ()
     failure: str = ""  # how it failed to give outputs, or ""
-    # 0; 1 if an output differs or it fails; 3 if it refuses the model; 5 if there was no element
+    # 0; 1 if an output differs or it fails; 3 if it refuses the model; 5 if there was no element,
+    # or something could not have failed
     exit_code: int = 0
+    unexercised: tuple[str, ...] = ()  # of outputs that agree: what could not have differed
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
     right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
@@ -218,6 +221,7 @@ class AgainstReport(NamedTuple):
             "description": dict(self.description),
             "exit_code": self.exit_code,
             "failure": self.failure,
+            "unexercised": list(self.unexercised),
             "comparison": [output.record() for output in self.comparison],
             "node": self.node and self.node.record(),
             "search": self.search,

@@ -10,6 +10,7 @@ that zeros might agree, as in a pack, nothing is judged.
 from __future__ import annotations
 
 import shlex
+import warnings
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -17,17 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliError, Unsupported
+from rnncli.errors import (
+    InvalidRequest,
+    NothingSelected,
+    RnncliError,
+    RnncliWarning,
+    Unsupported,
+)
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
 from rnncli.judging.comparing.comparison import compare
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
+from rnncli.models.arrangement import draws
 from rnncli.models.data_sets import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
-from rnncli.models.model import Model
+from rnncli.models.model import Model, bodies
 from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of, round_to
 from rnncli.numerics.randomness import seed_key, uniform
@@ -37,13 +45,15 @@ from rnncli.running.request import AgainstReport, NodeFinding
 from rnncli.running.target import short_names
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
+from rnncli.verifying.exercise import Exercise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.cases.case import Case
     from rnncli.files.formats.format import Tensors
     from rnncli.generating.extraction import Capture
+    from rnncli.models.observation import Observer
     from rnncli.numerics import Array
     from rnncli.packs.vector import Attempt, Vector
     from rnncli.running.request import Request, Run
@@ -81,7 +91,8 @@ class RuntimeRival:
             )
         self.check()
         vector = vector_of_run(short_names([target])[0], loaded, run)
-        expected, tolerance = expectation(loaded, request, run)
+        exercise = Exercise(loaded)
+        expected, tolerance = expectation(loaded, request, run, exercise.add)
 
         def is_right(subject: Implementation) -> bool:
             with closing(subject.open()) as opened:
@@ -98,7 +109,7 @@ class RuntimeRival:
             compared = compare(attempt.outputs, expected, tolerance)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
             if report.exit_code != 1:
-                return _weighed(report)
+                return _weighed(report, loaded, expected, exercise, request)
             found = self._search(target, loaded, request, run, opened)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
@@ -159,18 +170,42 @@ class RuntimeRival:
         )
 
 
-def _weighed(report: AgainstReport) -> AgainstReport:
-    """Return the report on outputs that agree: something in each must be judged."""
+def _weighed(
+    report: AgainstReport, model: Model, expected: Tensors, exercise: Exercise, request: Request
+) -> AgainstReport:
+    """Return the report on outputs that agree: something must have been able to differ."""
     if not any(output.size for output in report.comparison):
         return report._replace(failure="no output has an element to compare")
-    unjudged = [
+    missing = [
         f"{each.name}: {each.unjudged} of {each.size} cannot be judged: zeros might agree, too,"
         " within their tolerance"
         for each in report.comparison
         if each.unjudged
     ]
-    code = NothingSelected.exit_code if unjudged else report.exit_code
-    return report._replace(failure="; ".join(unjudged), exit_code=code)
+    if why := _tells_nothing([each for each in expected.values() if each.size]):
+        missing.append(why)
+    if random := [
+        each.op_type for body in bodies(model.proto.graph) for each in body.node if draws(each)
+    ]:
+        missing.append(f"the model draws random numbers, by {random[0]}, whose seed rnncli fixes")
+    if unexercised := exercise.missing():
+        missing.append(f"not exercised: {'; '.join(unexercised)}")
+    if idle := exercise.idle():
+        warnings.warn(f"{model.name}: did not run: {', '.join(idle)}", RnncliWarning, stacklevel=2)
+    is_told = bool(missing) and not request.allow_unexercised
+    code = NothingSelected.exit_code if is_told else report.exit_code
+    return report._replace(unexercised=tuple(missing), exit_code=code)
+
+
+def _tells_nothing(outputs: Sequence[Array]) -> str:
+    """Return why outputs say nothing of a computation, or ""."""
+    numbers = [each.astype(np.float64) for each in outputs if each.dtype.kind not in "OSUc"]
+    if all(np.isnan(each).all() for each in numbers):
+        return "nothing but NaN is expected, which says nothing of a computation"
+    several = [each for each in numbers if each.size > 1]
+    if several and all(np.array_equal(v, np.full_like(v, v.flat[0]), True) for v in several):
+        return "each output is expected to be one number throughout"
+    return ""
 
 
 def _failed(report: AgainstReport, attempt: Attempt) -> AgainstReport:
@@ -207,20 +242,25 @@ def _nowhere(right: int, untried: int) -> str:
     )
 
 
-def expectation(model: Model, request: Request, run: Run) -> tuple[Tensors, Tolerance]:
+def expectation(
+    model: Model, request: Request, run: Run, observer: Observer | None = None
+) -> tuple[Tensors, Tolerance]:
     """Return the outputs that an implementation should give, and their tolerance.
 
     With tolerances of the user's own, the outputs are those of the run. Otherwise they are those in
-    float64, rounded once to the model's types.
+    float64, rounded once to the model's types. The observer sees the recurrent nodes in an
+    evaluation in the model's own types.
 
     Raises:
         Unsupported: the model cannot be evaluated in float64, or is infinitely far from it.
     """
     if not request.own_tolerances:
+        if observer:
+            _in_own_types(model, request, run, observer)
         return run.outputs, request.tolerance
     try:
         exact = _in_float64(model, request, run)
-        others = [_in_own_types(model, request, run)]
+        others = [_in_own_types(model, request, run, observer)]
         others += [_in_float64(model, request, run, sample) for sample in range(SAMPLES)]
     except RnncliError as error:
         raise Unsupported(
@@ -242,8 +282,11 @@ def expectation(model: Model, request: Request, run: Run) -> tuple[Tensors, Tole
     return wanted, Tolerance(equal_nan=request.tolerance.equal_nan, elements=elements)
 
 
-def _in_own_types(model: Model, request: Request, run: Run) -> Mapping[str, Any]:
-    return outputs_of(prepare(model, compute="native", readings=request.readings), run.inputs)
+def _in_own_types(
+    model: Model, request: Request, run: Run, observer: Observer | None
+) -> Mapping[str, Any]:
+    evaluator = prepare(model, compute="native", readings=request.readings, observer=observer)
+    return outputs_of(evaluator, run.inputs)
 
 
 def _in_float64(
