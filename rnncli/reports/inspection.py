@@ -78,13 +78,12 @@ def _streams_record(streams: Streams) -> dict[str, Any]:
 
 def ir_record(ir: IrModel) -> dict[str, Any]:
     """Return the inputs, outputs and recurrent nodes of a model of OpenVINO."""
-    record = model_record(ir.recurrent)
     graph = ir.interface.proto.graph
     return {
-        "model": record["model"],
+        "model": ir.recurrent.name,
         "inputs": {value.name: describe_value(value) for value in graph.input},
         "outputs": {value.name: describe_value(value) for value in graph.output},
-        "recurrent_nodes": record["recurrent_nodes"],
+        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(ir.recurrent)],
         "not_evaluated": [_unevaluated(node) for node in ir.unevaluated],
     }
 
