@@ -10,7 +10,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 from rnncli.errors import RnncliError
 from rnncli.files.formats.pb import tensor_of
 from rnncli.models.host_operators.kernel_table import schema_of
-from rnncli.models.model import Model, bodies, opsets
+from rnncli.models.model import Model, all_bodies, bodies, opsets
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.operators import operator_for
@@ -31,6 +31,8 @@ NUMBERS = frozenset(DTYPES[name].onnx for name in NARROWER)
 FLOAT, DOUBLE = {"tensor(float)", "float32"}, {"tensor(double)", "float64"}
 # Activations within [-1, 1], which kernels approximate to an absolute error.
 BOUNDED = frozenset({"Sigmoid", "Tanh", "Softmax", "HardSigmoid", "Erf", "Softsign"})
+# Operators that round to levels: an input near a tie may be rounded either way.
+LEVELLING = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 # The first operator set whose Add takes a scalar without being told.
 BROADCASTS = 7
 # Attributes whose value is the element type of an output.
@@ -42,7 +44,12 @@ def widened(values: Array) -> Array:
     return values.astype(np.float64) if dtype_of(values).name in NARROWER else values
 
 
-def widened_model(model: Model, change: Change | None = None) -> Model:
+def has_levels(model: Model) -> bool:
+    """Whether a node of a model rounds to levels."""
+    return any(node.op_type in LEVELLING for body in all_bodies(model.proto) for node in body.node)
+
+
+def widened_model(model: Model, change: Change | None = None, shift: float = 0.0) -> Model:
     """Return a model that computes in float64 what a model computes in narrower types.
 
     Inputs, outputs, constants and what Cast and others make are of 64 bits. What an operator takes
@@ -55,13 +62,14 @@ def widened_model(model: Model, change: Change | None = None) -> Model:
             model holds, such as matrices and kernels, before they are widened; and to a 1 of
             float32, whose change is added to the outputs of `BOUNDED` activations and of recurrent
             nodes with such.
+        shift: added to the inputs of `LEVELLING` nodes, as a part of the largest of their values.
 
     Raises:
         RnncliError: a tensor that the model holds is damaged.
     """
     proto = ModelProto()
     proto.CopyFrom(model.proto)
-    widening = _Widening(model, change)
+    widening = _Widening(model, change, shift)
     try:
         for root in (proto.graph, *proto.functions):
             versions = opsets(root if isinstance(root, FunctionProto) else proto)
@@ -75,8 +83,8 @@ def widened_model(model: Model, change: Change | None = None) -> Model:
 class _Widening:
     """The widening of a model's bodies, one by one."""
 
-    def __init__(self, model: Model, change: Change | None) -> None:
-        self._folder, self._change = model.folder, change
+    def __init__(self, model: Model, change: Change | None, shift: float) -> None:
+        self._folder, self._change, self._shift = model.folder, change, shift
         self._functions = {(each.domain, each.name) for each in model.proto.functions}
         self._casts = 0
 
@@ -109,6 +117,8 @@ class _Widening:
         is_old = versions.get("", 0) < BROADCASTS
         is_moved = self._change and not is_old and _is_bounded(node, versions)
         changes = [*self._changes(node)] if is_moved else []
+        if self._shift and node.op_type in LEVELLING:
+            yield from self._shifted(node)
         is_call = (node.domain, node.op_type) in self._functions
         inputs, outputs = ((), ()) if is_call else _narrow_places(node, versions)
         for k in inputs:
@@ -133,6 +143,17 @@ class _Widening:
                 held = tensor_of("", np.asarray(change))
                 yield helper.make_node("Constant", [], [moved], value=held)
                 yield helper.make_node("Add", [node.output[k], moved], [name])
+
+    def _shifted(self, node: NodeProto) -> Iterator[NodeProto]:
+        """Yield nodes that shift the values which a node rounds to levels; it takes the result."""
+        values = node.input[0]
+        size, largest, part, shift, node.input[0] = (self._new(values) for _ in range(5))
+        yield helper.make_node("Abs", [values], [size])
+        yield helper.make_node("ReduceMax", [size], [largest], keepdims=0)
+        held = tensor_of("", np.asarray(self._shift))
+        yield helper.make_node("Constant", [], [part], value=held)
+        yield helper.make_node("Mul", [largest, part], [shift])
+        yield helper.make_node("Add", [values, shift], [node.input[0]])
 
     def _new(self, name: str) -> str:
         self._casts += 1

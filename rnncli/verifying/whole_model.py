@@ -3,8 +3,9 @@
 The tolerance of an output comes from the model itself. It is evaluated in float64, then once in its
 own types and a few times in float64 with each input, matrix and kernel off by up to one rounding of
 its type, and bounded activations by one of 1, since kernels approximate them so. What a correct
-implementation loses is of the size of the largest distance between these. Where that is so wide
-that zeros might agree, as in a pack, nothing is judged.
+implementation loses is of the size of the largest distance between these. Values that are rounded
+to levels may also be rounded the other way where they are near a tie. Where the tolerance is so
+wide that zeros might agree, as in a pack, nothing is judged.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from rnncli.models.data_sets import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model, bodies
-from rnncli.models.widened_model import widened, widened_model
-from rnncli.numerics import dtype_of, round_to
+from rnncli.models.widened_model import has_levels, widened, widened_model
+from rnncli.numerics import dtype_named, dtype_of, round_to
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.packs.vector import Status
 from rnncli.running.model_vector import vector_of_run
@@ -262,6 +263,7 @@ def expectation(
         exact = _in_float64(model, request, run)
         others = [_in_own_types(model, request, run, observer)]
         others += [_in_float64(model, request, run, sample) for sample in range(SAMPLES)]
+        ties = [_in_float64(model, request, run, shift=shift) for shift in shifts(model)]
     except RnncliError as error:
         raise Unsupported(
             f"{error} (in float64, where tolerances come from; with --atol and --rtol they are"
@@ -269,7 +271,12 @@ def expectation(
         ) from error
     wanted = {name: as_declared(exact[name], values) for name, values in run.outputs.items()}
     elements = {
-        name: measured_tolerance(exact[name], [other[name] for other in others], values)
+        name: measured_tolerance(
+            exact[name],
+            [other[name] for other in others],
+            values,
+            ties=[other[name] for other in ties],
+        )
         for name, values in wanted.items()
         if dtype_of(values).is_float
     }
@@ -290,11 +297,14 @@ def _in_own_types(
 
 
 def _in_float64(
-    model: Model, request: Request, run: Run, sample: int | None = None
+    model: Model, request: Request, run: Run, sample: int | None = None, shift: float = 0.0
 ) -> Mapping[str, Any]:
-    """Evaluate a model in float64; in a sample, with its tensors moved by up to a rounding."""
+    """Evaluate a model in float64; in a sample, with its tensors moved by up to a rounding.
+
+    With one of `shifts`, values near a tie between levels are rounded the other way.
+    """
     if sample is None:
-        inputs, wide = run.inputs, widened_model(model)
+        inputs, wide = run.inputs, widened_model(model, shift=shift)
     else:
         change = partial(moved, sample)
         inputs = {name: change(name, values) for name, values in run.inputs.items()}
@@ -313,13 +323,24 @@ def moved(sample: int, name: str, values: Array) -> Array:
     return np.asarray(values.astype(np.float64) * (1 + 2.0**-dtype.precision * noise))
 
 
+def shifts(model: Model) -> tuple[float, ...]:
+    """Return how far values that a model rounds to levels may be off, up and down, of the largest.
+
+    It is what a correct implementation may lose before it rounds, in float32; none without levels.
+    """
+    width = ALLOWED * 2.0 ** -dtype_named("float32").precision
+    return (width, -width) if has_levels(model) else ()
+
+
 def as_declared(exact: Any, values: Array) -> Array:
     """Return an output in float64 in the type that the model gives it."""
     dtype = dtype_of(values)
     return round_to(exact, dtype) if dtype.is_float else np.asarray(exact)
 
 
-def measured_tolerance(exact: Array, others: list[Array], wanted: Array) -> Array:
+def measured_tolerance(
+    exact: Array, others: Sequence[Array], wanted: Array, *, ties: Sequence[Array] = ()
+) -> Array:
     """Return the tolerance of each element of an output, from distances between evaluations.
 
     It is `ALLOWED` times the largest distance in the element's slices along each axis, such as the
@@ -331,13 +352,16 @@ def measured_tolerance(exact: Array, others: list[Array], wanted: Array) -> Arra
         exact: the output in float64.
         others: the same by evaluations that round elsewhere.
         wanted: the output that is expected.
+        ties: the same by evaluations that round what is near a tie to the level beside. Their
+            distances count once, not `ALLOWED` times.
 
     Returns:
         Tolerances; infinite if an evaluation has another shape or is infinitely far, and NaN where
         zeros might agree as well, beyond `limit_of` the largest value: of the whole output, or of a
         slice of at least `JUDGED` elements that are not those of a unit shut by its gates.
     """
-    apart = np.max([_distances(exact, each) for each in others], axis=0)
+    rounded = [_distances(exact, each) for each in others]
+    apart = np.max([*rounded, *(_distances(exact, each) / ALLOWED for each in ties)], axis=0)
     if not np.isfinite(apart).all():
         return np.full(wanted.shape, np.inf)
     size, limit = (

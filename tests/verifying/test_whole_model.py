@@ -104,6 +104,29 @@ def test_a_model_that_overflows_in_its_own_types_is_not_judged(tmp_path):
         expectation(model, request, run)
 
 
+def test_a_level_beside_is_right_where_a_value_is_near_a_tie_and_there_alone(tmp_path):
+    """An error of one level elsewhere, or of two near the tie, is outside the tolerance."""
+    model = model_from(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[8, 16] X) => (float[8, 16] Y)
+                <float scale = {0.125}, uint8 zero = {128}, float three = {3.0}> {
+                p = Mul (X, three)
+                q = QuantizeLinear (p, scale, zero)
+                Y = DequantizeLinear (q, scale, zero)
+            }"""
+        )
+    )
+    X = np.random.default_rng(0).uniform(-5, 5, (8, 16)).round(2).astype(np.float32)
+    X[1, 4] = np.float32(0.3125 / 3)  # 2.5 levels, but for a rounding
+    request, run = run_of(model, {"X": X}, tmp_path)
+    _, tolerance = expectation(model, request, run)
+    allowed = tolerance.elements["Y"]
+
+    assert 0.125 <= allowed[1, 4] < 0.25
+    assert np.delete(allowed, np.ravel_multi_index((1, 4), X.shape)).max() < 1e-5
+
+
 def measured(values, error):
     """The tolerance of an output, of which four evaluations are off by a normal error."""
     rng = np.random.default_rng(0)

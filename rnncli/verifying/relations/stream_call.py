@@ -33,7 +33,7 @@ from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import SEQUENCES, STEPS, Sizing
 from rnncli.verifying.node_call import same_tensors
 from rnncli.verifying.relations.distances import MEASURED, Closeness
-from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved
+from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved, shifts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -345,7 +345,11 @@ class StreamedModel:
     @cached_property
     def exact(self) -> Run:
         """The model in float64."""
-        run = self._evaluation(lambda: prepare(widened_model(self.model), host=self.host))
+        return self._in_float64(0.0)
+
+    def _in_float64(self, shift: float) -> Run:
+        wide = widened_model(self.model, shift=shift)
+        run = self._evaluation(lambda: prepare(wide, host=self.host))
         return lambda inputs: run({name: widened(v) for name, v in inputs.items()})
 
     @cached_property
@@ -361,6 +365,11 @@ class StreamedModel:
             )
 
         return [self.own, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
+
+    @cached_property
+    def other_ways(self) -> list[Run]:
+        """The model in float64 with values near a tie between levels rounded the other way."""
+        return [self._in_float64(shift) for shift in shifts(self.model)]
 
 
 def _taken(tensors: Tensors, axes: Mapping[str, int], some: Sequence[int]) -> Tensors:
@@ -419,9 +428,10 @@ class ModelCall:
     @cached_property
     def allowed(self) -> Tensors:
         """The allowed distance of right outputs from those in float64."""
-        others = [run(self.inputs) for run in self.source.rounded]
+        rounded, other_ways = self.source.rounded, self.source.other_ways
+        others, ties = ([run(self.inputs) for run in runs] for runs in (rounded, other_ways))
         wanted = {name: self.empty_output(name) for name in self.outputs}
-        return _measured(self.exact, others, wanted)
+        return _measured(self.exact, others, ties, wanted)
 
     def wrong(self, made: Tensors) -> dict[str, Array]:
         """Return which elements of floating-point outputs are not those in float64, if any."""
@@ -687,8 +697,9 @@ def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
     Raises:
         Unsupported: the model is infinitely far from itself in float64.
     """
-    others = [call.in_float64(run) for run in call.source.rounded]
-    allowed = _measured(call.exact, others, outputs)
+    rounded, other_ways = call.source.rounded, call.source.other_ways
+    others, ties = ([call.in_float64(run) for run in runs] for runs in (rounded, other_ways))
+    allowed = _measured(call.exact, others, ties, outputs)
     if endless := [name for name, width in allowed.items() if np.isinf(width).any()]:
         raise Unsupported(
             f"{call.source.model.name}: '{endless[0]}' is not finite where float64 is"
@@ -696,12 +707,16 @@ def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
     return Closeness(MEASURED, allowed)
 
 
-def _measured(exact: Tensors, others: Sequence[Tensors], outputs: Tensors) -> Tensors:
+def _measured(
+    exact: Tensors, others: Sequence[Tensors], ties: Sequence[Tensors], outputs: Tensors
+) -> Tensors:
     """Return twice the tolerance of each output; 0 where it is not floating-point."""
     allowed = {}
     for name, values in outputs.items():
         allowed[name] = np.zeros(values.shape)
         if dtype_of(values).is_float:
             wanted = as_declared(exact[name], values)
-            allowed[name] = 2 * measured_tolerance(exact[name], [o[name] for o in others], wanted)
+            allowed[name] = 2 * measured_tolerance(
+                exact[name], [o[name] for o in others], wanted, ties=[o[name] for o in ties]
+            )
     return allowed
