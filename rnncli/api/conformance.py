@@ -16,7 +16,7 @@ from rnncli.judging.report import JudgedCase
 from rnncli.packs.vector import attempt_of
 from rnncli.reports.failures import sentences_of
 from rnncli.talk.display import Conclusion
-from rnncli.talk.words import one_line, times, visible
+from rnncli.talk.words import one_line, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ class Judgement(Conclusion):
 
     @property
     def _first(self) -> str:
-        return f"{visible(self.id)}: {self.verdict}"
+        return f"{one_line(self.id)}: {self.verdict}"
 
 
 def judge(

@@ -355,15 +355,20 @@ class VerificationReport(Conclusion):
             given = zip(verdict.narrowed[::2], verdict.narrowed[1::2], strict=True)
             more = "".join(f"{name.removeprefix('--')}={value}, " for name, value in given)
             return f"rnncli.{self.verb}(..., {more}cases=rnncli.Selected(select={selection!r}))"
-        return f"{self.quoted_command} {shlex.join([*verdict.narrowed, '-k', selection])}"
+        return f"{self.quoted_command} {_quoted([*verdict.narrowed, '-k', selection])}"
 
     @property
     def quoted_command(self) -> str:
         """The command as words alone, whatever the lines say that it was read from."""
         try:
-            return shlex.join(shlex.split(self.command))
+            return _quoted(shlex.split(self.command))
         except ValueError:  # a quote that nothing ends
-            return shlex.quote(self.command)
+            return _quoted([self.command])
+
+
+def _quoted(words: Iterable[str]) -> str:
+    """Return words of a command for a shell, on one line."""
+    return shlex.join(words).replace("\n", "'$'\\n''")
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

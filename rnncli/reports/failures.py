@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.numerics import dtype_named
-from rnncli.talk.words import counted, index_text, times, up_to, visible
+from rnncli.talk.words import counted, index_text, marked, times, up_to, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield the sentences about a case: the error, its place and size, and how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
-    yield from map(visible, (*lines, f"repeat: {report.repeat(case.details)}"))
+    yield from map(marked, (*lines, f"repeat: {report.repeat(case.details)}"))
 
 
 class FailureGroup(NamedTuple):
@@ -63,8 +63,8 @@ class FailureGroup(NamedTuple):
             return
         alike = len({case.details.message for case in self.cases}) > 1
         for line in reasons(first):
-            yield visible(f"{line} (and alike)" if alike else line)
-        yield visible(f"repeat the first: {report.repeat(first.details)}")
+            yield marked(f"{line} (and alike)" if alike else line)
+        yield marked(f"repeat the first: {report.repeat(first.details)}")
 
 
 def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
@@ -89,7 +89,7 @@ def refusals(report: VerificationReport) -> Iterator[str]:
     """Yield the reasons of refused cases, most frequent first, and what would skip those cases."""
     for group in refused_groups(report):
         message = excerpt(group.cases[0].details.message) or "no message"
-        yield visible(f"refused {len(group.cases)}: {message}")
+        yield marked(f"refused {len(group.cases)}: {message}")
     if needs := untried(report):
         yield needs
 
@@ -123,7 +123,7 @@ def untried(report: VerificationReport) -> str:
 
 def sentences_of(case: JudgedCase) -> tuple[str, ...]:
     """Return the error of a case, its place and size, and the known bugs that give its outputs."""
-    return tuple(map(visible, (*reasons(case), *fitting(case.details))))
+    return tuple(map(marked, (*reasons(case), *fitting(case.details))))
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:

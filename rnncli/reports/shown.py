@@ -16,7 +16,7 @@ from rnncli.reports.verification import (
     diagnosis_sentences,
     undiagnosed_sentences,
 )
-from rnncli.talk.words import counted, times, visible
+from rnncli.talk.words import counted, one_line, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ def verification_lines(report: VerificationReport) -> Iterator[str]:
     """Yield what is wrong with each case that fails, the causes, and the counts."""
     for case in report.cases:
         if case.details.fails:
-            yield f"FAIL {visible(case.id)}"
+            yield f"FAIL {one_line(case.id)}"
             yield from (f"  {line}" for line in sentences(report, case))
     if report.diagnosis is not None:
         yield from diagnosis_sentences(report.diagnosis)

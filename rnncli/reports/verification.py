@@ -19,7 +19,7 @@ from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, visible
+from rnncli.talk.words import counted, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -265,8 +265,8 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
 def _print_causes(causes: Sequence[Cause]) -> None:
     if is_drawn():
         for cause in causes:
-            click.echo(cause.sentence)
-            click.echo(f"  {sentence_of(cause.hypothesis)}")
+            click.echo(one_line(cause.sentence))
+            click.echo(one_line(f"  {sentence_of(cause.hypothesis)}"))
     elif causes:
         print_table(CAUSES, [_cause_row(cause) for cause in causes])
 

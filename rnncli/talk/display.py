@@ -9,7 +9,7 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from rnncli.talk.words import one_line, visible
+from rnncli.talk.words import marked, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ class Conclusion(Displayed):
 
 
 def _lines(report: Displayed) -> list[str]:
-    return [visible(line) for line in _drawn(TEXTS, report)]
+    return [marked(line) for line in _drawn(TEXTS, report)]
 
 
 def plotted(report: object, *arguments: Any) -> Any:

@@ -5,6 +5,7 @@ Names in models, packs and files are untrusted: they are shown without escape se
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Characters of what a stranger wrote that are shown.
@@ -35,6 +36,11 @@ def visible(text: str) -> str:
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def marked(text: str) -> str:
+    """Return text as `visible` does, each line after the first marked as text of a stranger."""
+    return re.sub(r"\n(?!\| )", "\n| ", visible(text))
 
 
 def one_line(text: str) -> str:

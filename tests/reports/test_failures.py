@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -24,10 +25,13 @@ from rnncli.reports.failures import (
     LONGEST_MESSAGE,
     excerpt,
     failure_groups,
+    refusals,
     sentences,
+    sentences_of,
     times,
     untried,
 )
+from rnncli.reports.verification import show_report
 from rnncli.talk.words import visible
 
 LINES = {case.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
@@ -266,3 +270,30 @@ def test_an_id_with_a_quote_is_repeated_as_written():
 def test_margins_are_factors(margin, text):
     """Short enough for a table; beyond 1000 the number itself tells nothing."""
     assert times(margin) == text
+
+
+def test_no_line_of_a_stranger_looks_like_one_of_ours(capsys):
+    """A message, a note or a name with a line feed has a mark before each line after its first."""
+    found = REPORTS["hostile"]
+    texts = [*refusals(found), str(found)]
+    for case in found.cases:
+        texts += [*sentences(found, case), *sentences_of(case)]
+    for group in failure_groups(found):
+        texts += group.sentences(found)
+    show_report(found)
+
+    texts.append(capsys.readouterr().err)
+    assert sum("]]>" in text for text in texts) > 100
+    assert not [
+        line for text in texts for line in text.splitlines() if line.strip().startswith("]")
+    ]
+
+
+def test_a_command_to_repeat_is_one_line_that_a_shell_takes():
+    """Also where the name of a folder has a line feed."""
+    found = replace(every_verdict(), command="rnncli verify 'a\nb'")
+    line = found.repeat(found.cases[0].details)
+    words = subprocess.run(["bash", "-c", f"printf '%s|' {line}"], capture_output=True, check=True)
+
+    assert "\n" not in line
+    assert words.stdout.startswith(b"rnncli|verify|a\nb|-k|id:")

@@ -48,6 +48,8 @@ MEANINGS: Mapping[Verdict, str] = {
 RIGHT = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 # Verdicts that make a run fail unless they are expected or allowed.
 FAILURES = frozenset(Verdict) - RIGHT - {Verdict.SKIPPED}
+# Entries of a case that only a failure has.
+OF_FAILURES = ("localisation", "fits", "error_map", "after", "right_with", "narrowed")
 # Verdicts on something computed, or on the response to an invalid case.
 ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
 
@@ -132,6 +134,12 @@ class OutputVerdict(Described):
             return (
                 f"{self.differing} of {self.size} elements differ, with a margin of {self.margin}"
             )
+        if (
+            self.worst is None
+            and not self.problem
+            and (self.margin or self.max_abs or self.max_ulp)
+        ):
+            return f"its largest error is {self.max_abs}, and no element is its worst"
         wanted = outcome_of(self.problem, self.differing)
         if (self.verdict is Verdict.DIFFERS) != (wanted is Verdict.DIFFERS):
             return f"{self.differing} of {self.size} elements differ, which is not '{self.verdict}'"
@@ -222,6 +230,8 @@ class CaseVerdict(Described):
         for output in self.outputs:
             if found := output.contradiction:
                 return f"{output.name}: {found}"
+        if self.verdict not in FAILURES and (told := [n for n in OF_FAILURES if getattr(self, n)]):
+            return f"is '{self.verdict}', and has {', '.join(told)} of a failure"
         differs = any(output.verdict is Verdict.DIFFERS for output in self.outputs)
         others = {(output.verdict, output.reading) for output in self.outputs}
         must_run = expect == "result"

@@ -382,7 +382,7 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
         margin=float(margins.max()),
         max_abs=largest,
         max_ulp=float(ulp_distance(related[judged], alone[judged]).max()) if largest else 0.0,
-        worst=worst if margins.any() else None,
+        worst=worst if largest or margins.any() else None,
         histogram=histogram(margins),
     )
 
