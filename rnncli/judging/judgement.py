@@ -244,10 +244,16 @@ def _worst(output: MeasuredOutput) -> Element:
 
 
 def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
-    """Return a verdict on outputs that agree, or that their tolerances tell nothing."""
+    """Return a verdict on outputs that agree, or that their tolerances tell nothing.
+
+    If no sequence has a step, nothing was computed: the outputs are right, and none was judged.
+    """
     problem = _useless(found.outputs.values(), found.rule) or _idle(found)
     if not problem:
-        return verdict
+        if found.vector.recurrence.has_steps:
+            return verdict
+        own = (OutputVerdict(o.name, o.verdict, reading=o.reading) for o in verdict.outputs)
+        return replace(verdict, outputs=tuple(own))
     message = f"{_named(found.rule)} cannot judge this: {problem}"
     return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
 
@@ -374,7 +380,12 @@ def _wrong(verdict: CaseVerdict) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
 
 
-def severity(verdict: CaseVerdict) -> tuple[int, float]:
-    """Rank calls: among passing ones the largest margin is worst; other ties go to the first."""
-    passes = verdict.verdict not in FAILURES
-    return SEVERITY.index(verdict.verdict), verdict.margin if passes else 0.0
+def severity(verdict: CaseVerdict) -> tuple[int, float, bool]:
+    """Rank calls: among passing ones the largest margin is worst; other ties go to the first.
+
+    Of passing calls one in which something was judged comes before one without a step.
+    """
+    if verdict.verdict in FAILURES:
+        return SEVERITY.index(verdict.verdict), 0.0, False
+    is_judged = any(output.size for output in verdict.outputs)
+    return SEVERITY.index(verdict.verdict), verdict.margin, is_judged

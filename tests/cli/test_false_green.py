@@ -59,6 +59,7 @@ cases:
 """
 ONE_SHAPE = TWO.replace("matrix: {op: [RNN-14, GRU-14]}", "matrix: {op: [RNN-7, RNN-14]}")
 EMPTIES = TWO.replace("batch_size: 2", "batch_size: 0")
+NO_STEPS = TWO + "    inputs: {sequence_lens: [0, 0], initial_h: normal}\n"
 FIXED = """\
 suite: fixed
 summary: Inputs that are written out.
@@ -94,6 +95,7 @@ def packs(tmp_path_factory):
         "twice": TWICE,
         "one_shape": ONE_SHAPE,
         "empties": EMPTIES,
+        "no_steps": NO_STEPS,
         "rejections": REJECTIONS,
         "coarse": COARSE,
     }
@@ -106,7 +108,7 @@ def packs(tmp_path_factory):
 @pytest.fixture
 def place(packs, tmp_path, monkeypatch):
     """A folder with the packs and all that the commands name, which is the working folder."""
-    for name in ("two", "twice", "one_shape", "empties", "rejections", "coarse"):
+    for name in ("two", "twice", "one_shape", "empties", "no_steps", "rejections", "coarse"):
         (tmp_path / name).symlink_to(packs / name)
     (tmp_path / "fixed.yaml").write_text(FIXED)
     (tmp_path / "two.yaml").write_text(TWO)
@@ -803,6 +805,11 @@ WAYS = {
         nothing,
         ("verify", "empties", *NUMPY),
         "2 pass. None fails\nno case was answered",
+    ),
+    "sequences without a step": (
+        nothing,
+        ("verify", "no_steps", *NUMPY),
+        "no case was answered",
     ),
     "every case skipped by --require": (
         nothing,

@@ -104,7 +104,7 @@ class OutputVerdict(Described):
     verdict: OutputOutcome
     problem: Annotated[str, "why nothing was compared: missing, other shape or dtype; or ''"] = ""
     reading: Annotated[str, "READING=CHOICE that gives this answer, if acceptable"] = ""
-    size: Annotated[Whole, "the number of its elements"] = 0
+    size: Annotated[Whole, "the number of its elements that were judged"] = 0
     differing: Annotated[Whole, "the number of elements beyond their tolerance"] = 0
     margin: Annotated[
         Number,
@@ -230,8 +230,6 @@ class CaseVerdict(Described):
         for output in self.outputs:
             if found := output.contradiction:
                 return f"{output.name}: {found}"
-        if self.verdict not in FAILURES and (told := [n for n in OF_FAILURES if getattr(self, n)]):
-            return f"is '{self.verdict}', and has {', '.join(told)} of a failure"
         differs = any(output.verdict is Verdict.DIFFERS for output in self.outputs)
         others = {(output.verdict, output.reading) for output in self.outputs}
         must_run = expect == "result"
@@ -244,10 +242,12 @@ class CaseVerdict(Described):
             Verdict.REFUSED: must_run and not self.outputs,
             Verdict.ACCEPTED: not (must_run or self.outputs),
         }.get(self.verdict, not self.outputs)
-        if agrees:
-            return ""
-        listed = ", ".join(f"{each.name} '{each.verdict}'" for each in self.outputs)
-        return f"is '{self.verdict}', with {listed or 'no output'}, and must give a {expect}"
+        if not agrees:
+            listed = ", ".join(f"{each.name} '{each.verdict}'" for each in self.outputs)
+            return f"is '{self.verdict}', with {listed or 'no output'}, and must give a {expect}"
+        if self.verdict not in FAILURES and (told := [n for n in OF_FAILURES if getattr(self, n)]):
+            return f"is '{self.verdict}', and has {', '.join(told)} of a failure"
+        return ""
 
     @property
     def lacks_wrong_values(self) -> bool:
