@@ -14,13 +14,15 @@ from rnncli.models.model import operator_name
 from rnncli.models.recurrent_node import OwnRecurrentNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
+    from rnncli.files.formats.format import Tensors
     from rnncli.models.schedule import Step
     from rnncli.numerics import Array
     from rnncli.operators import Node
 
-Observer: TypeAlias = "Callable[[Occurrence], None]"
+Observer: TypeAlias = "Callable[[Occurrence], Tensors | None]"
+"""A function of an execution; what it returns takes the place of all outputs of the node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +57,16 @@ class Watch:
     def _is_constant(self, values: Any) -> bool:
         return values is None or self._constants.get(id(values)) is values
 
-    def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
+    def ran(self, step: Step, values: MutableMapping[str | None, Any]) -> None:
         """Process a step that has run."""
         read = [values[name] for name in (*step.inputs, *step.captured)]
         made = [values[name] for name in step.outputs if name]
         if all(map(self._is_constant, read)):
             self.hold(made)
         if isinstance(step.operator, OwnRecurrentNode):
-            self._observer(self._occurrence(step.path, step.operator, read, made))
+            others = self._observer(self._occurrence(step.path, step.operator, read, made))
+            if others:
+                values.update(zip(filter(None, step.outputs), others.values(), strict=True))
 
     def _occurrence(
         self, path: tuple[str, ...], node: OwnRecurrentNode, read: list[Any], made: list[Any]
@@ -96,7 +100,7 @@ class Clock(Watch):
     def hold(self, values: Iterable[Any]) -> None:
         """Ignore constants."""
 
-    def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
+    def ran(self, step: Step, values: MutableMapping[str | None, Any]) -> None:
         """Charge a step with its time."""
         del values
         self.seconds[operator_name(step.operator.onnx_node)] += time.perf_counter() - self._last

@@ -2,12 +2,14 @@
 
 A node's features are right in any kernel where they cannot matter: the recurrent product in one
 step from a zero state, lengths where all sequences are as long as X. Whether they matter is asked
-of mutants: one that has a feature wrong must give other outputs on what reached the node.
+of mutants: one that has a feature wrong must give other outputs on what reached the node, and so
+must the model with it, beyond its tolerance.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,19 +22,23 @@ from rnncli.models.streams import streams_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import RIGHT
 from rnncli.numerics import dtype_of
+from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.models.model import Model
-    from rnncli.models.observation import Occurrence
+    from rnncli.models.observation import Observer, Occurrence
     from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-# The executions of a node that are kept, and the nodes of which a sentence names the first.
-KEPT, NAMED = 4, 3
+    Path = tuple[str, ...]
+
+# The executions of a node that are kept, the nodes of which a sentence names the first, and those
+# each of which costs an evaluation of the model.
+KEPT, NAMED, SILENCED = 4, 3, 8
 
 
 class Feature(NamedTuple):
@@ -42,7 +48,8 @@ class Feature(NamedTuple):
         name: the feature, as sentences have it.
         of: recurrence -> whether it has it.
         mutants: ids of mutants that have it wrong; one that is seen is enough.
-        needs: the free axis without which it may have no effect, "time" or "batch"; "" for none.
+        needs: the axis, "time" or "batch", along which one alone may have no effect, which is not
+            told where the model declares one; "" for none.
     """
 
     name: str
@@ -61,10 +68,14 @@ FEATURES = (
         "time",
     ),
     Feature(
-        "order of steps",
-        lambda r: len(r.X) > 1,
-        ("reverse-runs-forward", "forward-runs-reverse"),
-        "time",
+        "forward direction",
+        lambda r: len(r.X) > 1 and Direction.FORWARD in r.directions,
+        ("forward-runs-reverse",),
+    ),
+    Feature(
+        "reverse direction",
+        lambda r: len(r.X) > 1 and Direction.REVERSE in r.directions,
+        ("reverse-runs-forward",),
     ),
     Feature(
         "second direction", lambda r: len(r.directions) > 1, ("outputs-of-directions-swapped",)
@@ -95,27 +106,76 @@ class Exercise:
         if len(kept) < KEPT and occurrence.node.outputs:
             kept.append(occurrence)
 
-    def missing(self) -> list[str]:
-        """Return in sentences the features of nodes that no execution could have had wrong."""
+    def missing(self, agrees: Callable[[Observer], bool] | None = None) -> list[str]:
+        """Return in sentences what no execution could have had wrong.
+
+        Args:
+            agrees: whether the model's outputs agree although an observer gives nodes others. With
+                it, a node that did not run is missing, and so is what reaches no output.
+        """
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        wrong: dict[str, dict[Path, list[Mutant]]] = defaultdict(dict)
+        hidden = {*self._hidden(agrees)} if agrees else set()
+        for path in self._idle() if agrees else ():
+            found["outputs", "it did not run"].append(" / ".join(path))
         free = _free_axes(self._model) if self._kept else frozenset()
         for path, occurrences in self._kept.items():
+            if path in hidden:
+                found["outputs", "with zeros in their place the model's agree, too"].append(
+                    path[-1]
+                )
+                continue
             trials = [_Trial(each) for each in occurrences]
             for feature in FEATURES:
-                if feature.needs and feature.needs not in free:
+                asked = [each for each in trials if each.asks(feature, free)]
+                if not asked:
                     continue
-                reasons = [each.problem(feature) for each in trials if each.has(feature)]
-                if reasons and all(reasons):
-                    found[feature.name, reasons[0]].append(path[-1])
+                seen = dict.fromkeys(m for each in asked for m in each.seen(feature))
+                if seen:
+                    wrong[feature.name][path] = [*seen]
+                else:
+                    found[feature.name, asked[0].problem(feature)].append(path[-1])
+        for name, mutants in wrong.items():
+            rounds = range(max(map(len, mutants.values())))
+            if agrees and all(agrees(partial(self._mutated, mutants, k)) for k in rounds):
+                names = [path[-1] for path in mutants]
+                found[name, "no output of the model is another without it"] += names
         return [
             f"{feature} of {_listed(names)} ({reason})"
             for (feature, reason), names in found.items()
         ]
 
-    def idle(self) -> list[str]:
-        """Return the recurrent nodes that did not run, as in branches that were not taken."""
-        sites = [rooted(self._model, (*s.path, s.name)) for s, _ in recurrent_sites(self._model)]
-        return [" / ".join(path) for path in sites if path not in self._kept]
+    def _idle(self) -> Iterator[Path]:
+        """Yield the recurrent nodes that did not run, as in branches that were not taken."""
+        for site, _ in recurrent_sites(self._model):
+            path = rooted(self._model, (*site.path, site.name))
+            if path not in self._kept:
+                yield path
+
+    def _hidden(self, agrees: Callable[[Observer], bool]) -> Iterator[Path]:
+        """Yield the nodes without whose outputs those of the model agree."""
+
+        def silent(path: Path, occurrence: Occurrence) -> Tensors | None:
+            if rooted(self._model, occurrence.path) != path:
+                return None
+            right = occurrence.node.recurrence(occurrence.inputs)
+            made = occurrence.node.outputs_of(RIGHT.run(right, Compute.FLOAT64))
+            return {name: np.zeros_like(values) for name, values in made.items()}
+
+        for path in [path for path, kept in self._kept.items() if kept][:SILENCED]:
+            if agrees(partial(silent, path)):
+                yield path
+
+    def _mutated(
+        self, mutants: Mapping[Path, list[Mutant]], k: int, occurrence: Occurrence
+    ) -> Tensors | None:
+        """Return the outputs of a node by the mutant of its path with number k, or its last."""
+        path = rooted(self._model, occurrence.path)
+        if path not in mutants:
+            return None
+        mutant = mutants[path][min(k, len(mutants[path]) - 1)]
+        recurrence = occurrence.node.recurrence(occurrence.inputs)
+        return occurrence.node.outputs_of(mutant.run(recurrence))
 
 
 def _listed(names: list[str]) -> str:
@@ -137,30 +197,37 @@ class _Trial:
 
     def __init__(self, occurrence: Occurrence) -> None:
         self._node = occurrence.node
-        self._recurrence = self._node.recurrence(occurrence.inputs)
-        self._right: Tensors | None = None
+        self.recurrence = self._node.recurrence(occurrence.inputs)
 
-    def has(self, feature: Feature) -> bool:
-        """Whether the node has a feature."""
-        return feature.of(self._recurrence)
+    def asks(self, feature: Feature, free: frozenset[str]) -> bool:
+        """Whether the node has a feature, and the axis that it needs, if that might be longer."""
+        sizes = dict(zip(("time", "batch"), self.recurrence.X.shape, strict=False))
+        is_short = feature.needs not in free and sizes.get(feature.needs) == 1
+        return feature.of(self.recurrence) and not is_short
+
+    def seen(self, feature: Feature) -> Iterator[Mutant]:
+        """Yield the mutants that have a feature wrong and give outputs beyond any tolerance."""
+        for mutant in self._mutants(feature):
+            if not mutant.unseen(self.recurrence):
+                wrong = self._outputs(mutant.run(self.recurrence))
+                if any(_is_apart(right, wrong[name]) for name, right in self._right.items()):
+                    yield mutant
 
     def problem(self, feature: Feature) -> str:
-        """Return why no mutant that has a feature wrong is seen, or ""."""
-        reasons: list[str] = []
-        for mutant in map(MUTANTS.__getitem__, feature.mutants):
-            if self._recurrence.cell.name in mutant.cells:
-                reasons.append(mutant.unseen(self._recurrence) or self._unseen(mutant))
-                if not reasons[-1]:
-                    return ""
+        """Return why no mutant that has a feature wrong is seen."""
+        reasons = [
+            mutant.unseen(self.recurrence) or "no output is another without it"
+            for mutant in self._mutants(feature)
+        ]
         return ", and ".join(dict.fromkeys(reasons))
 
-    def _unseen(self, mutant: Mutant) -> str:
-        """Return why a mutant is not seen, or "" if its outputs are beyond any tolerance."""
-        if self._right is None:
-            self._right = self._outputs(RIGHT.run(self._recurrence, Compute.FLOAT64))
-        wrong = self._outputs(mutant.run(self._recurrence))
-        seen = (_is_apart(right, wrong[name]) for name, right in self._right.items())
-        return "" if any(seen) else "no output is another without it"
+    def _mutants(self, feature: Feature) -> list[Mutant]:
+        named = map(MUTANTS.__getitem__, feature.mutants)
+        return [mutant for mutant in named if self.recurrence.cell.name in mutant.cells]
+
+    @cached_property
+    def _right(self) -> Tensors:
+        return self._outputs(RIGHT.run(self.recurrence, Compute.FLOAT64))
 
     def _outputs(self, result: Result) -> Tensors:
         return self._node.outputs_of(result)

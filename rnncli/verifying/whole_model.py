@@ -11,7 +11,6 @@ wide that zeros might agree, as in a pack, nothing is judged.
 from __future__ import annotations
 
 import shlex
-import warnings
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -20,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import (
+    Exhausted,
     InvalidRequest,
     NothingSelected,
     RnncliError,
-    RnncliWarning,
     Unsupported,
 )
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
@@ -110,7 +109,18 @@ class RuntimeRival:
             compared = compare(attempt.outputs, expected, tolerance)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
             if report.exit_code != 1:
-                return _weighed(report, loaded, expected, exercise, request)
+
+                def agrees(observer: Observer) -> bool:
+                    try:
+                        wrong = _as_asked(loaded, request, run, observer)
+                    except Exhausted:
+                        raise
+                    except RnncliError:
+                        return False
+                    return compare(wrong, expected, tolerance).exit_code != 1
+
+                missing = exercise.missing(agrees)
+                return _weighed(report, loaded, expected, missing, request)
             found = self._search(target, loaded, request, run, opened)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
@@ -135,9 +145,7 @@ class RuntimeRival:
             captures = Captures(model, ())
         except (NothingSelected, Unsupported):
             return {"search": "the model has no recurrent node to look at"}
-        outputs_of(
-            prepare(model, **request.arithmetic._asdict(), observer=captures.add), run.inputs
-        )
+        _as_asked(model, request, run, captures.add)
         try:
             chosen = captures.chosen()
         except NothingSelected as error:
@@ -172,7 +180,7 @@ class RuntimeRival:
 
 
 def _weighed(
-    report: AgainstReport, model: Model, expected: Tensors, exercise: Exercise, request: Request
+    report: AgainstReport, model: Model, expected: Tensors, unexercised: list[str], request: Request
 ) -> AgainstReport:
     """Return the report on outputs that agree: something must have been able to differ."""
     if not any(output.size for output in report.comparison):
@@ -189,10 +197,8 @@ def _weighed(
         each.op_type for body in bodies(model.proto.graph) for each in body.node if draws(each)
     ]:
         missing.append(f"the model draws random numbers, by {random[0]}, whose seed rnncli fixes")
-    if unexercised := exercise.missing():
+    if unexercised:
         missing.append(f"not exercised: {'; '.join(unexercised)}")
-    if idle := exercise.idle():
-        warnings.warn(f"{model.name}: did not run: {', '.join(idle)}", RnncliWarning, stacklevel=2)
     is_told = bool(missing) and not request.allow_unexercised
     code = NothingSelected.exit_code if is_told else report.exit_code
     return report._replace(unexercised=tuple(missing), exit_code=code)
@@ -287,6 +293,11 @@ def expectation(
             " with --atol and --rtol tolerances are yours"
         )
     return wanted, Tolerance(equal_nan=request.tolerance.equal_nan, elements=elements)
+
+
+def _as_asked(model: Model, request: Request, run: Run, observer: Observer) -> dict[str, Any]:
+    """Evaluate a model once more as the run did, with an observer."""
+    return outputs_of(prepare(model, **request.arithmetic._asdict(), observer=observer), run.inputs)
 
 
 def _in_own_types(

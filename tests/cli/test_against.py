@@ -182,7 +182,8 @@ def test_tolerances_may_be_ones_own(rnncli, summing, faulty):
 
 def test_each_data_set_is_asked(rnncli, summing, faulty, tmp_path):
     """Inputs and number of a data set are those of the line and of the repetition."""
-    sets = [DataSet(inputs={"X": np.full((3, 2, 3), k, np.float32)}) for k in (0, 1)]
+    X = np.linspace(-1, 1, 18, dtype=np.float32).reshape(3, 2, 3)
+    sets = [DataSet(inputs={"X": values}) for values in (X, X * X)]
     write_test_case(tmp_path / "zoo", sets, {"model.onnx": summing.read_bytes()})
     done = rnncli("run", tmp_path / "zoo", "--against", "onnxruntime")
 
@@ -287,3 +288,72 @@ def test_known_bugs_fail_without_an_option(rnncli, tmp_path, runtime, attribute,
 def test_lengths_that_a_runtime_ignores_fail_without_an_option(rnncli):
     """OpenVINO reads none of those of an export of PyTorch."""
     assert rnncli("run", PATHS["lstm_packed_bi_ts"], "--against", "openvino").code == 1
+
+
+GRU = "GRU <hidden_size: int = 2> (X, W, R)"
+UNREAD = "with zeros in their place the model's agree, too"
+UNSEEN = "no output of the model is another without it"
+MEASURED = f"""y = {GRU}
+    s = Shape (y)
+    b = Unsqueeze (X, q)
+    m = ReduceMean <axes: ints = [3]> (b)
+    out = Expand (m, s)"""
+QUIET = f"""y = {GRU}
+    a = Constant <value: tensor = float {{1e-9}}> ()
+    b = Mul (y, a)
+    m = ReduceMean <axes: ints = [3]> (b)
+    u = Unsqueeze (X, q)
+    out = Add (u, m)"""
+HALVES = """k = Constant <value: tensor = int64[1] {0}> ()
+    V = Concat <axis: int = 0> (W, W)
+    S = Concat <axis: int = 0> (R, R)
+    h = GRU <hidden_size: int = 2, direction: string = "bidirectional"> (X, V, S)
+    out = Gather <axis: int = 1> (h, k)"""
+ALIKE = """k = Constant <value: tensor = int64[3] {5, 1, 1}> ()
+    O = Constant <value: tensor = int64[1] {0}> ()
+    x = ReduceMean <axes: ints = [0]> (X)
+    a = Expand (x, k)
+    y, h = GRU <hidden_size: int = 2, direction: string = "reverse"> (a, W, R)
+    out = Unsqueeze (h, O)"""
+LOOPED = f"""n = Constant <value: tensor = int64 {{0}}> ()
+    t = Constant <value: tensor = bool {{1}}> ()
+    e = Unsqueeze (X, q)
+    out = Loop (n, t, e) <body: graph = body (int64 i, bool c, float[T, 1, N, 3] v)
+        => (bool d, float[T, 1, N, 3] w) {{
+            d = Identity (c)
+            y = {GRU}
+            z = ReduceMean <axes: ints = [3]> (y)
+            w = Add (v, z)
+        }}>"""
+BRANCH = f"""c = Constant <value: tensor = bool {{0}}> ()
+    out = If (c) <
+        then_branch: graph = then () => (float[T, 1, N, 2] a) {{ a = {GRU} }},
+        else_branch: graph = other () => (float[T, 1, N, 3] b) {{ b = Unsqueeze (X, q) }}
+    >"""
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (MEASURED, f"outputs of 'GRU_0' ({UNREAD})"),
+        (QUIET, f"outputs of 'GRU_0' ({UNREAD})"),
+        (LOOPED, "outputs of 'graph / Loop_3.body / GRU_1' (it did not run)"),
+        (BRANCH, "outputs of 'graph / If_1.then_branch / GRU_0' (it did not run)"),
+        (
+            f"k = Constant <value: tensor = int64[1] {{0}}> ()\n y = {GRU}\n out = Gather (y, k)",
+            f"recurrent product of 'GRU_1' ({UNSEEN})",
+        ),
+        (HALVES, f"reverse direction of 'GRU_3' ({UNSEEN})"),
+        (ALIKE, f"reverse direction of 'GRU_4' ({UNSEEN})"),
+    ],
+    ids=["shape", "small", "loop", "branch", "first-step", "half", "alike"],
+)
+def test_what_reaches_no_output_is_said_and_is_no_success(rnncli, tmp_path, body, sentence):
+    """A node that is wrong in a feature, or altogether, would agree as well."""
+    text = FREE.replace("(float[T, 1, N, 2] out)", "(float[a, b, c, d] out)")
+    text = text.replace("float[1, 6, 2] R", "int64[1] q = {1}, float[1, 6, 2] R")
+    model = saved(text.replace(f"out = {GRU}", body), tmp_path / "m.onnx")
+    done = rnncli("run", model, "--against", "onnxruntime")
+
+    assert done.code == 5, done.err
+    assert f"not exercised: {sentence}" in done.err

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from support.gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 
+from rnncli.backends.backend import Compute
 from rnncli.models import observation
 from rnncli.models.evaluation_settings import EvaluationSettings
 from rnncli.models.evaluator import node_seconds, prepare, run
 from rnncli.models.sessions import evaluate_model
+from rnncli.mutants.mutant import RIGHT
 
 FED = {"X": WEIGHTS["X"]}
 
@@ -36,6 +38,19 @@ def test_a_node_is_seen_wherever_it_sits(place):
     assert "Y_h" in first.node.outputs
     assert all(np.array_equal(first.inputs[name], WEIGHTS[name]) for name in WEIGHTS)
     assert np.array_equal(outputs[0], evaluate_model(model, WEIGHTS)["out"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_an_observer_returns_takes_the_place_of_the_outputs(place):
+    """Those of all executions, wherever the node sits."""
+    model = model_of(text_of(place))
+
+    def negated(occurrence):
+        right = RIGHT.run(occurrence.node.recurrence(occurrence.inputs), Compute.FLOAT64)
+        return {name: -values for name, values in occurrence.node.outputs_of(right).items()}
+
+    (changed,) = run(prepare(model, observer=negated), WEIGHTS)
+    assert not np.array_equal(changed, evaluate_model(model, WEIGHTS)["out"])
 
 
 @pytest.mark.parametrize(
