@@ -153,7 +153,8 @@ def _extract(listed: ListedTarget, folder: Path, options: dict[str, Any]) -> Man
     captures, exercise = _capture(listed, options)
     report = _write(plan, captures, folder)
     missing = [f"not exercised: {each}" for each in exercise.missing()]
-    for message in (*captures.warnings(), *report.left_out, *report.shortened, *missing):
+    told = (*report.left_out, *report.shortened, *report.replaced)
+    for message in (*captures.warnings(), *told, *missing):
         say(f"warning: {message}")
     return report.manifest
 

@@ -26,6 +26,7 @@ from rnncli.errors import (
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.generating import MOST_BYTES, MOST_CASES, goldens
 from rnncli.generating.generation import in_layout, profiles_of
+from rnncli.generating.leftovers import manifest_in, replaced
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
@@ -290,11 +291,15 @@ class MadeCase(NamedTuple):
 
 @dataclass(slots=True)
 class Extraction:
-    """A pack, and why some captures could not become cases, or not with all of their steps."""
+    """A pack, why some captures could not become cases, or not with all of their steps.
+
+    And what became of an earlier pack in its folder.
+    """
 
     manifest: Manifest
     left_out: list[str] = field(default_factory=list)
     shortened: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
 
 
 def require(plan: ExtractionPlan, folder: Path) -> None:
@@ -324,6 +329,7 @@ def extract(
         InvalidRequest: no capture can become a case, the folder has other files, or writing fails.
         Unsupported: no golden can be computed.
     """
+    earlier = manifest_in(folder)
     with atomic_folder(folder, partial(files_of_pack, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
         records, errors, notes = _write_cases(vectors_of(plan, captures), spool, done)
@@ -335,7 +341,8 @@ def extract(
         for name, content in manifest.contents().items():
             put_file(f"{temporary}/{name}", content)
         _read_back(temporary)
-    return Extraction(manifest, [f"left out: {error}" for error in errors], notes)
+    left_out = [f"left out: {error}" for error in errors]
+    return Extraction(manifest, left_out, notes, replaced(folder, earlier, manifest))
 
 
 def _read_back(folder: Path) -> None:

@@ -26,9 +26,11 @@ from rnncli.generating.leftovers import (
     Journal,
     is_empty,
     listed_files,
+    manifest_in,
     owned_cases,
     premises,
     remove_stale,
+    replaced,
 )
 from rnncli.generating.production import outcomes
 from rnncli.jobs.workers import HERE, Workers
@@ -205,7 +207,7 @@ def _written(
     A finished pack stays as it is until the new one is complete: changed files are written to a
     separate folder, and moved last.
     """
-    owned = owned_cases(folder, plan.suite.name)
+    owned, earlier = owned_cases(folder, plan.suite.name), manifest_in(folder)
     is_new = is_empty(folder)
     remove_temporaries(folder)
     place = _place(plan, folder)
@@ -236,6 +238,7 @@ def _written(
         return GenerationReport(folder, len(entries), reused=reused, failed=tuple(failed))
     ordered = [records[entry.id] for entry in entries]
     manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned, listed)
+    warned += replaced(folder, earlier, manifest)
     return GenerationReport(folder, len(entries), manifest, reused, warnings=tuple(warned))
 
 

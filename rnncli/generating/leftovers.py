@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rnncli
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, listed
 from rnncli.files.atomic import TEMPORARY, append_bytes, put_file
 from rnncli.files.described import Described, check
 from rnncli.files.lock import LOCK
@@ -32,11 +32,13 @@ from rnncli.packs.manifest import (
     read_manifest,
 )
 from rnncli.packs.record import Record, as_json
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.manifest import Manifest
 
 # Bytes of a manifest that its format stands in.
 _BEGINNING = 100
@@ -114,9 +116,8 @@ def listed_files(folder: Path, journals: Iterable[Journal]) -> set[str]:
         InvalidRequest: a file is neither what the manifest says nor what a run that was
             interrupted wrote; names the first.
     """
-    try:
-        manifest = read_manifest(folder)
-    except InvalidRequest:
+    manifest = manifest_in(folder)
+    if manifest is None:
         return set()
     later = {path: checksum for each in journals for path, checksum in each.sums().items()}
     for path, problem in differences(manifest.sums(), folder):
@@ -127,6 +128,34 @@ def listed_files(folder: Path, journals: Iterable[Journal]) -> set[str]:
                 " it is written again"
             )
     return {*manifest.sums(), *later}
+
+
+def manifest_in(folder: Path) -> Manifest | None:
+    """Return the manifest of the finished pack in a folder; None if there is no sound one."""
+    try:
+        return read_manifest(folder)
+    except InvalidRequest:
+        return None
+
+
+def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list[str]:
+    """Return what became of the cases of an earlier pack in a folder: one sentence, or none.
+
+    The name of a suite is all that the packs have in common for certain.
+    """
+    was, now = (
+        {c["id"]: c["files"] for c in each.cases} if each else {} for each in (earlier, manifest)
+    )
+    found = {
+        "removed": [case_id for case_id in was if case_id not in now],
+        "changed": [case_id for case_id in was if now.get(case_id, was[case_id]) != was[case_id]],
+    }
+    told = [
+        f"{counted(len(ids), 'case')} {plural(len(ids), 'was', 'were')} {word} ({listed(ids)})"
+        for word, ids in found.items()
+        if ids
+    ]
+    return [f"{folder}: of the earlier pack, {' and '.join(told)}"] if told else []
 
 
 def remove_stale(

@@ -42,6 +42,21 @@ def test_a_model_becomes_a_pack(rnncli, scan, tmp_path):
     assert row["digest"] == json.loads((tmp_path / "pack/manifest.json").read_text())["digest"]
 
 
+def test_what_an_earlier_pack_loses_is_told(rnncli, tmp_path):
+    """Two models of one name have a pack of one name; nothing is said of the same again."""
+    for folder, sizes in (("a", "4, 2"), ("b", "5, 2")):
+        (tmp_path / folder).mkdir()
+        text = f"""g (float[{sizes}, 3] X, float[1, 6, 3] W) => (float[d, batch, 2] out)
+        <float[1,6,2] R = {{1,2,3,4,5,6,6,5,4,3,2,1}}>
+        {{ "", out = GRU <hidden_size: int = 2> (X, W, R) }}"""
+        saved(tmp_path / folder / "m.onnx", text)
+    done = [rnncli("extract", tmp_path / f"{x}/m.onnx", "-o", tmp_path / "ex") for x in "aabb"]
+
+    assert [each.code for each in done] == [0, 0, 0, 0]
+    told = f"warning: {tmp_path}/ex: of the earlier pack, 1 case was changed ("
+    assert [told in each.err for each in done] == [False, False, True, False]
+
+
 def test_listed_models_have_a_pack_each(rnncli, scan, tmp_path):
     """With sizes of their own; one that fails does not keep the others from being made."""
     text = """g (float[seq, batch, 3] X, float[1, 6, 3] W) => (float[d, batch, 2] out)
