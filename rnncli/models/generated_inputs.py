@@ -257,7 +257,12 @@ class InputRecipe:
         dims: Mapping[str, int] | None = None,
     ) -> None:
         self.model, self.given, self.seed = model, given or {}, seed
-        self.sizes = InputSizes(model, self.given, shapes or {}, dims or {})
+        self.dims, self._shapes = dims or {}, shapes or {}
+        self.sizes = InputSizes(model, self.given, self._shapes, self.dims)
+
+    def without_dims(self) -> InputRecipe:
+        """Return the recipe in which the symbolic dimensions of `dims` are free."""
+        return InputRecipe(self.model, self.given, seed=self.seed, shapes=self._shapes)
 
     @property
     def made(self) -> list[ValueInfoProto]:

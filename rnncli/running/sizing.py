@@ -17,7 +17,7 @@ import math
 import warnings
 from bisect import bisect_left
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -27,6 +27,7 @@ from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
 from rnncli.limits.budget import OutOfMemory
 from rnncli.models.declarations import described, is_open, symbols, template
 from rnncli.models.evaluator import prepare, run
+from rnncli.models.generated_inputs import FreeDimension
 from rnncli.models.model import captured_names, part_that_makes
 from rnncli.models.streams import streams_of
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from rnncli.errors import NodeFailure
     from rnncli.models.evaluator import Evaluator
-    from rnncli.models.generated_inputs import FreeDimension, InputRecipe
+    from rnncli.models.generated_inputs import InputRecipe
     from rnncli.numerics import Array
 
     Sizes = Mapping[FreeDimension, int]
@@ -135,7 +136,7 @@ class Sizing(Generic[T]):
                 if not left or not self._grow(trials, error.failure.node):
                     if not start:
                         self._warn({}, "")
-                    raise self._explained(error, trials) from error
+                    raise self._explained(error, error.failure, trials) from error
             else:
                 break
         return result
@@ -188,9 +189,28 @@ class Sizing(Generic[T]):
                     f" at which {node} runs"
                 )
 
-    def _explained(self, error: InvalidRequest, trials: NodeTrials) -> InvalidRequest:
-        hint = shape_hint(trials.reaching, trials.telling)
-        return InvalidRequest(f"{error}; {hint}")
+    def _explained(
+        self, error: InvalidRequest, failure: NodeFailure, trials: NodeTrials
+    ) -> InvalidRequest:
+        if mended := self._mended(failure) if self.recipe.dims else "":
+            advice = f"it runs with {mended}"
+        elif not trials.telling and (trials.dimensions or self.recipe.dims):
+            advice = "no other size that was tried mends it"
+        else:
+            advice = advice_on(trials.reaching, trials.telling)
+        generated = f"inputs were generated for {described(trials.reaching)}"
+        return InvalidRequest(f"{error}; {generated}; {advice}")
+
+    def _mended(self, failure: NodeFailure) -> str:
+        """Return the options of other sizes than those given at which a node runs, or ""."""
+        given = {FreeDimension(symbol): size for symbol, size in self.recipe.dims.items()}
+        self.sizes |= given
+        trials = NodeTrials(self.recipe.without_dims(), failure, self.sizes)
+        for size, group in chain(((1, each) for each in trials.groups), trials.candidates()):
+            named = all(each.symbol for each in group)
+            if named and trials.run(self._with(group, size)):
+                return " ".join(f"--dim {each.symbol}={size}" for each in group)
+        return ""
 
 
 class NodeTrials:
@@ -225,8 +245,12 @@ class NodeTrials:
 
     @property
     def telling(self) -> tuple[FreeDimension, ...]:
-        """The dimensions worth mentioning, those with an effect of their own first."""
-        return tuple(dict.fromkeys(each for group in self.groups for each in group))
+        """The dimensions that change how the node fails, those that do so alone first."""
+        return tuple(dict.fromkeys(each for group in self._mending for each in group))
+
+    @cached_property
+    def _mending(self) -> list[tuple[FreeDimension, ...]]:
+        return self._changing(self._error)
 
     @cached_property
     def groups(self) -> list[tuple[FreeDimension, ...]]:
@@ -234,21 +258,19 @@ class NodeTrials:
 
         Without such, those that change the node's inputs; without those, all.
         """
-        groups = list(dict.fromkeys(group for group in self._groups() if group))
-        for look in (self._error, self._facts):
-            before = look(self._failing)
-            if telling := [each for each in groups if look(self._larger(each)) != before]:
-                return telling
-        return groups
+        return self._mending or self._changing(self._facts) or [*self._groups()]
 
-    def _groups(self) -> Iterator[tuple[FreeDimension, ...]]:
-        """Yield each dimension, the dimensions of each input, and all dimensions."""
-        yield from ((each,) for each in self.dimensions)
+    def _changing(self, look: Callable[[Sizes], Any]) -> list[tuple[FreeDimension, ...]]:
+        before = look(self._failing)
+        return [group for group in self._groups() if look(self._larger(group)) != before]
+
+    def _groups(self) -> Iterable[tuple[FreeDimension, ...]]:
+        """Return each dimension, the dimensions of each input, and all dimensions."""
+        groups: list[tuple[FreeDimension, ...]] = [(each,) for each in self.dimensions]
         for value in self.reaching:
             free = tuple(self._recipe.sizes.free_in(value))
-            yield free[1:]  # the first dimension is usually a batch
-            yield free
-        yield self.dimensions
+            groups += [free[1:], free]  # the first dimension is usually a batch
+        return dict.fromkeys(group for group in (*groups, self.dimensions) if group)
 
     def _larger(self, group: Iterable[FreeDimension]) -> Sizes:
         return {**self._failing, **{each: self._failing.get(each, 1) + SMALL for each in group}}
@@ -347,23 +369,23 @@ def _sizes(numbers: Iterable[int]) -> list[int]:
     return sorted(size for size in {*range(SMALL + 1), *_powers(), *spoken} if 1 < size <= LARGEST)
 
 
-def shape_hint(values: Sequence[ValueInfoProto], first: Sequence[FreeDimension]) -> str:
+def advice_on(values: Sequence[ValueInfoProto], telling: Sequence[FreeDimension]) -> str:
     """Name the options that change the shapes of generated inputs.
 
     Args:
         values: the generated inputs.
-        first: dimensions whose options come first, in this order.
+        telling: dimensions whose options come first, in this order.
     """
-    named = [each.symbol for each in first if each.symbol]
+    opened = [value for value in values if is_open(value)]
+    if not opened:
+        return "give them with -i NAME=FILE"
+    named = [each.symbol for each in telling if each.symbol]
     named += sorted(symbols(values) - {*named})
-    nameless = [each.input for each in first if each.input]
-    opened = sorted(
-        (value for value in values if is_open(value)), key=lambda v: v.name not in nameless
-    )
+    nameless = [each.input for each in telling if each.input]
+    opened.sort(key=lambda value: value.name not in nameless)
     options = [f"--dim {symbol}=N" for symbol in named]
     options += [f"--shape {value.name}={template(value)}" for value in opened]
-    advice = f"try {' or '.join(options)}" if options else "give them with -i NAME=FILE"
-    return f"inputs were generated for {described(values)}; {advice}"
+    return f"try {' or '.join(options)}"
 
 
 def _warn_user(sentence: str) -> None:

@@ -52,11 +52,12 @@ def test_a_window_is_filled():
 
 
 def test_what_was_asked_for_is_left_alone():
-    """A size of --dim that does not run is an error, not a reason to take another one."""
-    with pytest.raises(
-        InvalidRequest, match=r"node 'Conv_1' .*inputs were generated for x .*--dim seq=N"
-    ):
+    """A size of --dim that does not run is an error, which names one that does."""
+    sentence = r"node 'Conv_1' .*inputs were generated for x .*; it runs with --dim seq=128$"
+    with pytest.raises(InvalidRequest, match=sentence):
         ran(WINDOW, dims={"seq": 9})
+    with pytest.raises(InvalidRequest, match=r"; try --dim batch=N or --dim seq=N or --shape x="):
+        ran(WINDOW, shapes={"x": (1, 1, 9)})
 
     assert ran(WINDOW, dims={"seq": 80, "batch": 2}) == ({"x": (2, 1, 80)}, [])
 
@@ -142,8 +143,8 @@ def test_one_node_after_the_other():
 def test_where_nothing_helps_the_telling_dimension_comes_first():
     """A batch of another size fails in the same way, a longer sequence in another."""
     text = """g (float[a_batch, seq] x, float[other] z) => (y, v) {
-        s = Shape <start = 1> (x)  t = Constant <value = int64[1] {-2}> ()
-        u = Mul (s, t)  y = ConstantOfShape (u)  v = Neg (z)
+        t = Constant <value = int64[1] {70001}> ()  c = ConstantOfShape (t)
+        s = Shape <start = 1> (x)  y = Reshape (c, s)  v = Neg (z)
     }"""
     with pytest.raises(InvalidRequest) as caught:
         ran(text)
@@ -152,6 +153,28 @@ def test_where_nothing_helps_the_telling_dimension_comes_first():
         caught.value
     )
     assert "other" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "advice"),
+    [
+        ([1, 2], {}, "no other size that was tried mends it"),
+        ([1, 2], {"N": 3}, "no other size that was tried mends it"),
+        ([1, 1, 2], {"T": 4, "N": 3}, "it runs with --dim N=1"),
+        ([1, 1, 3], {"N": 1}, "no other size that was tried mends it"),
+    ],
+)
+def test_only_sizes_that_could_mend_a_failure_are_named(shape, dims, advice):
+    """A constant of a wrong rank or width is of no other size in a longer or wider stream."""
+    text = f"""g (float[T, N, 3] x) => (y) <float[1] one = {{1}}, int64[3] w = {{1, 6, 3}},
+        int64[3] r = {{1, 6, 2}}, int64[{len(shape)}] k = {{{", ".join(map(str, shape))}}}> {{
+        W = Expand (one, w)  R = Expand (one, r)  h = ConstantOfShape (k)
+        y = GRU <hidden_size = 2> (x, W, R, "", "", h)
+    }}"""
+    with pytest.raises(InvalidRequest) as caught:
+        ran(text, dims=dims)
+
+    assert str(caught.value).endswith(f"inputs were generated for x float32 [T, N, 3]; {advice}")
 
 
 def test_the_search_is_bounded(monkeypatch):
@@ -168,7 +191,7 @@ def test_the_search_is_bounded(monkeypatch):
     text = """g (float[n, 3, ?, ?] x) => (y) <int64[1] s = {-2}> {
         t = Shape (x)  u = Mul (t, s)  y = ConstantOfShape (u)
     }"""
-    with pytest.raises(InvalidRequest, match=r"negative dimensions .*; try --dim n=N or --shape x"):
+    with pytest.raises(InvalidRequest, match=r"negative dimensions .*; no other size that"):
         ran(text)
 
     assert len(sizes) < MOST_TRIES + 20
