@@ -256,10 +256,14 @@ def test_what_could_not_be_wrong_is_said_and_is_not_success(rnncli, tmp_path):
     [
         ("n = Sub (X, X)\n Y = Div (n, n)", "nothing but NaN is expected"),
         ("Y = Sub (X, X)", "each output is expected to be one number throughout"),
+        (
+            "r = RandomNormalLike (X)\n n = Sub (r, r)\n Y = Add (X, n)",
+            "the model draws random numbers, by RandomNormalLike, whose seed rnncli fixes",
+        ),
     ],
 )
 def test_expected_outputs_that_say_nothing_are_no_success(rnncli, tmp_path, body, sentence):
-    """Any computation that ends in NaN, or in 0, gives them."""
+    """Any computation that ends in NaN, or in 0, gives them; another seed gives others."""
     text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[4] X) => (float[4] Y) {{ {body} }}'
     model = saved(text, tmp_path / "m.onnx")
     done = rnncli("run", model, "--against", "onnxruntime")
@@ -283,6 +287,21 @@ def test_known_bugs_fail_without_an_option(rnncli, tmp_path, runtime, attribute,
 
     assert rnncli("run", model, "--against", runtime).code == 1
     assert rnncli("run", model, "--against", "onnxruntime").code == (3 if "layout" in text else 0)
+
+
+def test_an_ignored_input_forget_fails_without_an_option(rnncli, tmp_path):
+    """In OpenVINO the forget gate does not become what the input gate leaves."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[T, N, 3] X) => (float[T, 1, N, 2] out)
+    <float[1] a = {0.3}, int64[3] w = {1, 8, 3}, int64[3] r = {1, 8, 2}> {
+        W = Expand (a, w)
+        R = Expand (a, r)
+        out = LSTM <hidden_size: int = 2, input_forget: int = 1> (X, W, R)
+    }"""
+    model = saved(text, tmp_path / "m.onnx")
+
+    assert rnncli("run", model, "--against", "openvino").code == 1
+    assert rnncli("run", model, "--against", "onnxruntime").code == 0
 
 
 def test_lengths_that_a_runtime_ignores_fail_without_an_option(rnncli):

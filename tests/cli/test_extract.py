@@ -42,6 +42,21 @@ def test_a_model_becomes_a_pack(rnncli, scan, tmp_path):
     assert row["digest"] == json.loads((tmp_path / "pack/manifest.json").read_text())["digest"]
 
 
+def test_what_the_nodes_could_not_have_wrong_is_told(rnncli, tmp_path):
+    """At 16 steps of 3 sequences nothing; a step of a sequence needs neither R nor a row more."""
+    text = """g (float[T, N, 3] X) => (float[T, 1, N, 2] out)
+    <float[1] a = {0.3}, int64[3] w = {1, 6, 3}, int64[3] r = {1, 6, 2}> {
+        W = Expand (a, w)  R = Expand (a, r)  out = GRU <hidden_size: int = 2> (X, W, R)
+    }"""
+    asked = ["extract", saved(tmp_path / "m.onnx", text), "-o", tmp_path / "pack"]
+
+    assert "not exercised" not in rnncli(*asked).err
+    done = rnncli(*asked, "--dim", "T=1,N=1")
+    assert done.code == 0
+    assert "warning: not exercised: recurrent product of 'GRU_2' (T is 1" in done.err
+    assert "warning: not exercised: sequences beyond the first of 'GRU_2'" in done.err
+
+
 def test_what_an_earlier_pack_loses_is_told(rnncli, tmp_path):
     """Two models of one name have a pack of one name; nothing is said of the same again."""
     for folder, sizes in (("a", "4, 2"), ("b", "5, 2")):
