@@ -122,12 +122,12 @@ class StreamAsker(Asker):
     ) -> None:
         """Judge calls of a relation between those that it compares, against float64.
 
-        It says nothing of what is far from float64 anyway.
+        It says nothing of what is far from float64 anyway, or by levels of a scale that is shared.
 
         Raises:
             UnansweredError: one is wrong.
         """
-        if self.is_reference or not call.begins_right:
+        if self.is_reference or call.quantises or not call.begins_right:
             return
         before = [*call.wanted]
         for other, outputs in zip(others, made, strict=True):

@@ -589,6 +589,19 @@ def test_dynamic_quantisation_is_no_mixed_batch(judged):
     assert all(said in found[name].message for name in CHUNKS)
 
 
+def test_calls_between_are_not_judged_by_levels_of_a_shared_scale(judged):
+    """A rounding may move a scale, and with it outputs farther than is measured."""
+    session, first = rnncli.prepare(nodes_of(SCALED)), []
+
+    def off_at_other_inputs(vector):
+        made = dict(session.run(vector.inputs))
+        first.append(first[0] if first else vector.inputs["x"])
+        is_first = np.array_equal(first[0], vector.inputs["x"])
+        return made if is_first else {name: each + np.float32(0.1) for name, each in made.items()}
+
+    assert not failing(judged(nodes_of(SCALED), off_at_other_inputs, relation=["again"]))
+
+
 def test_outputs_that_nothing_could_change_show_nothing(judged):
     """Each relation is skipped where they are NaN, and a random model is refused."""
     biased = nodes_of(
