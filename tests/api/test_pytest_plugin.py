@@ -59,7 +59,7 @@ def ends(vector):
 
 def dies(vector):
     if vector.id == "gru_14_both":
-        os._exit(3)
+        os.kill(os.getpid(), 9)
     return right(vector)
 """
 
@@ -178,10 +178,10 @@ def test_each_pack_needs_an_answer_of_its_own():
     """One that nothing was answered of is not green for standing beside another."""
     count = AnswerCount()
     for pack, answered in (("P", True), ("P", False), ("Q", False), ("R", True)):
-        known = [(PACK, pack), (IS_ANSWERED, False), (IS_ANSWERED, answered)]
-        count.pytest_runtest_logreport(
-            SimpleNamespace(when="call", passed=True, user_properties=known)
-        )
+        known = [(PACK, pack), (IS_ANSWERED, False)]
+        for when, more in (("setup", []), ("call", [(IS_ANSWERED, answered)])):
+            report = SimpleNamespace(when=when, passed=True, user_properties=known + more)
+            count.pytest_runtest_logreport(report)
     session, said = SimpleNamespace(exitstatus=0), []
     count.pytest_sessionfinish(session, 0)
     count.pytest_terminal_summary(SimpleNamespace(write_line=lambda line, **_: said.append(line)))

@@ -109,10 +109,12 @@ def test_the_pack_of_a_suite_is_made_unless_the_cache_has_it(tmp_path):
 
 
 def test_a_run_that_judges_nothing_is_not_green(tmp_path):
-    """Options that only print something leave no report; one of an earlier run does not count."""
-    (tmp_path / "rnncli-reports").mkdir()
-    (tmp_path / "rnncli-reports/verify.md").write_text("## all pass")
+    """Options that only print something leave no report; one of earlier stays, and is not it."""
+    earlier = tmp_path / "rnncli-reports/verify.md"
+    earlier.parent.mkdir()
+    earlier.write_text("## all pass")
     job = Runner(tmp_path, {"pack": str(ROOT / "vectors/core"), "subject": "--help"}).run()
 
     assert (job.code, job.values["steps.verify.outputs.exit-code"]) == (5, "5")
     assert not (tmp_path / "summary.md").exists()
+    assert earlier.read_text("utf-8") == "## all pass"

@@ -16,6 +16,7 @@ import pytest
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.jobs import processes, workers
 from rnncli.jobs.workers import EXECUTORS, Workers, in_order
+from rnncli.talk.installing import install_line
 
 TASKS = list(range(7))
 
@@ -317,7 +318,7 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch):
     gone = EXECUTORS["dask"]._replace(where="rnncli.jobs.not_there:run")
     monkeypatch.setattr(workers, "EXECUTORS", {"dask": gone})
 
-    with pytest.raises(Unsupported, match=r"pip install 'rnncli\[dask\]'"):
+    with pytest.raises(Unsupported, match=re.escape(install_line("dask"))):
         Workers(executor="dask").run(square, TASKS)
 
 

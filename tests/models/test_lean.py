@@ -6,6 +6,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from rnncli.errors import UnreadableFile
+from rnncli.files.atomic import RECORD
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.loading import LARGE, load_model
 from rnncli.models.sessions import evaluate_model
@@ -94,6 +95,7 @@ def test_a_test_case_holds_the_model_once(file, tmp_path):
 
     assert not run_task(task).error
     assert {path.name for path in (tmp_path / "case").iterdir()} == {
+        RECORD,
         "model.onnx",
         "test_data_set_0",
     }

@@ -32,6 +32,7 @@ REAL = {
     "gru_bi2_bf_ts": ({}, {"x": 1}, {"x": 0}),
     "tf_lstm_hardsig_op13": ({}, {"x": 1}, {"x": 0}),
 }
+ANEW = {"rnn_relu_ts": "/m/RNN", "tf_lstm_hardsig_op13": "LSTM__1166"}
 WEIGHTS = "float[1,6,3] W, float[1,6,2] R"
 
 
@@ -43,7 +44,8 @@ def test_states_and_axes_of_real_models_are_found_without_options(name):
     pairs = {pair.input: pair.output for pair in found.pairs}
     axes = ({n: a.axis for n, a in each.items()} for each in (found.time, found.batch))
     assert (pairs, *axes) == REAL[name]
-    assert found.warnings == ()
+    anew = [f"not streamable: node '{node}' begins anew at each call" for node in [ANEW.get(name)]]
+    assert found.warnings == (tuple(anew) if name in ANEW else ())
 
 
 @every(
