@@ -62,9 +62,15 @@ def owned_cases(folder: Path, suite: str) -> set[str]:
         return set()
     if not folder.is_dir():
         raise InvalidRequest(f"cannot write {folder}: it is a file, not a folder")
+    spool = folder / SPOOL
+    if spool.is_dir() and not ((spool / JOURNAL).exists() or is_empty(spool)):
+        raise InvalidRequest(
+            f"cannot write {folder}: its {SPOOL} is not of a run that was interrupted; choose"
+            " another folder"
+        )
     if (folder / MANIFEST).is_file():
         return _cases_of(folder, suite)
-    begun = (folder / JOURNAL).exists() or (folder / SPOOL).is_dir()
+    begun = (folder / JOURNAL).exists() or spool.is_dir()
     if not (begun or is_empty(folder)):
         raise InvalidRequest(
             f"cannot write {folder}: the folder holds other files; choose a new or empty one"

@@ -506,3 +506,14 @@ def test_a_journal_that_nobody_wrote_is_none(packs, tmp_path, spoil):
 
     assert write(folder).reused == 0
     assert contents(folder) == contents(packs / "onnx")
+
+
+def test_a_folder_of_somebody_else_called_as_ours_is_kept(tmp_path):
+    """One of an interrupted run has a journal."""
+    theirs = tmp_path / "pack" / SPOOL / "notes.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine")
+
+    with pytest.raises(InvalidRequest, match="is not of a run that was interrupted"):
+        write(tmp_path / "pack")
+    assert theirs.read_text() == "mine"

@@ -151,6 +151,7 @@ def test_check_finds_what_was_altered_or_lost(pack):
         (f"test_{ID}/calls/1/outputs/Y.bin", "missing"),
         (f"test_{ID}/inputs/X.bin", "altered"),
     ]
+    altered.unlink()  # what was edited is not replaced
     assert generate(PLAN, pack, lambda _: None).warnings == ()
     assert check(PLAN, pack, lambda _: None).findings == ()
 

@@ -544,8 +544,9 @@ def test_a_note_without_a_flag_hides_no_finding_of_a_case():
 
 def test_a_value_that_no_specification_gives_is_found():
     """A suite writes it out; a value of a function with a default it may leave to that."""
-    case = "{op: RNN-7, matrix: {attributes: [{activations: [Elu]}, {activations: [Affine]}]}}"
-    found = suite_findings(f"{START}cases:\n  x: {case}\n", "s.yaml", Path())
+    case = "{op: RNN-7, attributes: {activations: [%s]}}"
+    cases = f"cases:\n  x: {case % 'Elu'}\n  y: {case % 'Affine'}\n"
+    found = suite_findings(f"{START}{cases}", "s.yaml", Path())
 
     assert [sentence.partition(":")[0] for _, sentence in found] == [
         "Affine without alpha",
