@@ -189,13 +189,13 @@ def refuse_losses(ctx: click.Context) -> None:
 
 def _loss(path: str, read: Iterable[str]) -> str:
     """Return why an existing file or folder must not be replaced, or ""."""
-    from rnncli.files.seals import is_ours
-    from rnncli.generating.leftovers import pack_around
-
     if any(is_same_file(text, path) for text in read):
         return "it is an input of this command"
     if not Path(path).is_file():
         return ""
+    from rnncli.files.seals import is_ours
+    from rnncli.generating.leftovers import pack_around
+
     if pack := pack_around(path):
         return f"it belongs to the pack {pack}"
     with suppress(OSError):  # it may be closed

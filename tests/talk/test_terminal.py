@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -95,7 +96,9 @@ def test_a_shut_stream_lends_its_number_to_no_file(tmp_path):
     done = shell(f"schema -o {page} <&- >&- 2>&-")
 
     assert done.returncode == 0
-    assert page.read_text("utf-8") == shell("schema").stdout
+    written = json.loads(page.read_text("utf-8"))
+    assert written.pop("$comment").startswith("written by rnncli")
+    assert written == json.loads(shell("schema").stdout)
 
 
 def test_an_encoding_without_the_character_is_no_failure(tmp_path):
