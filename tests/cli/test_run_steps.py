@@ -37,8 +37,8 @@ def test_a_reading_changes_them(rnncli, tmp_path):
 
 def test_every_execution_of_a_models_node_is_written_as_extract_stores_it(rnncli, tmp_path):
     """Bit for bit, with a number from the second execution on."""
-    assert rnncli("run", LOOP, "--steps", tmp_path / "steps.npz").code == 0
-    assert rnncli("extract", LOOP, "-o", tmp_path / "pack", "--steps").code == 0
+    assert rnncli("run", LOOP, "--dim", "batch=3", "--steps", tmp_path / "steps.npz").code == 0
+    assert rnncli("extract", LOOP, "--dim", "batch=3", "-o", tmp_path / "pack", "--steps").code == 0
 
     written = read_tensors(tmp_path / "steps.npz")
     vectors = [*open_pack(tmp_path / "pack").vectors()]
