@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import sys
+import sysconfig
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +15,7 @@ def install_line(extra: str) -> str:
 
     `direct_url.json` (PEP 610) says where an installation came from, unless it is an index.
     """
-    own = str(Path(sys.executable).with_name("pip"))
+    own = str(Path(sysconfig.get_path("scripts"), "pip"))
     pip = own if shutil.which("pip") != own and Path(own).exists() else "pip"
     return f"{shlex.quote(pip)} install {_requirement(extra)}"
 

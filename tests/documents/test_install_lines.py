@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_a_message_installs_from_where_rnncli_came(monkeypatch, tmp_path, origin
     python.parent.mkdir()
     python.with_name("pip").touch(0o755)
     monkeypatch.setattr(metadata, "distribution", lambda _: Installed())
-    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(python.parent))
 
     monkeypatch.setenv("PATH", "")
     assert install_line("runtimes") == f"{python.parent}/{line}"
