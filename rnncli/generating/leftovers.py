@@ -147,14 +147,19 @@ def manifest_in(folder: Path) -> Manifest | None:
 def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list[str]:
     """Return what became of the cases of an earlier pack in a folder: one sentence, or none.
 
-    The name of a suite is all that the packs have in common for certain.
+    The name of a suite is all that the packs have in common for certain. A case is changed if a
+    file of it is another now; those of another layout have other names.
     """
     was, now = (
         {c["id"]: c["files"] for c in each.cases} if each else {} for each in (earlier, manifest)
     )
     found = {
         "removed": [case_id for case_id in was if case_id not in now],
-        "changed": [case_id for case_id in was if now.get(case_id, was[case_id]) != was[case_id]],
+        "changed": [
+            case_id
+            for case_id, files in was.items()
+            if any(now.get(case_id, {}).get(path, text) != text for path, text in files.items())
+        ],
     }
     told = [
         f"{counted(len(ids), 'case')} {plural(len(ids), 'was', 'were')} {word} ({listed(ids)})"

@@ -281,6 +281,7 @@ def test_expected_outputs_that_say_nothing_are_no_success(rnncli, tmp_path, body
 )
 def test_known_bugs_fail_without_an_option(rnncli, tmp_path, runtime, attribute, shapes):
     """They cannot be seen in one step of one sequence, as free sizes of 1 would be."""
+    pytest.importorskip({"opencv": "cv2"}.get(runtime, runtime))
     text = FREE.replace("hidden_size: int = 2", f"hidden_size: int = 2, {attribute}")
     text = text.replace("float[T, N, 3] X", shapes[0]).replace("float[T, 1, N, 2] out", shapes[1])
     model = saved(text, tmp_path / "m.onnx")
