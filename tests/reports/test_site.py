@@ -9,10 +9,11 @@ import re
 import shlex
 from dataclasses import replace
 from html import unescape
+from importlib import import_module
+from importlib.util import find_spec
 from urllib.parse import unquote
 
 import pytest
-from markdown import markdown
 from markdown_it import MarkdownIt
 from msgspec import structs
 from support.tables import every
@@ -34,6 +35,9 @@ from rnncli.reports.site import (
 from rnncli.reports.verification import case_record, run_record
 from rnncli.reports.verification_schema import LINES
 
+RENDERERS = [MarkdownIt("commonmark").enable("table").render]
+if find_spec("markdown"):  # of the extra `docs`
+    RENDERERS.append(import_module("markdown").markdown)
 PASSES = (Verdict.PASS, {"outputs": (output(),)})
 REFUSED = (Verdict.REFUSED, {"message": "no peepholes"})
 RUN = report([judged("lstm_14_a", *PASSES), judged("lstm_14_ragged", *REFUSED)])
@@ -311,7 +315,7 @@ def test_no_length_of_a_name_makes_it_markup(text):
             command=name,
         )
         page = as_markdown(results_of([run]))
-        for found in (MarkdownIt("commonmark").enable("table").render(page), markdown(page)):
+        for found in (render(page) for render in RENDERERS):
             assert {tag for tag, _ in Elements(found).tags} <= allowed, (padding, found)
 
 
