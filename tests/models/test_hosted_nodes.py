@@ -342,7 +342,7 @@ def test_hosts_are_known_and_installed(parse, monkeypatch):
     with pytest.raises(InvalidRequest, match=r"unknown host 'onnxrutime'; did you mean"):
         rnncli.prepare(model, host="onnxrutime")
     monkeypatch.setattr(evaluation_settings, "find_spec", lambda _: None)
-    with pytest.raises(Unsupported, match=r"pip install .*\[runtimes\]'"):
+    with pytest.raises(Unsupported, match=r"pip'? install .*\[runtimes\]'"):
         rnncli.prepare(model, host="onnxruntime")
 
 
