@@ -250,7 +250,7 @@ def test_no_case_is_counted_if_an_extra_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(goldens, "backend_named", _unusable)
     seen = []
 
-    with pytest.raises(Unsupported, match="pip'? install"):
+    with pytest.raises(Unsupported, match=r"pip'? install"):
         rnncli.generate("smoke", output=tmp_path / "pack", progress=lambda *each: seen.append(each))
     assert seen == []
 
