@@ -31,11 +31,11 @@ from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
-from rnncli.models.arrangement import draws
 from rnncli.models.data_sets import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
-from rnncli.models.model import Model, bodies
+from rnncli.models.model import Model
+from rnncli.models.node_listing import random_nodes
 from rnncli.models.widened_model import has_levels, widened, widened_model
 from rnncli.numerics import dtype_named, dtype_of, round_to
 from rnncli.numerics.randomness import seed_key, uniform
@@ -193,9 +193,7 @@ def _weighed(
     ]
     if why := _tells_nothing([each for each in expected.values() if each.size]):
         missing.append(why)
-    if random := [
-        each.op_type for body in bodies(model.proto.graph) for each in body.node if draws(each)
-    ]:
+    if random := random_nodes(model):
         missing.append(f"the model draws random numbers, by {random[0]}, whose seed rnncli fixes")
     if unexercised:
         missing.append(f"not exercised: {'; '.join(unexercised)}")
