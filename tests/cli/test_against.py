@@ -258,7 +258,7 @@ def test_what_could_not_be_wrong_is_said_and_is_not_success(rnncli, tmp_path):
         ("Y = Sub (X, X)", "each output is expected to be one number throughout"),
         (
             "r = RandomNormalLike (X)\n n = Sub (r, r)\n Y = Add (X, n)",
-            "draws random numbers, by 'RandomNormalLike_0' (RandomNormalLike), whose seed rnncli fixes",
+            "random numbers, by 'RandomNormalLike_0' (RandomNormalLike), whose seed rnncli fixes",
         ),
     ],
 )
