@@ -15,6 +15,7 @@ import os
 import select
 import signal
 import sys
+import sysconfig
 
 import click  # noqa: F401
 import h5py  # noqa: F401
@@ -50,5 +51,6 @@ if __name__ == "__main__":
     for module, names in NAMES.items():
         for name in names:
             delattr(module, name)
+    sysconfig.get_config_vars()  # of this build, which is Linux's; they are kept once read
     sys.platform = "win32"
     sys.stdout.write(json.dumps([answer(line) for line in json.loads(sys.argv[1])]))
