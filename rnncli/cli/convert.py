@@ -9,6 +9,7 @@ import click
 from rnncli.cli.command import Command, Written
 from rnncli.cli.options import within_memory
 from rnncli.packs.layouts import LAYOUTS
+from rnncli.talk.terminal import say
 
 
 @click.command(cls=Command)
@@ -88,6 +89,7 @@ def convert(
 
     from rnncli.errors import InvalidRequest
     from rnncli.files import formats
+    from rnncli.generating.leftovers import manifest_in, replaced
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.generated import show_packs
@@ -103,7 +105,10 @@ def convert(
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}
         opened = open_pack(source)
+        earlier = manifest_in(Path(destination))
         manifest = convert_pack(opened, Path(destination), layout, **options)
+        for message in replaced(Path(destination), earlier, manifest):
+            say(f"warning: {message}")
         show_packs([(Path(destination), manifest)], as_json=False)
         return
     if layout is not None or pack is not None:

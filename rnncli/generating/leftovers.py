@@ -147,26 +147,35 @@ def manifest_in(folder: Path) -> Manifest | None:
 def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list[str]:
     """Return what became of the cases of an earlier pack in a folder: one sentence, or none.
 
-    The name of a suite is all that the packs have in common for certain. A case is changed if a
-    file of it is another now; those of another layout have other names.
+    The name of a suite is all that the packs have in common for certain. A case is changed if its
+    record or a file of it is another now; files of another layout have other names.
     """
-    was, now = (
-        {c["id"]: c["files"] for c in each.cases} if each else {} for each in (earlier, manifest)
-    )
+    if earlier is None:
+        return []
+    was, now = ({case["id"]: case for case in each.cases} for each in (earlier, manifest))
+    changed = [case_id for case_id in was.keys() & now if _differ(was[case_id], now[case_id])]
     found = {
         "removed": [case_id for case_id in was if case_id not in now],
-        "changed": [
-            case_id
-            for case_id, files in was.items()
-            if any(now.get(case_id, {}).get(path, text) != text for path, text in files.items())
-        ],
+        "changed": [case_id for case_id in was if case_id in changed],
     }
     told = [
         f"{counted(len(ids), 'case')} {plural(len(ids), 'was', 'were')} {word} ({listed(ids)})"
         for word, ids in found.items()
         if ids
     ]
+    told += [
+        f"{path} was changed"
+        for path, checksum in earlier.files.items()
+        if manifest.files.get(path, checksum) != checksum
+    ]
     return [f"{folder}: of the earlier pack, {' and '.join(told)}"] if told else []
+
+
+def _differ(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    files, now = some["files"], others["files"]
+    return {**some, "files": now} != {**others} or any(
+        now.get(path, checksum) != checksum for path, checksum in files.items()
+    )
 
 
 def remove_stale(

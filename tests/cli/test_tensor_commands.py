@@ -123,6 +123,27 @@ def test_an_earlier_conversion_is_replaced_and_nothing_else(rnncli, tmp_path):
     assert open_pack(raw).manifest.cases
 
 
+def test_what_an_earlier_pack_loses_is_told(rnncli, tmp_path):
+    """The name of the suite is all that it shares: its cases, and the values of those that stay."""
+    names = ("more", "fewer", "seeds")
+    keys = ("rnn_7 or rnn_14", "rnn_7", "rnn_7")
+    for name, key, seed in zip(names, keys, (1, 1, 2), strict=True):
+        rnncli("generate", "smoke", "-o", tmp_path / name, "-k", key, "--seed", seed)
+    told = {
+        layout: [
+            rnncli("convert", tmp_path / name, tmp_path / layout, "--format", layout).err
+            for name in ("more", "more", "fewer", "seeds")
+        ]
+        for layout in ("raw", "h5")
+    }
+
+    for layout, (first, again, fewer, seeds) in told.items():
+        assert "earlier pack" not in first + again
+        assert "of the earlier pack, 3 cases were removed (rnn_14_" in fewer, layout
+        assert "of the earlier pack, 3 cases were changed (rnn_7_" in seeds, layout
+    assert "and vectors.h5 was changed" in told["h5"][2]
+
+
 def test_words_of_several_elements_are_of_the_layout_hex(rnncli, tmp_path):
     """Four float32 elements are a word of 128 bits; other layouts have no words."""
     done = rnncli("convert", CORE, tmp_path / "hex", "--format", "hex", "--pack", 4)
