@@ -120,17 +120,25 @@ def random_nodes(model: Model) -> list[str]:
     return [f"'{site}' ({operator_name(site.node)})" for site in walk(model) if draws(site.node)]
 
 
-def dynamic_quantisers(model: Model) -> list[str]:
-    """Return the nodes that quantise by one scale of whatever a call gives them, of any size."""
-    from rnncli.models.shape_inference import inferred, shapes_in  # all of onnx
+def fed_tensors(model: Model) -> set[str]:
+    """Return the names of tensors whose values come from those of the model's inputs.
 
-    shapes = shapes_in(inferred(model, {}).proto)
+    Those that come from their sizes alone are not among them.
+    """
     fed = {value.name for value in model.inputs}
     for body in all_bodies(model.proto):
         fed |= {getattr(value, "name", value) for value in body.input if body != model.proto.graph}
         for node in body.node:
             if node.op_type not in OF_SHAPES and fed & {*node.input, *captured_names(node)}:
                 fed.update(node.output)
+    return fed
+
+
+def dynamic_quantisers(model: Model) -> list[str]:
+    """Return the nodes that quantise by one scale of whatever a call gives them, of any size."""
+    from rnncli.models.shape_inference import inferred, shapes_in  # all of onnx
+
+    shapes, fed = shapes_in(inferred(model, {}).proto), fed_tensors(model)
 
     def is_scaled(node: NodeProto) -> bool:
         values, *rest = node.input

@@ -17,7 +17,7 @@ import numpy as np
 from rnncli.backends.backend import Compute
 from rnncli.models.data_sets import ROUNDINGS
 from rnncli.models.model import declared_shape, rooted
-from rnncli.models.node_listing import recurrent_sites
+from rnncli.models.node_listing import fed_tensors, recurrent_sites
 from rnncli.models.streams import streams_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import RIGHT
@@ -50,17 +50,19 @@ class Feature(NamedTuple):
         mutants: ids of mutants that have it wrong; one that is seen is enough.
         needs: the axis, "time" or "batch", along which one alone may have no effect, which is not
             told where the model declares one; "" for none.
+        role: the input that is the feature, which it has as well where a call may give it other
+            values than those without effect; "" for none.
     """
 
     name: str
     of: Callable[[Recurrence], bool]
     mutants: tuple[str, ...]
     needs: str = ""
+    role: str = ""
 
 
-STEPPING = ("states-never-advance", "initial-h-ignored")
 FEATURES = (
-    Feature("recurrent product", lambda _: True, STEPPING, "time"),
+    Feature("recurrent product", lambda _: True, ("recurrent-product-dropped",), "time"),
     Feature(
         "Ct-1",
         lambda r: len(r.initial) > 1,
@@ -81,8 +83,9 @@ FEATURES = (
         "second direction", lambda r: len(r.directions) > 1, ("outputs-of-directions-swapped",)
     ),
     Feature("sequences beyond the first", lambda _: True, ("batch-first-row-only",), "batch"),
-    Feature("sequence_lens", lambda r: r.lengths is not None, ("lengths-ignored",)),
+    Feature("sequence_lens", lambda r: r.lengths is not None, ("lengths-ignored",), role="lengths"),
     Feature("input_forget", lambda r: r.options.input_forget, ("input-forget-ignored",)),
+    Feature("clip", lambda r: r.clip < np.inf, ("clip-ignored",)),
     Feature("P", lambda r: r.P is not None and bool(r.P.any()), ("peepholes-dropped",)),
     Feature(
         "linear_before_reset",
@@ -119,6 +122,7 @@ class Exercise:
         for path in self._idle() if agrees else ():
             found["outputs", "it did not run"].append(" / ".join(path))
         free = _free_axes(self._model) if self._kept else frozenset()
+        fed = self._fed_roles()
         for path, occurrences in self._kept.items():
             if path in hidden:
                 found["outputs", "with zeros in their place the model's agree, too"].append(
@@ -127,7 +131,7 @@ class Exercise:
                 continue
             trials = [_Trial(each) for each in occurrences]
             for feature in FEATURES:
-                asked = [each for each in trials if each.asks(feature, free)]
+                asked = [each for each in trials if each.asks(feature, free, fed.get(path, set()))]
                 if not asked:
                     continue
                 seen = dict.fromkeys(m for each in asked for m in each.seen(feature))
@@ -144,6 +148,18 @@ class Exercise:
             f"{feature} of {_listed(names)} ({reason})"
             for (feature, reason), names in found.items()
         ]
+
+    def _fed_roles(self) -> dict[Path, set[str]]:
+        """Return the roles of each node's inputs whose values come from the model's inputs."""
+        fed = fed_tensors(self._model)
+        return {
+            rooted(self._model, (*site.path, site.name)): {
+                given.role
+                for given, name in zip(row.inputs, site.node.input, strict=False)
+                if name in fed
+            }
+            for site, row in recurrent_sites(self._model)
+        }
 
     def _idle(self) -> Iterator[Path]:
         """Yield the recurrent nodes that did not run, as in branches that were not taken."""
@@ -199,11 +215,17 @@ class _Trial:
         self._node = occurrence.node
         self.recurrence = self._node.recurrence(occurrence.inputs)
 
-    def asks(self, feature: Feature, free: frozenset[str]) -> bool:
-        """Whether the node has a feature, and the axis that it needs, if that might be longer."""
+    def asks(self, feature: Feature, free: frozenset[str], fed: set[str]) -> bool:
+        """Whether the node has a feature, and the axis that it needs, if that might be longer.
+
+        Args:
+            feature: the feature.
+            free: the axes that the model leaves open.
+            fed: the roles of inputs that have other values in other calls.
+        """
         sizes = dict(zip(("time", "batch"), self.recurrence.X.shape, strict=False))
         is_short = feature.needs not in free and sizes.get(feature.needs) == 1
-        return feature.of(self.recurrence) and not is_short
+        return (feature.role in fed or feature.of(self.recurrence)) and not is_short
 
     def seen(self, feature: Feature) -> Iterator[Mutant]:
         """Yield the mutants that have a feature wrong and give outputs beyond any tolerance."""

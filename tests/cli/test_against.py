@@ -244,7 +244,7 @@ def test_what_could_not_be_wrong_is_said_and_is_not_success(rnncli, tmp_path):
 
     assert rnncli(*asked).code == 0
     assert done.code == 5
-    assert "not exercised: recurrent product of 'GRU_0' (T is 1" in done.err
+    assert "not exercised: recurrent product of 'GRU_0' (H is zero whenever" in done.err
     assert "sequences beyond the first of 'GRU_0' (the batch is one sequence)" in done.err
     assert run["against"]["unexercised"][0] in done.err
     assert rnncli(*asked, "--dim", "T=1,N=1", "--allow-unexercised").code == 0
@@ -365,8 +365,19 @@ BRANCH = f"""c = Constant <value: tensor = bool {{0}}> ()
         ),
         (HALVES, f"reverse direction of 'GRU_3' ({UNSEEN})"),
         (ALIKE, f"reverse direction of 'GRU_4' ({UNSEEN})"),
+        (
+            f"z = Sub (R, R)\n out = {GRU}".replace("W, R", "W, z"),
+            "recurrent product of 'GRU_1' (no output is another without it)",
+        ),
+        (
+            f"out = {GRU}".replace("= 2>", "= 2, clip: float = 90.0>"),
+            "clip of 'GRU_0' (no output is another without it)",
+        ),
     ],
-    ids=["shape", "small", "loop", "branch", "first-step", "half", "alike"],
+    ids=[
+        *("shape", "small", "loop", "branch", "first-step", "half", "alike", "R-zero"),
+        "clip-unreached",
+    ],
 )
 def test_what_reaches_no_output_is_said_and_is_no_success(rnncli, tmp_path, body, sentence):
     """A node that is wrong in a feature, or altogether, would agree as well."""
@@ -377,3 +388,23 @@ def test_what_reaches_no_output_is_said_and_is_no_success(rnncli, tmp_path, body
 
     assert done.code == 5, done.err
     assert f"not exercised: {sentence}" in done.err
+
+
+def test_lengths_that_are_all_t_are_said_where_others_are_possible(rnncli, tmp_path):
+    """Of the model's inputs they may be shorter; lengths made of the size of X never are."""
+    text = FREE.replace("] X)", "] X, int32[N] n)").replace("(X, W, R)", '(X, W, R, "", n)')
+    asked = ["run", saved(text, tmp_path / "m.onnx"), "--against", "onnxruntime"]
+    full = [*asked, "--dim", "T=4", "-i", "n=[4, 4]"]
+    sizes = """s = Shape <start: int = 0, end: int = 1> (X)
+    k = Shape <start: int = 1, end: int = 2> (X)
+    c = Cast <to = 6> (s)
+    n = Expand (c, k)
+    out ="""
+    made = FREE.replace("    out =", sizes).replace("(X, W, R)", '(X, W, R, "", n)')
+    done = rnncli(*full)
+
+    assert rnncli(*asked).code == 0
+    assert done.code == 5
+    assert "not exercised: sequence_lens of 'GRU_0' (every sequence is as long as X)" in done.err
+    assert rnncli(*full, "--allow-unexercised").code == 0
+    assert rnncli("run", saved(made, tmp_path / "made.onnx"), "--against", "onnxruntime").code == 0
