@@ -286,6 +286,7 @@ def stream(
     save: str | Path | None = None,
     xfails: str | Path | None = None,
     allow_refused: bool = False,
+    allow_unexercised: bool = False,
     exitfirst: bool = False,
     min_cases: int = 1,
     progress: Progress | None = None,
@@ -312,6 +313,7 @@ def stream(
         save: the folder to write an ONNX test case of each relation that fails into.
         xfails: a file of known failures, by ids of relations.
         allow_refused: whether refusing a call is not a failure.
+        allow_unexercised: whether it is none if a wrong recurrent node would agree as well.
         exitfirst: whether the run ends at the first failure.
         min_cases: the number of relations that must be judged for the run to pass.
         progress: as in `relate`.
@@ -360,7 +362,7 @@ def stream(
         cases=cases,
         workers=workers,
         xfails=xfails,
-        allowed={"refused": allow_refused},
+        allowed={"refused": allow_refused, "unexercised": allow_unexercised},
         stop_at_failure=exitfirst,
         min_cases=min_cases,
         trust=False,

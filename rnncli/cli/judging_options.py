@@ -47,6 +47,15 @@ allow_refused_option = section(
 )
 
 
+allow_unexercised_option = click.option(
+    "--allow-unexercised",
+    is_flag=True,
+    help="Do not fail, with exit code 5, where a recurrent node that has something wrong would"
+    " agree as well: the recurrent product in one step from a zero state, lengths that are all"
+    " those of X.",
+)
+
+
 allowance_options = section(
     "What passes",
     allow_refused_option,

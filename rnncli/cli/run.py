@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.command import Command, Written
+from rnncli.cli.judging_options import allow_unexercised_option
 from rnncli.cli.options import (
     NAMED_TARGET,
     Name,
@@ -87,12 +88,7 @@ if TYPE_CHECKING:
     help="Run the model in this runtime as well and compare its outputs; `rnncli runtimes` lists"
     " them.",
 )
-@click.option(
-    "--allow-unexercised",
-    is_flag=True,
-    help="Exit code 0 also where nothing that --against compares could have differed: a recurrent"
-    " product in one step from a zero state, lengths that are all those of X.",
-)
+@allow_unexercised_option
 @option_of(Implementation, "runtime_option")
 @options_of(Limits)
 @readings_option

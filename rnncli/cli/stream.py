@@ -9,11 +9,20 @@ import click
 from rnncli.cli.command import Command, Written
 from rnncli.cli.judging_options import (
     allow_refused_option,
+    allow_unexercised_option,
     judging_options,
     report_options,
     run_gate_options,
 )
-from rnncli.cli.options import TARGET, Name, Pair, dim_option, given_options, shape_option
+from rnncli.cli.options import (
+    TARGET,
+    Name,
+    Pair,
+    dim_option,
+    given_options,
+    section,
+    shape_option,
+)
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -75,6 +84,7 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     " for each call and the outputs that it must have; `rnncli run` shows what differs.",
 )
 @allow_refused_option
+@section("What passes", allow_unexercised_option)
 @run_gate_options
 @report_options
 def stream(

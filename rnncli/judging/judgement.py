@@ -59,6 +59,7 @@ SEVERITY = (
     Verdict.PASS,
     Verdict.ACCEPTABLE,
     Verdict.SKIPPED,
+    Verdict.UNEXERCISED,
     Verdict.MISSING,
     Verdict.REFUSED,
     Verdict.STALE,

@@ -305,8 +305,11 @@ class VerificationReport(Conclusion):
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if a case fails, 5 if too few were answered, else 0."""
-        return 1 if self.fails else NothingSelected.exit_code if self.shortfall else 0
+        """The exit code: 1 if a case is wrong, 5 if too few were answered or exercised, else 0."""
+        failing = {case.verdict for case in self.cases if case.details.fails}
+        if failing - {Verdict.UNEXERCISED}:
+            return 1
+        return NothingSelected.exit_code if failing or self.shortfall else 0
 
     @property
     def total(self) -> Tally:

@@ -28,6 +28,7 @@ WORDS: Mapping[Verdict, str] = {
     Verdict.CRASHED: "crashed",
     Verdict.TIMEOUT: "timeout",
     Verdict.MISSING: "missing",
+    Verdict.UNEXERCISED: "unexercised",
     Verdict.REFUSED: "refused",
     Verdict.ACCEPTABLE: "other reading",
     Verdict.SKIPPED: "skipped",

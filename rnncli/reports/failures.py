@@ -33,7 +33,7 @@ _VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
 # Verdicts for which flags are informative: other cases have no outputs, or are right alone.
-NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
+NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE, Verdict.UNEXERCISED}
 
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

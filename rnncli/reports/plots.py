@@ -33,6 +33,7 @@ COLOURS = {
     Verdict.ACCEPTABLE: ("#4c8fd0", "s"),
     Verdict.DIFFERS: ("#e0483e", "X"),
     Verdict.STALE: ("#b5529b", "D"),
+    Verdict.UNEXERCISED: ("#8a8a2a", "^"),
     Verdict.ACCEPTED: ("#d07a00", "P"),
 }
 NO_VALUES = ("#8a8a8a", "|")

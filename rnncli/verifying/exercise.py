@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.backends.backend import Compute
+from rnncli.errors import Exhausted, RnncliError
 from rnncli.models.data_sets import ROUNDINGS
 from rnncli.models.model import declared_shape, rooted
 from rnncli.models.node_listing import fed_tensors, recurrent_sites
@@ -109,13 +110,14 @@ class Exercise:
         if len(kept) < KEPT and occurrence.node.outputs:
             kept.append(occurrence)
 
-    def missing(self, agrees: Callable[[Observer], bool] | None = None) -> list[str]:
+    def missing(self, compared: Callable[[Observer], bool] | None = None) -> list[str]:
         """Return in sentences what no execution could have had wrong.
 
         Args:
-            agrees: whether the model's outputs agree although an observer gives nodes others. With
-                it, a node that did not run is missing, and so is what reaches no output.
+            compared: whether the model's outputs agree although an observer gives nodes others.
+                With it, a node that did not run is missing, and so is what reaches no output.
         """
+        agrees = compared and partial(_agrees, compared)
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         wrong: dict[str, dict[Path, list[Mutant]]] = defaultdict(dict)
         hidden = {*self._hidden(agrees)} if agrees else set()
@@ -192,6 +194,16 @@ class Exercise:
         mutant = mutants[path][min(k, len(mutants[path]) - 1)]
         recurrence = occurrence.node.recurrence(occurrence.inputs)
         return occurrence.node.outputs_of(mutant.run(recurrence))
+
+
+def _agrees(compared: Callable[[Observer], bool], observer: Observer) -> bool:
+    """Whether outputs agree with what an observer gives, on which the model may not run."""
+    try:
+        return compared(observer)
+    except Exhausted:
+        raise
+    except RnncliError:
+        return False
 
 
 def _listed(names: list[str]) -> str:

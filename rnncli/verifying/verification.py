@@ -126,6 +126,7 @@ CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
     "--xfails": lambda plan: plan.terms.xfails.entries,
     "--allow-refused": lambda plan: Verdict.REFUSED in plan.terms.allowed,
     "--allow-missing": lambda plan: Verdict.MISSING in plan.terms.allowed,
+    "--allow-unexercised": lambda plan: Verdict.UNEXERCISED in plan.terms.allowed,
     "--trust": lambda plan: plan.trust,
 }
 

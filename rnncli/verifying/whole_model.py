@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import (
-    Exhausted,
     InvalidRequest,
     NothingSelected,
     RnncliError,
@@ -111,12 +110,7 @@ class RuntimeRival:
             if report.exit_code != 1:
 
                 def agrees(observer: Observer) -> bool:
-                    try:
-                        wrong = _as_asked(loaded, request, run, observer)
-                    except Exhausted:
-                        raise
-                    except RnncliError:
-                        return False
+                    wrong = _as_asked(loaded, request, run, observer)
                     return compare(wrong, expected, tolerance).exit_code != 1
 
                 missing = exercise.missing(agrees)

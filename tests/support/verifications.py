@@ -228,7 +228,7 @@ def hostile():
         output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan, reading=HOSTILE),
     )
     outputs = {
-        Verdict.PASS: (output(HOSTILE),),
+        **dict.fromkeys((Verdict.PASS, Verdict.UNEXERCISED), (output(HOSTILE),)),
         Verdict.ACCEPTABLE: (output(HOSTILE, verdict=Verdict.ACCEPTABLE, reading=HOSTILE),),
         **dict.fromkeys((Verdict.DIFFERS, Verdict.STALE), wrong),
     }

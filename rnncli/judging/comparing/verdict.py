@@ -23,6 +23,7 @@ class Verdict(StrEnum):
     ACCEPTABLE = "acceptable"
     DIFFERS = "differs"
     STALE = "stale"
+    UNEXERCISED = "unexercised"
     REFUSED = "refused"
     ACCEPTED = "accepted"
     CRASHED = "crashed"
@@ -35,6 +36,7 @@ class Verdict(StrEnum):
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.PASS: "within the tolerance, or refused as it must be",
     Verdict.ACCEPTABLE: "what another reading of the specification gives",
+    Verdict.UNEXERCISED: "right, but part of a model could be wrong and nobody would see it",
     Verdict.REFUSED: "refused, although valid",
     Verdict.DIFFERS: "silently wrong",
     Verdict.STALE: "wrong after another call of the session or case of the process, right alone",
@@ -51,7 +53,7 @@ FAILURES = frozenset(Verdict) - RIGHT - {Verdict.SKIPPED}
 # Entries of a case that only a failure has.
 OF_FAILURES = ("localisation", "fits", "error_map", "after", "right_with", "narrowed")
 # Verdicts on something computed, or on the response to an invalid case.
-ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
+ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.UNEXERCISED, Verdict.ACCEPTED}
 
 
 class Allowance(NamedTuple):
@@ -69,6 +71,7 @@ class Allowance(NamedTuple):
 ALLOWANCES: Mapping[Verdict, Allowance] = {
     Verdict.REFUSED: Allowance("--allow-refused", "refusals"),
     Verdict.MISSING: Allowance("--allow-missing", "missing results"),
+    Verdict.UNEXERCISED: Allowance("--allow-unexercised", "what is not exercised"),
 }
 
 
@@ -239,6 +242,7 @@ class CaseVerdict(Described):
             Verdict.DIFFERS: must_run and differs is bool(self.outputs),
             Verdict.STALE: differs is bool(self.outputs),
             Verdict.SKIPPED: not differs,
+            Verdict.UNEXERCISED: others == {(Verdict.PASS, "")},
             Verdict.REFUSED: must_run and not self.outputs,
             Verdict.ACCEPTED: not (must_run or self.outputs),
         }.get(self.verdict, not self.outputs)

@@ -120,8 +120,11 @@ class Asker:
         """Begin another relation: forget what the one before took and asked."""
         self.seconds, self.turn = 0.0, []
 
-    def explained(self, _: AnsweredCall, __: Relation, verdict: CaseVerdict) -> CaseVerdict:
-        """Return the verdict on outputs that differ, with what may be known of the reason."""
+    def weighed(self, _: AnsweredCall, __: Relation, verdict: CaseVerdict) -> CaseVerdict:
+        """Return the verdict on outputs that differ with what may be known of the reason.
+
+        Of outputs that agree, it may be that they would whatever is wrong.
+        """
         return verdict
 
     def __call__(self, call: JudgedCall) -> Tensors:
@@ -272,8 +275,8 @@ def judge(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdict:
     """Judge a relation that applies to a call."""
     asker.begin()
     verdict = attempted(case, relation, asker)
-    if verdict.verdict is Verdict.DIFFERS:
-        verdict = asker.explained(case, relation, verdict)
+    if verdict.verdict in {Verdict.PASS, Verdict.DIFFERS}:
+        verdict = asker.weighed(case, relation, verdict)
     return replace(verdict, seconds=asker.seconds)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.models.evaluator import Evaluator
     from rnncli.models.model import Model
+    from rnncli.models.observation import Observer
     from rnncli.models.streams import FreeAxis, Streams
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
@@ -83,7 +84,13 @@ class StreamedModel:
     @cached_property
     def own(self) -> Run:
         """The model in its own types."""
-        return self._evaluation(lambda: prepare(self.model, compute="native", host=self.host))
+        return self.observed(None)
+
+    def observed(self, observer: Observer | None) -> Run:
+        """Return the model in its own types, with an observer of its recurrent nodes."""
+        return self._evaluation(
+            lambda: prepare(self.model, compute="native", host=self.host, observer=observer)
+        )
 
     def _evaluation(self, prepared: Callable[[], Evaluator]) -> Run:
         """Return what evaluates the model in the time that there is, as preparing it must be."""
@@ -598,15 +605,14 @@ class StreamCall:
             for name, axis in self.source.batches.items()
         }
 
-    def in_float64(self, run: Run | None = None) -> Tensors:
-        """Return the outputs in float64, or by another evaluation of the model."""
-        asked = run or self.source.exact
-        return self.streamed(lambda call: asked(call.inputs))
+    def evaluated(self, run: Run) -> Tensors:
+        """Return the outputs of the whole stream by an evaluation of the model."""
+        return self.streamed(lambda call: run(call.inputs))
 
     @cached_property
     def exact(self) -> Tensors:
         """The outputs in float64."""
-        return self.in_float64()
+        return self.evaluated(self.source.exact)
 
     def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
         """Return the first wrong element of an output, by time, and its place in words."""
@@ -698,7 +704,7 @@ def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
         Unsupported: the model is infinitely far from itself in float64.
     """
     rounded, other_ways = call.source.rounded, call.source.other_ways
-    others, ties = ([call.in_float64(run) for run in runs] for runs in (rounded, other_ways))
+    others, ties = ([call.evaluated(run) for run in runs] for runs in (rounded, other_ways))
     allowed = _measured(call.exact, others, ties, outputs)
     if endless := [name for name, width in allowed.items() if np.isinf(width).any()]:
         raise Unsupported(

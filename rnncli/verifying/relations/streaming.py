@@ -34,6 +34,7 @@ from rnncli.running.target import short_names
 from rnncli.subjects.runtime import AGAIN, OPEN
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
+from rnncli.verifying.exercise import Exercise
 from rnncli.verifying.relations.judging import (
     BIT,
     Applicability,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.models.model import Model
+    from rnncli.models.observation import Observer
     from rnncli.verifying.relations.judging import AnsweredCall, Bounds
 
 CHUNKS = (1, 2, 7)
@@ -78,6 +80,10 @@ REFERENCE = (
 
 
 RANDOM = "draws random numbers, so no two calls need agree: {}"
+
+
+BEGINS_WRONG = "the stream's own first call is wrong, which `--relation float64` judges"
+FLOAT64 = "float64"
 
 
 @dataclass
@@ -122,13 +128,15 @@ class StreamAsker(Asker):
     ) -> None:
         """Judge calls of a relation between those that it compares, against float64.
 
-        It says nothing of what is far from float64 anyway, or by levels of a scale that is shared.
+        It says nothing of levels of a scale that is shared.
 
         Raises:
-            UnansweredError: one is wrong.
+            UnansweredError: one is wrong; or the stream's own first call is, so these tell nothing.
         """
-        if self.is_reference or call.quantises or not call.begins_right:
+        if self.is_reference or call.quantises:
             return
+        if not call.begins_right:
+            raise UnansweredError(Verdict.SKIPPED, BEGINS_WRONG)
         before = [*call.wanted]
         for other, outputs in zip(others, made, strict=True):
             if not other.wanted and (wrong := other.wrong(outputs)):
@@ -147,10 +155,15 @@ class StreamAsker(Asker):
         made = [*(call for call, _ in self.turn), *self.unanswered]
         return made or [call for call, _ in replace(stream, wanted=()).calls(lambda c: c.expected)]
 
-    def explained(
-        self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict
-    ) -> CaseVerdict:
-        """Return the verdict on the smallest stream on which a relation fails, and the fault."""
+    def weighed(self, case: AnsweredCall, relation: Relation, verdict: CaseVerdict) -> CaseVerdict:
+        """Return the verdict on the smallest stream on which a relation fails, and the fault.
+
+        What agrees with float64 is unexercised where a wrong recurrent node would agree as well.
+        """
+        if verdict.verdict is Verdict.PASS:
+            if relation.name == FLOAT64 and (missing := unexercised(case)):
+                return replace_in(verdict, verdict=Verdict.UNEXERCISED, message="; ".join(missing))
+            return verdict
         least, found = smallest(case, relation, self, verdict)
         sizes = {"--steps": least.call.steps, "--sequences": least.call.sequences}
         kind = "step" if case.call.source.has_free_time else "call"
@@ -164,6 +177,22 @@ class StreamAsker(Asker):
             message="; ".join([found.message, *filter(None, more)]),
             narrowed=tuple(word for name, size in sizes.items() for word in (name, f"{size}")),
         )
+
+
+def unexercised(case: AnsweredCall) -> list[str]:
+    """Return in sentences what a subject could have wrong and still give a stream's outputs."""
+    call, source = replace(case.call, wanted=()), case.call.source
+    exercise = Exercise(source.model)
+    call.evaluated(source.observed(exercise.add))
+
+    def agrees(observer: Observer) -> bool:
+        wrong = call.evaluated(source.observed(observer))
+        return not any(
+            apart(values, wrong[name], case.closeness.allowed[name]).any()
+            for name, values in case.outputs.items()
+        )
+
+    return exercise.missing(agrees)
 
 
 def _told(

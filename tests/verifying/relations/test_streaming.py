@@ -61,13 +61,58 @@ def failing(verdicts):
     ids=["layers", "silero", "gtcrn", "packed"],
 )
 def test_sound_models_pass_and_say_what_does_not_apply(judged, model, dims, skipped):
-    """In ONNX Runtime, every relation that is not skipped passes."""
+    """In ONNX Runtime, every relation that is not skipped passes; a branch of silero is idle."""
     found = judged(model, Implementation(runtime="onnxruntime"), dims=dims)
+    idle = {"float64"} if model is SILERO else set()
 
     assert {name for name, each in found.items() if each.verdict == "skipped"} == skipped
+    assert {name for name, each in found.items() if each.verdict == "unexercised"} == idle
     assert {name for name, each in found.items() if each.verdict == "pass"} == (
-        STREAM_RELATIONS.keys() - skipped
+        STREAM_RELATIONS.keys() - skipped - idle
     )
+
+
+FAINT = """<ir_version: 8, opset_import: ["": 17]>
+faint (float[T,2,3] x) => (float[T,2,3] out) {
+    y = LSTM <hidden_size = 3> (x, V, U)
+    mean = ReduceMean <axes = [1], keepdims = 0> (y)
+    tiny = Constant <value_float = 1e-9> ()
+    far = Mul (mean, tiny)
+    out = Add (x, far)
+}"""
+
+
+@pytest.mark.filterwarnings("ignore:.*not streamable")
+@pytest.mark.parametrize("relation", [[], ["float64"]], ids=["all", "float64"])
+def test_what_reaches_no_output_is_unexercised(judged, relation):
+    """A kernel of zeros would agree as well; a node that is seen is exercised."""
+    asked = {"subject": Implementation(runtime="onnxruntime"), "relation": relation}
+    found = judged(nodes_of(FAINT), **asked)
+    allowed = judged(nodes_of(FAINT), **asked, allow_unexercised=True)
+    right = judged(nodes_of(FAINT.replace("1e-9", "1.0")), **asked)
+
+    assert found["float64"].message.startswith("outputs of 'LSTM_0' (with zeros in their place")
+    assert failing(found) == {"float64"}
+    assert allowed["float64"].allowed == "--allow-unexercised"
+    assert not failing(allowed)
+    assert not failing(right)
+
+
+def test_the_calls_between_tell_nothing_after_a_first_that_is_wrong(judged):
+    """A kernel that answers anything at all gives the same again; `sizes` alone shows nothing."""
+    session = rnncli.prepare(layers())
+
+    def counting(vector):
+        made = session.run(vector.inputs)
+        return {
+            name: np.arange(each.size, dtype=each.dtype).reshape(each.shape)
+            for name, each in made.items()
+        }
+
+    found = judged(layers(), counting, relation=["sizes", "again"])
+
+    assert {each.verdict for each in found.values()} == {"skipped"}
+    assert "own first call is wrong" in found["sizes"].message
 
 
 COUNTING = (
