@@ -162,6 +162,12 @@ class NodeCall:
         """The number of sequences."""
         return self.sizes[N]
 
+    @property
+    def batch_axes(self) -> dict[str, int]:
+        """The axis of the batch of each output."""
+        symbols = {name: [dim.symbol for dim in self.dims(name)] for name in self.outputs}
+        return {name: each.index(N) for name, each in symbols.items() if N in each}
+
     def streamed(self, run: Callable[[NodeCall], Tensors]) -> Tensors:
         """Return its outputs, given what runs a call."""
         return run(self)

@@ -62,6 +62,8 @@ class Relation(NamedTuple):
         equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
         quantised: whether it holds where values share a scale, and scales belong to columns.
         repeats: whether it may ask the case's own calls alone, since it compares other outputs.
+        sequences: whether it gives sequences other places or calls, so that agreement shows nothing
+            of sequences that are all alike.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Relation(NamedTuple):
     equality: str
     quantised: bool
     repeats: bool = False
+    sequences: bool = False
 
     def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
@@ -324,7 +327,11 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
     if wrong is not None:
         first = _first(case, wrong, related[wrong], allowed[wrong], kind)
         verdict, message = Verdict.DIFFERS, f"{first} ({kind})"
-    elif why := _unjudged(outputs, related, kind) or shows_nothing(case.outputs):
+    elif why := (
+        _unjudged(outputs, related, kind)
+        or shows_nothing(case.outputs)
+        or (_alike(case, allowed) if relation.sequences else "")
+    ):
         verdict, message, outputs = Verdict.SKIPPED, f"{relation.name} shows nothing: {why}", ()
     else:
         verdict, message = Verdict.PASS, f"{compared} of {counted(of, 'element')} compared ({kind})"
@@ -341,6 +348,19 @@ def _unjudged(outputs: Sequence[OutputVerdict], related: Tensors, kind: str) -> 
     if kind == MEASURED and some:
         return f"{' and '.join(some)} cannot be judged: zeros might agree, too, within their bounds"
     return ""
+
+
+def _alike(case: AnsweredCall, allowed: Tensors) -> str:
+    """Return that no sequence has outputs unlike those of another, or ""."""
+    axes = case.call.batch_axes
+    if case.call.sequences < 2 or not axes:
+        return ""
+    for name in axes.keys() & case.outputs.keys():
+        values = np.nan_to_num(case.outputs[name].astype(np.float64))
+        apart = np.abs(values - values.take([0], axes[name]))
+        if (apart > np.nan_to_num(allowed[name])).any():
+            return ""
+    return "all sequences give the same, so one in place of another would not be seen"
 
 
 def shows_nothing(outputs: Tensors) -> str:

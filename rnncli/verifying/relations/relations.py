@@ -80,6 +80,7 @@ def relation(
     *,
     quantised: bool = True,
     repeats: bool = False,
+    sequences: bool = False,
     name: str = "",
     tables: Iterable[dict[str, Relation]] = (RELATIONS,),
 ) -> Callable[[Transformation], Transformation]:
@@ -87,7 +88,8 @@ def relation(
 
     def added(answer: Transformation) -> Transformation:
         known = name or named_after(answer)
-        row = Relation(known, summary, finds, applies, answer, equality, quantised, repeats)
+        settings = {"quantised": quantised, "repeats": repeats, "sequences": sequences}
+        row = Relation(known, summary, finds, applies, answer, equality, **settings)
         for table in tables:
             table[known] = row
         return answer
@@ -105,12 +107,12 @@ def relations(
     summary: str,
     finds: str,
     applies: Applicability = ALWAYS,
-    *,
-    quantised: bool = True,
+    **settings: Any,
 ) -> Callable[[Callable[[NodeCall, Asker, int], Tensors]], None]:
     """Return a decorator that makes a function of an amount a relation for each of some.
 
     The summary names the amount as `{}`; so does the name of the relation, but for the first.
+    Settings are those of `relation`.
     """
 
     def added(answer: Callable[[NodeCall, Asker, int], Tensors]) -> None:
@@ -121,7 +123,7 @@ def relations(
 
             name = named_after(answer) + (f"-{amount}" if amount != amounts[0] else "")
             words = summary.format(amount), finds, applies
-            relation(*words, quantised=quantised, name=name)(of_amount)
+            relation(*words, name=name, **settings)(of_amount)
 
     return added
 
@@ -219,6 +221,7 @@ def _padded(call: NodeCall, name: str, values: Array) -> Array:
         lambda call: "" if call.sequences > 1 else "the batch is 1, or fixed",
     ),
     quantised=False,
+    sequences=True,
     tables=BOTH,
 )
 def _singles(call: JudgedCall, ask: Asker) -> Tensors:
@@ -231,6 +234,7 @@ def _singles(call: JudgedCall, ask: Asker) -> Tensors:
     "batch tiles and their remainders, states of another row",
     _several(N),
     quantised=False,
+    sequences=True,
 )
 def _tiles(call: NodeCall, ask: Asker) -> Tensors:
     return call.joined([ask(call.of_sequences(some)) for some in _off_the_middle(call.sequences)])
@@ -245,6 +249,7 @@ def _off_the_middle(size: int) -> tuple[range, range]:
     "the sequences in another order",
     "sorting by length that is not undone, the first row's length or state taken for all",
     _several(N),
+    sequences=True,
 )
 def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
     order = call.deranged(call.sizes[N], "sequences")
@@ -255,6 +260,7 @@ def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
     SEQUENCES,
     "a batch with {} more sequences, which are shuffled copies",
     "batch tiles, workers and their remainders beyond a small case's own size",
+    sequences=True,
 )
 def _sequences_repeated(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     count = call.sizes[N]

@@ -460,6 +460,22 @@ def test_outputs_of_one_number_show_nothing():
     assert "tiles shows nothing: each output is one number" in found["tiles"].message
 
 
+def test_sequences_that_are_alike_do_not_show_one_in_place_of_another():
+    """What is wrong in the last place alone still is."""
+    call = plain("GRU-14", N=3)
+    alike = call.with_changes({"X": np.repeat(call.inputs["X"][:, :1], 3, axis=1)})
+    names = ("singles", "tiles", "sequences-permuted", "sequences-repeated", "units-permuted")
+    found = judged(Broken(lambda *_: None), alike, *names)
+
+    def last_is_zero(_, __, outputs):
+        outputs["Y"][:, :, 2:] = 0
+
+    assert [found[name].verdict for name in names] == [Verdict.SKIPPED] * 4 + [Verdict.PASS]
+    assert found["tiles"].message.startswith("tiles shows nothing: all sequences give the same")
+    assert judged(Broken(last_is_zero), alike, "tiles")["tiles"].verdict is Verdict.DIFFERS
+    assert judged(Broken(lambda *_: None), call, "tiles")["tiles"].verdict is Verdict.PASS
+
+
 def test_chaos_is_not_judged():
     """Where two right outputs may be as far apart as two wrong ones, nothing is said."""
     call = plain("RNN-14", T=200)
