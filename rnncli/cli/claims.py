@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import printed_option
+from rnncli.cli.options import printed_option, refuse_models
 from rnncli.errors import InvalidRequest
 from rnncli.talk.terminal import say
 
 
 @click.command(cls=Command)
-@click.argument("pack", type=click.Path(path_type=Path))
+@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
 @click.option(
     "--from",
     "runs",

@@ -9,7 +9,7 @@ import click
 
 from rnncli.cli.command import Command
 from rnncli.cli.judging_options import allowance_options, judging_options
-from rnncli.cli.options import json_option
+from rnncli.cli.options import json_option, refuse_models
 
 if TYPE_CHECKING:
     from rnncli.judging.selected import Selected
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("pack", type=click.Path(path_type=Path))
+@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
 @judging_options("select", "require")
 @allowance_options
 @json_option

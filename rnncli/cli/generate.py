@@ -13,6 +13,7 @@ from rnncli.cli.options import (
     layout_option,
     option_of,
     options_of,
+    refuse_models,
     steps_option,
     within_memory,
 )
@@ -22,7 +23,7 @@ from rnncli.subjects.implementation import Implementation
 
 
 @click.command(cls=Command)
-@click.argument("suite", type=SUITE)
+@click.argument("suite", type=SUITE, callback=refuse_models)
 @click.option(
     "-o",
     "--output",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import json_option
+from rnncli.cli.options import json_option, refuse_models
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.words import one_line
 
 
 @click.command(cls=Command)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(), callback=refuse_models
+)
 @json_option
 def lint(files: tuple[str, ...], as_json: bool) -> int:
     """Check YAML files; list every finding with its place.

@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import SUITE, json_option, option_of
+from rnncli.cli.options import SUITE, json_option, option_of, refuse_models
 from rnncli.judging.selected import Selected
 from rnncli.reports.tables import print_json_line
 
 
 @click.command("list", cls=Command)
-@click.argument("suite", type=SUITE)
+@click.argument("suite", type=SUITE, callback=refuse_models)
 @option_of(Selected, "select")
 @click.option(
     "--statements",

@@ -165,6 +165,21 @@ class Listed(click.ParamType[list[Any]]):
         return listed.splitlines()
 
 
+def refuse_models(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Refuse a model where a pack, a suite or the lines of a run are read: a callback.
+
+    Raises:
+        InvalidRequest: it says what is for models.
+    """
+    from rnncli.errors import InvalidRequest
+    from rnncli.packs.pack import model_hint
+
+    for each in value if isinstance(value, tuple) else (value,):
+        if each and (hint := model_hint(each)):
+            raise InvalidRequest(f"{each}: {hint}")
+    return value
+
+
 def printed_option(what: str) -> Callable[..., Any]:
     """Return the option that writes to a file what is printed without it."""
     return click.option(

@@ -13,7 +13,7 @@ from rnncli.cli.judging_options import (
     judging_options,
     report_options,
 )
-from rnncli.cli.options import Name, read_sizes
+from rnncli.cli.options import Name, read_sizes, refuse_models
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("target", metavar="PACK|SUITE|CONFIG", type=click.Path())
+@click.argument("target", metavar="PACK|SUITE|CONFIG", type=click.Path(), callback=refuse_models)
 @judging_options()
 @click.option(
     "--relation",

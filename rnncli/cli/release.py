@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.command import Command, Written
-from rnncli.cli.options import json_option, within_memory
+from rnncli.cli.options import json_option, refuse_models, within_memory
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
 
 HEADER = ("archive", "layout", "cases", "bytes", "sha256")
@@ -13,7 +13,9 @@ HEADER = ("archive", "layout", "cases", "bytes", "sha256")
 
 @click.command(cls=Command)
 @click.argument("folder", metavar="DIR", type=Written())
-@click.argument("packs", metavar="PACK...", type=click.Path(), nargs=-1, required=True)
+@click.argument(
+    "packs", metavar="PACK...", type=click.Path(), nargs=-1, required=True, callback=refuse_models
+)
 @click.option(
     "--format",
     "layouts",

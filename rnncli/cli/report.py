@@ -8,7 +8,7 @@ import click
 
 from rnncli.cli.command import Command
 from rnncli.cli.judging_options import file_options
-from rnncli.cli.options import json_option
+from rnncli.cli.options import json_option, refuse_models
 from rnncli.errors import InvalidRequest
 
 # Exit codes of a run, from the best to the worst.
@@ -17,7 +17,12 @@ WORST_LAST = (0, 5, 1)
 
 @click.command(cls=Command)
 @click.argument(
-    "runs", nargs=-1, required=True, metavar="RUN.jsonl...", type=click.Path(path_type=Path)
+    "runs",
+    nargs=-1,
+    required=True,
+    metavar="RUN.jsonl...",
+    type=click.Path(path_type=Path),
+    callback=refuse_models,
 )
 @json_option
 @file_options

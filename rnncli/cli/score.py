@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from rnncli.cli.command import Command, Written
-from rnncli.cli.options import SUITE, Number, option_of, options_of
+from rnncli.cli.options import SUITE, Number, option_of, options_of, refuse_models
 from rnncli.jobs.workers import Workers
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.selected import Selected
 
 
 @click.command(cls=Command)
-@click.argument("suite", metavar="PACK|SUITE", type=SUITE)
+@click.argument("suite", metavar="PACK|SUITE", type=SUITE, callback=refuse_models)
 @option_of(Selected, "select")
 @options_of(Rule, only=["atol", "rtol"])
 @click.option(

@@ -7,13 +7,19 @@ from pathlib import Path
 import click
 
 from rnncli.cli.command import Command, Written
+from rnncli.cli.options import refuse_models
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
 
 @click.command(cls=Command)
 @click.argument(
-    "results", nargs=-1, required=True, metavar="RESULTS.jsonl...", type=click.Path(path_type=Path)
+    "results",
+    nargs=-1,
+    required=True,
+    metavar="RESULTS.jsonl...",
+    type=click.Path(path_type=Path),
+    callback=refuse_models,
 )
 @click.option(
     "-o",

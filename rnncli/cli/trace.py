@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.command import Command
-from rnncli.cli.options import SUITE, Name, option_of, options_of
+from rnncli.cli.options import SUITE, Name, option_of, options_of, refuse_models
 from rnncli.jobs.workers import Workers
 from rnncli.judging.selected import Selected
 
@@ -18,7 +18,7 @@ STATEMENTS = "rnncli.verifying.tracing.statements"
 
 
 @click.command(cls=Command)
-@click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
+@click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False, callback=refuse_models)
 @click.argument("statement", type=Name("statement", f"{STATEMENTS}:STATEMENTS"), required=False)
 @click.option(
     "--with",

@@ -14,7 +14,7 @@ from rnncli.cli.judging_options import (
     judging_options,
     report_options,
 )
-from rnncli.cli.options import section
+from rnncli.cli.options import refuse_models, section
 
 if TYPE_CHECKING:
     from rnncli.judging.report import VerificationReport
@@ -27,7 +27,7 @@ OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli r
 
 
 @click.command(cls=Command, elsewhere=OF_RELATE)
-@click.argument("pack", type=click.Path(path_type=Path))
+@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
 @judging_options()
 @gate_options
 @allowance_options

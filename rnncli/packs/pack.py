@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # The prefix of a word of -k that selects cases by the mutants they kill.
 KILLS = "kills:"
+# Extensions of model files alone.
+MODELS = (".onnx", ".onnxtxt", ".textproto")
 
 
 def is_pack(path: str | Path) -> bool:
@@ -54,6 +56,19 @@ def is_pack(path: str | Path) -> bool:
         resume = f"`rnncli generate SUITE -o {folder}` goes on with it"
         raise InvalidRequest(f"{folder}: an unfinished pack; {resume}")
     return False
+
+
+def model_hint(path: str | Path) -> str:
+    """Return that a path is a model's, not a pack's, and what judges it; or ""."""
+    path = Path(path)
+    is_folder = path.is_dir() and any(path.glob("*.onnx")) and not is_pack(path)
+    if not is_folder and not (path.suffix.lower() in MODELS and path.is_file()):
+        return ""
+    return (
+        f"it is {'the folder of a model' if is_folder else 'a model file'}; `rnncli run {path}"
+        f" --against RUNTIME` judges a runtime on it, `rnncli extract {path} -o PACK` makes a pack"
+        " of its recurrent nodes"
+    )
 
 
 class CaseContents(NamedTuple):

@@ -24,9 +24,8 @@ from rnncli.judging.report import (
     VerificationReport,
 )
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
-from rnncli.models.loading import FORMATS
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS, is_pack, model_hint, open_pack
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import (
@@ -350,11 +349,8 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
 
 
 def _lacking(folder: Path) -> str:
-    if folder.is_file() and folder.suffix.lower() in FORMATS:
-        return (
-            f"it is a model file; `rnncli run {folder} --against RUNTIME` runs it in a runtime,"
-            " `rnncli extract` makes a pack of its recurrent nodes"
-        )
+    if hint := model_hint(folder):
+        return hint
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))

@@ -214,12 +214,29 @@ def test_a_wrong_request_is_told(rnncli, summing, arguments, code, sentence):
     assert sentence in done.err
 
 
-def test_verify_says_what_a_model_file_is_for(rnncli, summing):
-    """Not only that it is not a pack."""
-    done = rnncli("verify", summing, "--runtime", "onnxruntime")
+READERS = {
+    "verify": ["--backend", "numpy"],
+    "relate": ["--backend", "numpy"],
+    "diagnose": ["--backend", "numpy"],
+    "claims": ["--from", "run.jsonl"],
+    "generate": ["-o", "pack"],
+    **{name: [] for name in ("score", "report", "trace", "lint", "list", "site")},
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
+def test_what_judges_a_model_is_told(rnncli, summing, tmp_path, command, is_folder):
+    """Where a pack, a suite or a run is read; not only what it is not."""
+    path = tmp_path / "case" if is_folder else summing
+    if is_folder:
+        assert rnncli("run", summing, "-o", path).code == 0
+    done = rnncli(command, path, *READERS[command])
 
     assert done.code == 2
-    assert f"it is a model file; `rnncli run {summing} --against RUNTIME`" in done.err
+    assert f"{'the folder of a model' if is_folder else 'a model file'}; `rnncli run" in done.err
+    assert f"`rnncli run {path} --against RUNTIME` judges a runtime on it" in done.err
+    assert f"`rnncli extract {path} -o PACK` makes a pack of its recurrent nodes" in done.err
 
 
 FREE = (
