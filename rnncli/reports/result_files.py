@@ -129,7 +129,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
     return report
 
 
-def _contradiction(run: VerificationReport) -> str:  # noqa: PLR0911 -- one after another
+def _contradiction(run: VerificationReport) -> str:
     """Return what a run says of its cases and is not so, or "".
 
     A run that stopped at a failure has fewer cases than are due, and relations of a case are due
