@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
+from rnncli.errors import InvalidOperator, InvalidRequest, RnncliWarning, Unsupported
 from rnncli.files.formats import read_inputs, read_outputs
 from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.data_sets import load_data_set
@@ -20,6 +21,7 @@ from rnncli.models.evaluator import Evaluator, prepare
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.model import Model, declared_shape
+from rnncli.models.streams import streams_of
 from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered
 from rnncli.numerics.profiles import PROFILES
 from rnncli.running.request import Request, Run
@@ -44,10 +46,27 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
         RnncliError: the target or the request is wrong or not supported.
     """
     expected = _expected(loaded, request)
-    if expected and isinstance(loaded, Model) and not (request.input_files or request.inputs_from):
+    is_generated = not (request.input_files or request.inputs_from)
+    if expected and isinstance(loaded, Model) and is_generated:
         request = replace(request, dims={**_sizes_of(expected, loaded), **request.dims})
     for run in _runs(loaded, request):
+        if expected and isinstance(loaded, Model) and is_generated:
+            _warn_of_ones(loaded, run, request.expected_from)
         yield run._replace(expected=expected) if expected else run
+
+
+def _warn_of_ones(model: Model, run: Run, source: str) -> None:
+    """Warn where outputs are compared of one step, or of one sequence, that might be more."""
+    streams = streams_of(model)
+    sizes = streams.sizes_of(run.inputs)
+    for axes, why in (
+        (streams.time, "one step shows nothing of states, directions and lengths"),
+        (streams.batch, "one sequence shows nothing of another"),
+    ):
+        if ones := sorted({each.size for each in axes.values() if sizes.get(each.size) == 1}):
+            at = " and ".join(f"{symbol} = 1" for symbol in ones)
+            sentence = f"{model.name}: compared with {source} at {at}: {why}"
+            warnings.warn(sentence, RnncliWarning, stacklevel=2)
 
 
 def _sizes_of(outputs: Mapping[str, Array], model: Model) -> dict[str, int]:

@@ -283,3 +283,20 @@ def test_expected_outputs_say_sizes(tmp_path):
     (run,) = execute(model_of(text), Request(tolerance=EXACT, expected_from=f"{tmp_path}/y.npz"))
 
     assert run.outputs["y"].shape == (5, 1, 2, 2)
+
+
+def test_a_step_of_a_sequence_that_is_expected_is_told(tmp_path):
+    """No state, direction or other sequence can be wrong in it; sizes of the model are its own."""
+    text = STREAM.replace("=> (y)", "=> (float[seq, 1, batch, 2] y)")
+    np.savez(tmp_path / "y.npz", y=np.zeros((1, 1, 1, 2), np.float32))
+    request = Request(tolerance=EXACT, expected_from=f"{tmp_path}/y.npz")
+    with pytest.warns(RnncliWarning) as caught:
+        (run,) = execute(model_of(text), request)
+    fixed = text.replace("[seq, ", "[1, ").replace("batch, ", "1, ")
+
+    assert run.outputs["y"].shape == (1, 1, 1, 2)
+    assert [str(each.message).partition(" at ")[2] for each in caught] == [
+        "seq = 1: one step shows nothing of states, directions and lengths",
+        "batch = 1: one sequence shows nothing of another",
+    ]
+    assert [*execute(model_of(fixed), request)]
