@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -29,9 +29,7 @@ from rnncli.running.sizing import Sizing
 from rnncli.running.written_values import given_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from onnx import ValueInfoProto
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.cases.case import Case
     from rnncli.models.observation import Observer, Occurrence
@@ -49,7 +47,15 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     is_generated = not (request.input_files or request.inputs_from)
     if expected and isinstance(loaded, Model) and is_generated:
         request = replace(request, dims={**_sizes_of(expected, loaded), **request.dims})
-    for run in _runs(loaded, request):
+    if not isinstance(loaded, Model):
+        runs = iter([_run_case(loaded, request)])
+    elif request.steps:
+        recording = StepRecording()
+        found = run_model(loaded, request, recording.add)
+        runs = (run._replace(steps=recording.take()) for run in found)
+    else:
+        runs = run_model(loaded, request)
+    for run in runs:
         if expected and isinstance(loaded, Model) and is_generated:
             _warn_of_ones(loaded, run, request.expected_from)
         yield run._replace(expected=expected) if expected else run
@@ -101,17 +107,6 @@ def _expected(loaded: Model | Case, request: Request) -> dict[str, Array]:
     raise InvalidRequest(f"{source}: holds no tensors to expect as outputs")
 
 
-def _runs(loaded: Model | Case, request: Request) -> Iterator[Run]:
-    if not isinstance(loaded, Model):
-        yield _run_case(loaded, request)
-    elif request.steps:
-        recording = StepRecording()
-        for run in run_model(loaded, request, recording.add):
-            yield run._replace(steps=recording.take())
-    else:
-        yield from run_model(loaded, request)
-
-
 def _single_inputs(
     request: Request, dtype_of_input: Callable[[str], DType | None]
 ) -> dict[str, Array]:
@@ -120,11 +115,6 @@ def _single_inputs(
         name: given_tensor(name, text, dtype_of_input(name))
         for name, text in request.input_files.items()
     }
-
-
-def _declared_dtype(value: ValueInfoProto) -> DType | None:
-    number = value.type.tensor_type.elem_type
-    return dtype_numbered(number) if number else None
 
 
 def _dtype_of_case(case: Case, name: str) -> DType:
@@ -183,26 +173,30 @@ def run_model(model: Model, request: Request, observer: Observer | None = None) 
         RnncliError: the model or the request is wrong or not supported.
     """
     evaluator = prepare(model, **request.arithmetic._asdict(), observer=observer)
+    number = request.data_set
     if model.data_sets and not request.shapes_inputs:
-        yield from _run_on_data_sets(model, evaluator, request.data_set)
-    elif request.data_set is not None:
+        name = f"test_data_set_{number}"
+        chosen = [each for each in model.data_sets if number is None or each.name == name]
+        if not chosen:
+            names = ", ".join(folder.name for folder in model.data_sets)
+            raise InvalidRequest(f"{model.name}: no data set {number}; there are {names}")
+        for folder in chosen:
+            data_set = load_data_set(model, folder)
+            run = _timed(model, evaluator, folder.name, data_set.inputs)
+            yield run._replace(expected=data_set.outputs or None, tolerances=data_set.tolerances)
+        return
+    if number is not None:
         why = "inputs are given or generated" if model.data_sets else "it has no test data sets"
-        raise InvalidRequest(f"{model.name}: --data-set {request.data_set}, but {why}")
-    else:
-        yield _run_on_inputs(model, evaluator, request, is_watched=observer is not None)
+        raise InvalidRequest(f"{model.name}: --data-set {number}, but {why}")
 
-
-def _run_on_inputs(
-    model: Model, evaluator: Evaluator, request: Request, *, is_watched: bool
-) -> Run:
-    """Run on the given inputs; generate the missing ones in sizes the model accepts."""
+    # On the given inputs; the missing ones are generated in sizes the model accepts.
     recipe = recipe_of(model, request)
     tried = evaluator
-    if is_watched and recipe.sizes.free:  # an observer must not see runs that fail
+    if observer and recipe.sizes.free:  # an observer must not see runs that fail
         tried = prepare(model, **request.arithmetic._asdict())
     sizing = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs))
     run = sizing.settle(judged=request.judged)
-    return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
+    yield run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 
 
 def recipe_of(model: Model, request: Request) -> InputRecipe:
@@ -224,35 +218,25 @@ def recipe_of(model: Model, request: Request) -> InputRecipe:
 def given_inputs(model: Model, request: Request) -> dict[str, Array]:
     """Return the inputs that a request gives; errors are those of `recipe_of`."""
     declared = check_names(model, request.input_files)
-    single = _single_inputs(request, lambda name: _declared_dtype(declared[name]))
-    given = _inputs_of_model(model, request.inputs_from) | single
+
+    def dtype_of_input(name: str) -> DType | None:
+        number = declared[name].type.tensor_type.elem_type
+        return dtype_numbered(number) if number else None
+
+    single = _single_inputs(request, dtype_of_input)
+    source, folder = request.inputs_from, Path(request.inputs_from)
+    if source and folder.is_dir() and not any(folder.glob("test_data_set_*")):
+        given = load_data_set(model, folder).inputs | single  # unnamed tensors go by position
+    else:
+        inputs, names = _set_of_inputs(source), [each.name for each in model.proto.graph.input]
+        if folder.suffix == ".npy" and not inputs.keys() <= {*names}:
+            raise InvalidRequest(
+                f"{model.name}: {source} holds one tensor, without a name; -i NAME={source} reads"
+                f" it as the input NAME: {', '.join(names)}"
+            )
+        given = inputs | single
     check_names(model, given)
     return given
-
-
-def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:
-    """Read a set of inputs; match unnamed tensors in a folder by position."""
-    folder = Path(source)
-    if source and folder.is_dir() and not any(folder.glob("test_data_set_*")):
-        return load_data_set(model, folder).inputs
-    inputs, names = _set_of_inputs(source), [value.name for value in model.proto.graph.input]
-    if folder.suffix == ".npy" and not inputs.keys() <= {*names}:
-        raise InvalidRequest(
-            f"{model.name}: {source} holds one tensor, without a name; -i NAME={source} reads it as"
-            f" the input NAME: {', '.join(names)}"
-        )
-    return inputs
-
-
-def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) -> Iterator[Run]:
-    chosen = [f for f in model.data_sets if number is None or f.name == f"test_data_set_{number}"]
-    if not chosen:
-        names = ", ".join(folder.name for folder in model.data_sets)
-        raise InvalidRequest(f"{model.name}: no data set {number}; there are {names}")
-    for folder in chosen:
-        data_set = load_data_set(model, folder)
-        run = _timed(model, evaluator, folder.name, data_set.inputs)
-        yield run._replace(expected=data_set.outputs or None, tolerances=data_set.tolerances)
 
 
 def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Array]) -> Run:
@@ -261,16 +245,13 @@ def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Arra
     start = time.perf_counter()
     outputs = outputs_of(evaluator, inputs)
     seconds = time.perf_counter() - start
-    _check_outputs(model, outputs)
-    return Run(name, {key: inputs[key] for key in order}, outputs, seconds)
-
-
-def _check_outputs(model: Model, outputs: dict[str, Any]) -> None:
-    """Refuse outputs that are not tensors: an absent optional or an undeclared sequence."""
-    for name, values in outputs.items():
-        if not hasattr(values, "dtype"):
+    for output, values in outputs.items():
+        if not hasattr(values, "dtype"):  # an absent optional or an undeclared sequence
             what = "has no value" if values is None else f"is a {type(values).__name__}"
-            raise Unsupported(f"{model.name}: the output '{name}' {what}; only tensors are written")
+            raise Unsupported(
+                f"{model.name}: the output '{output}' {what}; only tensors are written"
+            )
+    return Run(name, {key: inputs[key] for key in order}, outputs, seconds)
 
 
 PROFILE = PROFILES["standard"]
@@ -295,18 +276,15 @@ class StepRecording:
         found: dict[str, Array] = {}
         taken: set[str] = set()
         for occurrence in self._occurrences:
-            path = _free("/".join(occurrence.path), taken)
+            plain = path = "/".join(occurrence.path)
+            numbers = count(2)
+            while path in taken:
+                path = f"{plain}#{next(numbers)}"
             taken.add(path)
             recurrence = occurrence.node.recurrence(occurrence.inputs)
             found |= {f"{path}/{name}": values for name, values in steps_of(recurrence)}
         self._occurrences = []
         return found
-
-
-def _free(path: str, taken: Collection[str]) -> str:
-    """Return a path with the first number that makes it new, if it is not."""
-    numbered = (f"{path}#{k}" for k in count(2))
-    return path if path not in taken else next(each for each in numbered if each not in taken)
 
 
 def steps_of(recurrence: Recurrence) -> Iterator[tuple[str, Array]]:

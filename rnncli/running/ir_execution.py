@@ -96,15 +96,14 @@ class _GraphRun:
         self._results = [result.input_value(0) for result in results]
         every = [*self._sources, *(each for read in self._reads for each in read), *self._results]
         self._places = {place: k for k, place in enumerate(dict.fromkeys(map(_place, every)))}
-        self._request = self._compiled({_place(each): each for each in every})
 
-    def _compiled(self, outputs: Mapping[tuple[int, int], Any]) -> Any:
-        """Return the graph as a model of its own with these results."""
-        results = [opset5.result(outputs[place]) for place in self._places]
+        # The graph as a model of its own with these results.
+        outputs = {_place(each): each for each in every}
+        probes = [opset5.result(outputs[place]) for place in self._places]
         try:
-            net = openvino.Model(results, self._graph.net.get_parameters(), "probe")
+            net = openvino.Model(probes, graph.net.get_parameters(), "probe")
             compiled = openvino_core().compile_model(net, "CPU", {PRECISION: "f32"})
-            return compiled.create_infer_request()
+            self._request = compiled.create_infer_request()
         except RuntimeError as error:
             raise self._refused(error) from error
 
@@ -155,7 +154,9 @@ def _execute(op: Any, bodies: Sequence[_GraphRun | None], inputs: Sequence[Array
     """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
     chosen = 1 if op.get_type_name() == "If" and not inputs[0].item() else 0
     if body := bodies[chosen]:
-        feeds = _first_feeds(op, chosen, body, inputs)
+        feeds = [np.empty(0)] * len(body.parameters)  # of the number of the trip, nothing
+        for each in descriptions(op, chosen):
+            feeds[each.body_parameter_index] = inputs[each.input_index]
         if op.get_type_name() == "If":
             body.run(feeds)
         else:
@@ -175,7 +176,10 @@ def _repeat(op: Any, body: _GraphRun, feeds: list[Array], inputs: Sequence[Array
         for each in slices:
             feeds[each.body_parameter_index] = _part(inputs[each.input_index], each, trip)
         if counter in range(len(feeds)):
-            feeds[counter] = _number(body.parameters[counter], trip)
+            parameter = body.parameters[counter]
+            shape = parameter.get_partial_shape()
+            rank = shape.rank.get_length() if shape.rank.is_static else 0
+            feeds[counter] = np.full([1] * rank, trip, parameter.get_element_type().to_dtype())
         results = body.run(feeds)
         for each in merged:
             feeds[each.body_parameter_index] = results[each.body_value_index]
@@ -186,25 +190,16 @@ def _repeat(op: Any, body: _GraphRun, feeds: list[Array], inputs: Sequence[Array
 _NO_PORTS = (-1, -1)
 
 
-def _first_feeds(op: Any, k: int, body: _GraphRun, inputs: Sequence[Array]) -> list[Array]:
-    """Return the first values of the parameters of a body; of the number of the trip, nothing."""
-    feeds = [np.empty(0)] * len(body.parameters)
-    for each in descriptions(op, k):
-        feeds[each.body_parameter_index] = inputs[each.input_index]
-    return feeds
-
-
-def _number(parameter: Any, trip: int) -> Array:
-    """Return the number of a trip as a parameter takes it."""
-    shape = parameter.get_partial_shape()
-    rank = shape.rank.get_length() if shape.rank.is_static else 0
-    return np.full([1] * rank, trip, parameter.get_element_type().to_dtype())
-
-
 def _trips(op: Any, slices: Sequence[Any], inputs: Sequence[Array]) -> Iterable[int]:
     """Return the numbers of the trips that a loop makes, unless its condition ends it."""
     if op.get_type_name() == "TensorIterator":
-        return range(min((_length(inputs[each.input_index], each) for each in slices), default=0))
+        parts = []  # the number of them in each sliced input
+        for each in slices:
+            values = inputs[each.input_index]
+            first, last = _bounds(values, each)
+            whole = int((abs(last - first) + 1) // each.part_size)
+            parts.append(whole if values.shape[each.axis] else 0)
+        return range(min(parts, default=0))
     limit, begins = inputs[0].item(), inputs[1].item()
     if not begins:
         return ()
@@ -216,14 +211,6 @@ def _bounds(values: Array, described: Any) -> tuple[int, int]:
     size = values.shape[described.axis]
     first, last = (k + size if k < 0 else k for k in (described.start, described.end))
     return first, last
-
-
-def _length(values: Array, described: Any) -> int:
-    """Return the number of parts of a sliced input."""
-    if not values.shape[described.axis]:
-        return 0
-    first, last = _bounds(values, described)
-    return int((abs(last - first) + 1) // described.part_size)
 
 
 def _part(values: Array, described: Any, trip: int) -> Array:

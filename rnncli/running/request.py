@@ -14,7 +14,7 @@ from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.comparing.verdict import CaseVerdict
@@ -51,7 +51,10 @@ def summarise(name: str, values: Array) -> TensorSummary:
     if row.name == "string" or row.numpy.kind == "c":
         return TensorSummary(name, row.name, values.shape, None, None, None, 0, 0)
     low, high, total, finite, nan = math.inf, -math.inf, 0.0, 0, 0
-    for piece in _chunks(values):
+    # In memory order and in chunks, since tensors may be large.
+    flags: Any = ["external_loop", "buffered"]
+    pieces = np.nditer(values, flags, order="K", buffersize=PIECE) if values.size else ()
+    for piece in cast("Iterable[Array]", pieces):
         numbers = piece
         if row.is_float:
             numbers = piece[np.isfinite(piece)]
@@ -65,14 +68,6 @@ def summarise(name: str, values: Array) -> TensorSummary:
     if not finite:
         return TensorSummary(name, row.name, values.shape, None, None, None, nan, inf)
     return TensorSummary(name, row.name, values.shape, low, high, total / finite, nan, inf)
-
-
-def _chunks(values: Array) -> Iterator[Array]:
-    """Yield the elements in chunks, in memory order, since tensors may be large."""
-    if not values.size:
-        return
-    pieces = np.nditer(values, ["external_loop", "buffered"], order="K", buffersize=PIECE)
-    yield from cast("Iterator[Array]", pieces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from rnncli.models.streams import streams_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from onnx import NodeProto, ValueInfoProto
+    from onnx import ValueInfoProto
 
     from rnncli.errors import NodeFailure
     from rnncli.models.evaluator import Evaluator
@@ -55,6 +55,7 @@ LARGEST_TRY = 1 << 20
 """Limit on the elements of one run: an image of a third of a megapixel, a minute of speech."""
 LARGEST, LARGEST_POWER, SMALL = 1 << 16, 1 << 14, 16
 """The largest size tried, the largest not mentioned by a node, and the end of the full range."""
+POWERS = [1 << k for k in range(1, LARGEST_POWER.bit_length())]
 MOST_NUMBERS = 64
 """The number of elements up to which a constant's values count as sizes."""
 
@@ -142,19 +143,16 @@ class Sizing(Generic[T]):
         return result
 
     def _grow(self, trials: NodeTrials, node: str) -> bool:
-        """Search sizes at which a node runs; return whether there are any."""
+        """Take the smallest size at which a node runs; return whether there is any."""
         for size, dimensions in trials.candidates():
-            if max(self._now(dimensions)) < size and trials.run(self._with(dimensions, size)):
-                self._take(trials, dimensions, size, node)
-                return True
-        return False
+            below = max(self.sizes.get(each, 1) for each in dimensions)
+            if below < size and trials.run(self._with(dimensions, size)):
+                break
+        else:
+            return False
 
-    def _take(
-        self, trials: NodeTrials, dimensions: tuple[FreeDimension, ...], size: int, node: str
-    ) -> None:
-        """Take the smallest working size, by bisection from the last size that failed."""
-        tried = [each for each in trials.sizes if each < size]
-        below = max([*self._now(dimensions), *tried])
+        # The smallest lies beyond the last size that failed.
+        below = max([below, *(each for each in trials.sizes if each < size)])
         while size - below > 1:
             middle = (below + size) // 2
             if trials.run(self._with(dimensions, middle)):
@@ -163,9 +161,7 @@ class Sizing(Generic[T]):
                 below = middle
         self.sizes = self._with(dimensions, size)
         self._choices.append(SizeChoice(dimensions, size, node))
-
-    def _now(self, dimensions: Iterable[FreeDimension]) -> list[int]:
-        return [self.sizes.get(each, 1) for each in dimensions]
+        return True
 
     def _with(self, dimensions: Iterable[FreeDimension], size: int) -> dict[FreeDimension, int]:
         return self.sizes | dict.fromkeys(dimensions, size)
@@ -192,7 +188,16 @@ class Sizing(Generic[T]):
     def _explained(
         self, error: InvalidRequest, failure: NodeFailure, trials: NodeTrials
     ) -> InvalidRequest:
-        if mended := self._mended(failure) if self.recipe.dims else "":
+        mended = ""
+        if self.recipe.dims:  # it may run at other sizes than those given
+            self.sizes |= {FreeDimension(name): size for name, size in self.recipe.dims.items()}
+            others = NodeTrials(self.recipe.without_dims(), failure, self.sizes)
+            for size, group in chain(((1, each) for each in others.groups), others.candidates()):
+                named = all(each.symbol for each in group)
+                if named and others.run(self._with(group, size)):
+                    mended = " ".join(f"--dim {each.symbol}={size}" for each in group)
+                    break
+        if mended:
             advice = f"it runs with {mended}"
         elif not trials.telling and (trials.dimensions or self.recipe.dims):
             advice = "no other size that was tried mends it"
@@ -200,17 +205,6 @@ class Sizing(Generic[T]):
             advice = advice_on(trials.reaching, trials.telling)
         generated = f"inputs were generated for {described(trials.reaching)}"
         return InvalidRequest(f"{error}; {generated}; {advice}")
-
-    def _mended(self, failure: NodeFailure) -> str:
-        """Return the options of other sizes than those given at which a node runs, or ""."""
-        given = {FreeDimension(symbol): size for symbol, size in self.recipe.dims.items()}
-        self.sizes |= given
-        trials = NodeTrials(self.recipe.without_dims(), failure, self.sizes)
-        for size, group in chain(((1, each) for each in trials.groups), trials.candidates()):
-            named = all(each.symbol for each in group)
-            if named and trials.run(self._with(group, size)):
-                return " ".join(f"--dim {each.symbol}={size}" for each in group)
-        return ""
 
 
 class NodeTrials:
@@ -228,8 +222,12 @@ class NodeTrials:
         self._reach = prepare(self._before, compute="native")
         self._run = prepare(self._part, compute="native")
         self._tries, self._elements = 0, 0
-        self._numbers = {*_numbers(node), *_numbers_in(self._facts(sizes))}
-        self.sizes = _sizes(self._numbers)
+        self._numbers = {k for each in node.attribute for k in (each.i, *each.ints)}
+        for numbers in self._facts(sizes):
+            self._numbers |= {*map(abs, numbers), sum(numbers), abs(math.prod(numbers))}
+        mentioned = (number + more for number in self._numbers for more in (0, 1))
+        every = {*range(SMALL + 1), *POWERS, *mentioned}
+        self.sizes = sorted(size for size in every if 1 < size <= LARGEST)
 
     @property
     def reaching(self) -> list[ValueInfoProto]:
@@ -261,8 +259,12 @@ class NodeTrials:
         return self._mending or self._changing(self._facts) or [*self._groups()]
 
     def _changing(self, look: Callable[[Sizes], Any]) -> list[tuple[FreeDimension, ...]]:
-        before = look(self._failing)
-        return [group for group in self._groups() if look(self._larger(group)) != before]
+        before, sizes = look(self._failing), self._failing
+        return [
+            group
+            for group in self._groups()
+            if look({**sizes, **{each: sizes.get(each, 1) + SMALL for each in group}}) != before
+        ]
 
     def _groups(self) -> Iterable[tuple[FreeDimension, ...]]:
         """Return each dimension, the dimensions of each input, and all dimensions."""
@@ -271,9 +273,6 @@ class NodeTrials:
             free = tuple(self._recipe.sizes.free_in(value))
             groups += [free[1:], free]  # the first dimension is usually a batch
         return dict.fromkeys(group for group in (*groups, self.dimensions) if group)
-
-    def _larger(self, group: Iterable[FreeDimension]) -> Sizes:
-        return {**self._failing, **{each: self._failing.get(each, 1) + SMALL for each in group}}
 
     def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
         """Yield sizes to try, small ones and those that make the node's inputs fit first."""
@@ -292,7 +291,7 @@ class NodeTrials:
             facts = self._facts({**self._failing, **dict.fromkeys(group, size)})
             return tuple(number for numbers in facts for number in numbers)
 
-        for below, above in pairwise([1, *_powers()]):
+        for below, above in pairwise([1, *POWERS]):
             for k, (least, most) in enumerate(zip(read(below), read(above), strict=False)):
                 for wanted in (each for each in self._numbers if least < each <= most):
                     sizes = range(below + 1, above + 1)
@@ -321,52 +320,24 @@ class NodeTrials:
     def _attempt(self, evaluator: Evaluator, sizes: Sizes) -> list[Any] | RnncliError:
         """Return the outputs of a part of the model at some sizes, or its error.
 
+        The inputs are generated within the limits on elements.
+
         Raises:
             Exhausted: the run's time is up.
         """
         try:
-            return run(evaluator, self._inputs(sizes))
+            elements = self._recipe.elements(sizes, self._names)
+            spent = self._tries > MOST_TRIES or self._elements > MOST_ELEMENTS
+            if elements > LARGEST_TRY or spent:
+                return InvalidRequest("not worth a try")
+            self._tries, self._elements = self._tries + 1, self._elements + elements
+            return run(evaluator, self._recipe.make(sizes, only=self._names))
         except RnncliError as error:
             if isinstance(error, OutOfMemory):
                 self._tries = MOST_TRIES + 1  # larger sizes take at least as long
             elif isinstance(error, Exhausted):
                 raise
             return error
-
-    def _inputs(self, sizes: Sizes) -> dict[str, Array]:
-        """Generate the inputs, within the limits on elements.
-
-        Raises:
-            InvalidRequest: they are too many, too large, or impossible.
-        """
-        elements = self._recipe.elements(sizes, self._names)
-        if elements > LARGEST_TRY or self._tries > MOST_TRIES or self._elements > MOST_ELEMENTS:
-            raise InvalidRequest("not worth a try")
-        self._tries, self._elements = self._tries + 1, self._elements + elements
-        return self._recipe.make(sizes, only=self._names)
-
-
-def _numbers(node: NodeProto) -> Iterator[int]:
-    """Yield the integers of a node's attributes."""
-    for attribute in node.attribute:
-        yield from (attribute.i, *attribute.ints)
-
-
-def _numbers_in(facts: Iterable[Sequence[int]]) -> Iterator[int]:
-    """Yield the numbers of each shape or list, with their sum and product."""
-    for numbers in facts:
-        yield from map(abs, numbers)
-        yield from (sum(numbers), abs(math.prod(numbers)))
-
-
-def _powers() -> Iterator[int]:
-    yield from (1 << k for k in range(1, LARGEST_POWER.bit_length()))
-
-
-def _sizes(numbers: Iterable[int]) -> list[int]:
-    """Return candidate sizes in ascending order: mentioned, small, powers of two."""
-    spoken = (number + more for number in numbers for more in (0, 1))
-    return sorted(size for size in {*range(SMALL + 1), *_powers(), *spoken} if 1 < size <= LARGEST)
 
 
 def advice_on(values: Sequence[ValueInfoProto], telling: Sequence[FreeDimension]) -> str:

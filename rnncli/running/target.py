@@ -79,8 +79,15 @@ def _written(target: str, named: tuple[Suite, Entry] | None, seed: int | None) -
         root, path = parse_yaml(read_standard_input(), "<stdin>"), Path("stdin")
     elif found := _yaml_file(target):
         root, path = read_yaml(found), found
+    elif Path(target).exists():
+        kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
+        raise InvalidRequest(f"{target}: not a target: expected {kinds} or a folder")
     else:
-        raise InvalidRequest(_unknown(target, Path(target)))
+        from rnncli.cases.library import spec_names
+
+        short = [name.rpartition("/")[2] for name in spec_names()]
+        hint = did_you_mean(Path(target).stem, short)
+        raise InvalidRequest(f"{target}: no such file, and no config or suite of that name{hint}")
     if is_suite(root):
         if path.is_file():
             load_suite(path)  # raises if the suite is wrong
@@ -129,37 +136,30 @@ def cases_of(target: str) -> list[str]:
         UnreadableFile: a pack is damaged.
     """
     if Path(target).is_dir():
-        return _cases_of_folder(target)
+        from rnncli.files.paths import below
+        from rnncli.packs.layouts import folder_of
+        from rnncli.packs.pack import is_pack, open_pack
+
+        if not is_pack(target):
+            return [target]
+        pack = open_pack(target)
+        for file, problem in pack.problems():
+            if problem == "missing":
+                raise UnreadableFile(f"{target}: {file} is missing")
+        valid = [case["id"] for case in pack.cases if case["expect"] == "result"]
+        return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
+
+    from rnncli.cases.suite.suite import is_suite
+    from rnncli.cases.yaml_reader import read_yaml
+
     try:
         path = _yaml_file(target)
-        if path is None or not _holds_suite(path):
+        if path is None or not is_suite(read_yaml(path)):
             return [target]
         suite = _suite(path, None, path.stat().st_mtime_ns)
     except (RnncliError, OSError):
         return [target]
     return [f"{target}{OF_SUITE}{entry.id}" for entry in suite.entries if entry.breakage is None]
-
-
-def _holds_suite(path: Path) -> bool:
-    from rnncli.cases.suite.suite import is_suite
-    from rnncli.cases.yaml_reader import read_yaml
-
-    return is_suite(read_yaml(path))
-
-
-def _cases_of_folder(target: str) -> list[str]:
-    from rnncli.files.paths import below
-    from rnncli.packs.layouts import folder_of
-    from rnncli.packs.pack import is_pack, open_pack
-
-    if not is_pack(target):
-        return [target]
-    pack = open_pack(target)
-    for path, problem in pack.problems():
-        if problem == "missing":
-            raise UnreadableFile(f"{target}: {path} is missing")
-    valid = [case["id"] for case in pack.cases if case["expect"] == "result"]
-    return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:
@@ -188,17 +188,6 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
     except ConfigError as error:
         return list(error.findings)
     return []
-
-
-def _unknown(target: str, path: Path) -> str:
-    if path.exists():
-        kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
-        return f"{target}: not a target: expected {kinds} or a folder"
-    from rnncli.cases.library import spec_names
-
-    short = [name.rpartition("/")[2] for name in spec_names()]
-    hint = did_you_mean(path.stem, short)
-    return f"{target}: no such file, and no config or suite of that name{hint}"
 
 
 def short_names(targets: Sequence[str]) -> list[str]:

@@ -42,7 +42,15 @@ def _target(node: YamlNode, folder: Path, findings: Findings) -> ListedTarget:
     if entries and model is None:
         findings.add(node.place, "'model' is missing")
     target = _text(model, "model", findings) if model else ""
-    files, source = _inputs(node.child("inputs"), folder, findings)
+    files, source, inputs = {}, "", node.child("inputs")
+    if inputs and isinstance(inputs.value, dict):
+        for name, value in inputs.value.items():  # as `-i` takes them: paths or numbers
+            given = value.value
+            files[str(name)] = (
+                str(folder / given) if isinstance(given, str) else json.dumps(value.plain)
+            )
+    elif inputs:
+        source = str(folder / _text(inputs, "inputs", findings))
     expected = node.child("expected")
     return ListedTarget(
         str(folder / target),
@@ -58,20 +66,6 @@ def _entries(node: YamlNode, key: str, findings: Findings) -> list[tuple[str, Ya
     section = node.child(key)
     found = read_mapping(section, f"'{key}'", "name", None, findings) if section else {}
     return [(str(name), value) for name, value in found.items()]
-
-
-def _inputs(node: YamlNode | None, folder: Path, findings: Findings) -> tuple[dict[str, str], str]:
-    """Return the inputs given one by one, and the file of all."""
-    if node is None:
-        return {}, ""
-    if not isinstance(node.value, dict):
-        return {}, str(folder / _text(node, "inputs", findings))
-    return {str(name): _input(value, folder) for name, value in node.value.items()}, ""
-
-
-def _input(node: YamlNode, folder: Path) -> str:
-    """Return an input as `-i` takes it: a path, or numbers as JSON has them."""
-    return str(folder / node.value) if isinstance(node.value, str) else json.dumps(node.plain)
 
 
 def _text(node: YamlNode, key: str, findings: Findings) -> str:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from rnncli.cases.case import Case
     from rnncli.jobs.workers import Workers
-    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.models.model import Model
     from rnncli.running.request import AgainstReport
 
@@ -74,7 +73,12 @@ def all_targets(targets: Sequence[str], more: Iterable[str | ListedTarget]) -> l
     Raises:
         NothingSelected: there are none.
     """
-    listed = [each for each in map(_listed, (*targets, *more)) if each]
+    listed = []
+    for each in (*targets, *more):
+        if isinstance(each, ListedTarget):
+            listed.append(each)
+        elif (line := each.strip()) and not line.startswith("#"):
+            listed.append(ListedTarget(line))
     if not listed:
         raise NothingSelected("no target: name a model or a config, or list some with --from")
     cases = [each._replace(target=case) for each in listed for case in cases_of(each.target)]
@@ -82,14 +86,6 @@ def all_targets(targets: Sequence[str], more: Iterable[str | ListedTarget]) -> l
         names = ", ".join(each.target for each in listed)
         raise NothingSelected(f"{names}: every case must be rejected; none can run")
     return cases
-
-
-def _listed(each: str | ListedTarget) -> ListedTarget | None:
-    """Return what a line of a list names, if it names something."""
-    if isinstance(each, ListedTarget):
-        return each
-    line = each.strip()
-    return ListedTarget(line) if line and not line.startswith("#") else None
 
 
 def plan(
@@ -120,7 +116,9 @@ def plan(
         asked = only.asked(request)
         return [Task(only.target, asked, as_path(output), save_inputs, steps, rival)]
     for path in filter(None, (output, save_inputs, steps)):
-        _refuse_file(path)
+        if not as_path(path).endswith("/") or Path(path).is_file():
+            raise InvalidRequest(f"{path}: several targets need a folder, not a single file")
+        Path(path).mkdir(parents=True, exist_ok=True)
     names = short_names([each.target for each in targets])
     suffix = "/" if entry_format == "onnx" else f".{entry_format}"
     return [
@@ -134,12 +132,6 @@ def plan(
         )
         for each, name in zip(targets, names, strict=True)
     ]
-
-
-def _refuse_file(path: str) -> None:
-    if not as_path(path).endswith("/") or Path(path).is_file():
-        raise InvalidRequest(f"{path}: several targets need a folder, not a single file")
-    Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def run_all(tasks: Sequence[Task], workers: Workers) -> Iterator[TargetReport]:
@@ -215,21 +207,18 @@ def _judged(report: TargetReport, request: Request) -> TargetReport:
 
 
 def _report(run: Run, task: Task, loaded: Model | Case) -> RunReport:
-    outputs = tuple(summarise(name, values) for name, values in run.outputs.items())
-    report = RunReport(run.name, run.seconds, outputs, _comparison(run, task.request))
+    """Compare the outputs with the expected ones, if any, and with an implementation's."""
+    request, outputs = task.request, run.outputs
+    summary = tuple(summarise(name, values) for name, values in outputs.items())
+    report = RunReport(run.name, run.seconds, summary)
+    if run.expected:
+        from rnncli.judging.comparing.comparison import compare
+
+        elements = run.tolerances if request.own_tolerances else {}
+        if request.expected_from:  # which need not have all
+            outputs = {name: values for name, values in outputs.items() if name in run.expected}
+        tolerance = request.tolerance._replace(elements=elements)
+        report = report._replace(comparison=compare(outputs, run.expected, tolerance))
     if task.rival is None:
         return report
-    return report._replace(against=task.rival.report(task.target, loaded, task.request, run))
-
-
-def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
-    """Compare the outputs with the expected ones, if any came with the target."""
-    if not run.expected:
-        return ()
-    from rnncli.judging.comparing.comparison import compare
-
-    elements = run.tolerances if request.own_tolerances else {}
-    outputs = run.outputs
-    if request.expected_from:  # which need not have all
-        outputs = {name: values for name, values in outputs.items() if name in run.expected}
-    return compare(outputs, run.expected, request.tolerance._replace(elements=elements))
+    return report._replace(against=task.rival.report(task.target, loaded, request, run))

@@ -85,13 +85,13 @@ def _safetensors(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
     except safetensors.SafetensorError as error:
         raise UnreadableFile(f"is damaged: {error}") from error
     require_few(len(found))
-    return {name: _array(name, **held) for name, held in found}, {}
-
-
-def _array(name: str, *, dtype: str, shape: list[int], data: bytes) -> Array:
-    if dtype not in _TYPES:
-        raise Unsupported(f"'{name:.80}' is of {dtype}, which is not supported")
-    return np.frombuffer(data, dtype_named(_TYPES[dtype]).numpy).reshape(shape)
+    tensors = {}
+    for name, held in found:
+        if (dtype := held["dtype"]) not in _TYPES:
+            raise Unsupported(f"'{name:.80}' is of {dtype}, which is not supported")
+        values = np.frombuffer(held["data"], dtype_named(_TYPES[dtype]).numpy)
+        tensors[name] = values.reshape(held["shape"])
+    return tensors, {}
 
 
 def _torch(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
@@ -137,18 +137,15 @@ def _keras(path: Path, module: str | None) -> tuple[Tensors, dict[str, Any]]:
     with open_data(path) as stream, zipfile.ZipFile(stream) as archive:
         require_few(len(archive.infolist()))
         allowance = MemoryAllowance(size_of(stream))
-        config, weights = (_member(archive, name, allowance) for name in (CONFIG, WEIGHTS))
-    return in_order(h5.parse(weights), parse_json(config), module)
-
-
-def _member(archive: zipfile.ZipFile, name: str, allowance: MemoryAllowance) -> bytes:
-    """Return a member of an archive, of bounded size."""
-    if name not in archive.namelist():
-        raise UnreadableFile(f"is no model that Keras 3 saved: it lacks {name}")
-    size = archive.getinfo(name).file_size
-    allowance.take(size)
-    with archive.open(name) as member:
-        return member.read(size)
+        held = {}
+        for name in (CONFIG, WEIGHTS):
+            if name not in archive.namelist():
+                raise UnreadableFile(f"is no model that Keras 3 saved: it lacks {name}")
+            size = archive.getinfo(name).file_size
+            allowance.take(size)
+            with archive.open(name) as member:
+                held[name] = member.read(size)
+    return in_order(h5.parse(held[WEIGHTS]), parse_json(held[CONFIG]), module)
 
 
 Reader: TypeAlias = "Callable[[Path, str | None], tuple[Tensors, dict[str, Any]]]"
@@ -211,7 +208,11 @@ def convert_weights(
         )
     tensors, told = read_weights(source, library, module)
     with named(source):
-        layers = FROM[library](tensors, cell, module=module, **_settled(told, asked))
+        given = {name: value for name, value in asked.items() if value is not None}
+        for name in told.keys() & given.keys():
+            if told[name] != given[name]:
+                raise InvalidRequest(f"has {name} {told[name]}, but {given[name]} is asked for")
+        layers = FROM[library](tensors, cell, module=module, **{**told, **given})
         if is_model:
             from rnncli.models.stacked_model import stacked_model
 
@@ -222,16 +223,3 @@ def convert_weights(
         write_bytes(Path(destination), content, MODEL)
     else:
         write_output(destination, tensors)
-
-
-def _settled(told: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a file tells and those that are asked for.
-
-    Raises:
-        InvalidRequest: they contradict each other.
-    """
-    given = {name: value for name, value in asked.items() if value is not None}
-    for name in told.keys() & given.keys():
-        if told[name] != given[name]:
-            raise InvalidRequest(f"has {name} {told[name]}, but {given[name]} is asked for")
-    return {**told, **given}
