@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.cases.case import Case, Filling, GivenValues, describe
-from rnncli.cases.config.case_shapes import Frame, frame_of
+from rnncli.cases.case import Case, describe
+from rnncli.cases.config.case_shapes import frame_of
 from rnncli.cases.config.keys import ConfigKeys
 from rnncli.cases.fills import Blank
 from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_yaml
 from rnncli.errors import ConfigError, Place
 from rnncli.operators.unit import readings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rnncli.numerics import Array, DType
-    from rnncli.operators import Operator
 
 __all__ = ["Case", "describe", "findings", "load_config", "parse_config", "read_case"]
 
@@ -88,14 +81,37 @@ def read_case(
     dtypes = config.dtypes(operator)
     attributes = config.attributes(operator, sizes)
     outputs, readings = config.outputs(operator, attributes), config.readings()
-    summary, written_seed = config.text("summary"), config.seed()
+    summary, written_seed = config.text("summary"), config.value("seed")
     seed = written_seed if seed is None else seed
     frame = frame_of(operator, sizes, attributes, config.choice("scales", operator))
-    if frame is not None and not config.fits(operator, frame, outputs):
-        frame = None
-    blanks = _blanks(operator, frame, dtypes, seed) if frame else {}
+    blanks = {}
+    if frame is not None and config.fits(operator, frame, outputs):
+        blanks = {
+            row.name: Blank(
+                shape=frame.shape(row),
+                dims=frame.names(row),
+                dtype=dtypes[row.kind],
+                seed=seed,
+                name=row.name,
+                seq_length=frame.sizes["seq_length"],
+            )
+            for row in operator.inputs
+        }
     sources = config.sources(operator, blanks, folder)
-    arrays = _stand_ins(operator, blanks, sources, key)
+
+    # Inputs for the operator's checks: lengths as they are, others without memory. Required inputs
+    # with findings are included, so that the rest can be checked.
+    required = [row.name for row in operator.inputs if not row.optional]
+    arrays = {
+        name: np.broadcast_to(np.zeros((), blank.dtype.numpy), blank.shape)
+        for name, blank in blanks.items()
+        if blank.dtype.is_float and (name in sources or name in required)
+    }
+    arrays |= {
+        name: source.arrays(blanks[name], [key])[0]
+        for name, source in sources.items()
+        if name in blanks and not blanks[name].dtype.is_float
+    }
     unit = config.unit(operator)
     config.check(operator, attributes, arrays, outputs, readings, unit=unit)
     if unit:
@@ -117,44 +133,3 @@ def read_case(
         root=root,
         unit=unit,
     )
-
-
-def _blanks(
-    operator: Operator, frame: Frame, dtypes: Mapping[str, DType], seed: int
-) -> dict[str, Blank]:
-    """Return the blanks of all inputs, given the dtype of each kind of input."""
-    return {
-        row.name: Blank(
-            shape=frame.shape(row),
-            dims=frame.names(row),
-            dtype=dtypes[row.kind],
-            seed=seed,
-            name=row.name,
-            seq_length=frame.sizes["seq_length"],
-        )
-        for row in operator.inputs
-    }
-
-
-def _stand_ins(
-    operator: Operator,
-    blanks: Mapping[str, Blank],
-    sources: Mapping[str, Filling | GivenValues],
-    key: str,
-) -> dict[str, Array]:
-    """Return the inputs for the operator's checks: lengths as they are, others without memory.
-
-    Required inputs with findings are included, so that the rest can be checked.
-    """
-    required = [row.name for row in operator.inputs if not row.optional]
-    shapes = {
-        name: np.broadcast_to(np.zeros((), blank.dtype.numpy), blank.shape)
-        for name, blank in blanks.items()
-        if blank.dtype.is_float and (name in sources or name in required)
-    }
-    lengths = {
-        name: source.arrays(blanks[name], [key])[0]
-        for name, source in sources.items()
-        if name in blanks and not blanks[name].dtype.is_float
-    }
-    return {**shapes, **lengths}

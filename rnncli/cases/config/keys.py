@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.case_shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
-from rnncli.cases.yaml_reader import Findings, Key, YamlNode, read_mapping, shown
+from rnncli.cases.yaml_reader import Findings, Key, YamlNode, read_mapping, shown, unknown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.limits import budget
 from rnncli.numerics import DType, dtype_named, dtype_of
@@ -21,56 +21,67 @@ from rnncli.operators.unit import INPUT_TYPES, possible_readings, unit_problems
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.numerics import Array
-    from rnncli.operators import Input, Operator
+    from rnncli.operators import Operator
 
-# Every key of a config and its meaning, for messages, the schema and help.
-KEYS: Mapping[str, str] = {
-    "op": "the operator and its version, such as LSTM-14",
-    "summary": "one sentence: what the case shows",
-    "sizes": "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
-    "dtype": "the element type of every floating-point tensor; float32 when not given",
-    "quantise": "tensors that are integers: NAME: {type, scale, zero_point, axis}; the case is the"
-    " operator between DequantizeLinear and QuantizeLinear, at opset 21 or 23",
-    "lengths_dtype": "the element type of the sequence lengths, where the operator has a choice;"
-    " int32 when not given",
-    "weights_dtype": "the element type of quantised weights and their zero points, int8 (when not"
-    " given) or uint8",
-    "scales": "what has a scale of its own in quantised weights: per_tensor (when not given), each"
-    " direction; or per_channel, each column",
-    "attributes": "the operator's attributes by the specification's names; hidden_size follows"
-    " from sizes",
-    "inputs": "a fill, a list or a file for each input; a required one not named gets its default"
-    " fill, an optional one not named (or null) is absent",
-    "outputs": "the outputs wanted; all of them when not given",
-    "readings": "choices on contested points of the specification",
-    "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
-    " given",
-}
-DRESS_KEYS: Mapping[str, str] = {
-    "type": f"the element type: {', '.join(INPUT_TYPES)}; int32 of inputs, with zero point 0",
-    "scale": "a number, rounded to float32; or a list of them, repeated along the axis",
-    "zero_point": "the integer that stands for 0; or a list likewise; 0 when not given",
-    "axis": "the axis of the tensor that scales belong to; one scale for all when not given",
-}
 DEFAULT_DTYPE = "float32"
 LARGEST_SIZE = (1 << 31) - 1
 LARGEST_INTEGER = (1 << 63) - 1
+
+
+class KeyRow(NamedTuple):
+    """A key of a mapping in YAML, for its reader, messages, the schema and help.
+
+    Attributes:
+        summary: its meaning.
+        schema: its JSON Schema, for any operator.
+        wanted: what a single value must be, for messages.
+        test: whether a single value is right.
+        default: the value when not given.
+        choices: the names that a value is one of; or none.
+    """
+
+    summary: str
+    schema: dict[str, Any]
+    wanted: str = ""
+    test: Callable[[Any], bool] = bool
+    default: Any = None
+    choices: Collection[str] = ()
+
+    @classmethod
+    def of_choice(cls, summary: str, choices: Collection[str], default: str) -> KeyRow:
+        """Return the row of a key whose values are names."""
+        schema = {"enum": [*choices, None], "default": default}
+        return cls(summary, schema, "", [*choices].__contains__, default, choices)
+
+    @classmethod
+    def of_truth(cls, summary: str, **schema: object) -> KeyRow:
+        """Return the row of a key that is true or false."""
+        schema = {"type": ["boolean", "null"], **schema}
+        return cls(summary, schema, "true or false", lambda v: isinstance(v, bool), default=False)
+
+    @classmethod
+    def of_list(cls, summary: str) -> KeyRow:
+        """Return the row of a key that is a list."""
+        schema = {"type": ["array", "null"]}
+        return cls(summary, schema, "a list", lambda v: isinstance(v, tuple), default=())
 
 
 class OperatorChoice(NamedTuple):
     """A key whose values depend on the operator, which may have none.
 
     Attributes:
+        summary: its meaning.
         default: the value when not given, also of operators without such a choice.
         subject: what an operator without such a choice lacks.
         allowed: operator -> the values.
         kind: the kind of inputs whose element type it is, see `Input.kind`; or "".
     """
 
+    summary: str
     default: str
     subject: str
     allowed: Callable[[Operator], Sequence[str]]
@@ -92,12 +103,110 @@ class OperatorChoice(NamedTuple):
 
 CHOICES: Mapping[str, OperatorChoice] = {
     "lengths_dtype": OperatorChoice(
-        "int32", "sequence lengths", lambda operator: operator.lengths_dtypes, "lengths"
+        "the element type of the sequence lengths, where the operator has a choice; int32 when not"
+        " given",
+        "int32",
+        "sequence lengths",
+        lambda operator: operator.lengths_dtypes,
+        "lengths",
     ),
     "weights_dtype": OperatorChoice(
-        "int8", "quantised weights", lambda operator: operator.weights_dtypes, "levels"
+        "the element type of quantised weights and their zero points, int8 (when not given) or"
+        " uint8",
+        "int8",
+        "quantised weights",
+        lambda operator: operator.weights_dtypes,
+        "levels",
     ),
-    "scales": OperatorChoice("per_tensor", "quantised weights", lambda operator: operator.scales),
+    "scales": OperatorChoice(
+        "what has a scale of its own in quantised weights: per_tensor (when not given), each"
+        " direction; or per_channel, each column",
+        "per_tensor",
+        "quantised weights",
+        lambda operator: operator.scales,
+    ),
+}
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 31
+
+
+_NULL = {"type": "null"}
+_MAPPING = {"type": ["object", "null"]}
+_TEXT = {"type": ["string", "null"]}
+# Every key of a config.
+KEYS: Mapping[str, KeyRow] = {
+    "op": KeyRow("the operator and its version, such as LSTM-14", {"enum": list(OPERATORS)}),
+    "summary": KeyRow("one sentence: what the case shows", _TEXT),
+    "sizes": KeyRow(
+        "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
+        {"type": "object", "propertyNames": {"enum": list(SIZES)}},
+    ),
+    "dtype": KeyRow(
+        "the element type of every floating-point tensor; float32 when not given",
+        {**_TEXT, "default": DEFAULT_DTYPE},
+    ),
+    "quantise": KeyRow(
+        "tensors that are integers: NAME: {type, scale, zero_point, axis}; the case is the operator"
+        " between DequantizeLinear and QuantizeLinear, at opset 21 or 23",
+        {**_MAPPING, "additionalProperties": {"anyOf": [{"$ref": "#/$defs/dress"}, _NULL]}},
+    ),
+    **{key: KeyRow(row.summary, {**_TEXT, "default": row.default}) for key, row in CHOICES.items()},
+    "attributes": KeyRow(
+        "the operator's attributes by the specification's names; hidden_size follows from sizes",
+        _MAPPING,
+    ),
+    "inputs": KeyRow(
+        "a fill, a list or a file for each input; a required one not named gets its default fill,"
+        " an optional one not named (or null) is absent",
+        _MAPPING,
+    ),
+    "outputs": KeyRow(
+        "the outputs wanted; all of them when not given",
+        {"type": ["array", "null"], "uniqueItems": True},
+    ),
+    "readings": KeyRow("choices on contested points of the specification", _MAPPING),
+    "seed": KeyRow(
+        "a number that all random inputs depend on, whatever the file is called; 0 when not given",
+        {"type": ["integer", "null"], "minimum": 0, "maximum": LARGEST_INTEGER, "default": 0},
+        f"an integer, 0 to {LARGEST_INTEGER}",
+        lambda n: type(n) is int and 0 <= n <= LARGEST_INTEGER,
+        0,
+    ),
+}
+
+
+def _one_or_several(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}
+
+
+# Every key of a tensor of `quantise`.
+DRESS_KEYS: Mapping[str, KeyRow] = {
+    "type": KeyRow(
+        f"the element type: {', '.join(INPUT_TYPES)}; int32 of inputs, with zero point 0",
+        {"enum": [*INPUT_TYPES]},
+    ),
+    "scale": KeyRow(
+        "a number, rounded to float32; or a list of them, repeated along the axis",
+        _one_or_several({"type": "number", "exclusiveMinimum": 0}),
+        "a positive number",
+        lambda n: type(n) in (int, float) and 0 < n < np.finfo(np.float32).max,
+        1.0,
+    ),
+    "zero_point": KeyRow(
+        "the integer that stands for 0; or a list likewise; 0 when not given",
+        {"anyOf": [_one_or_several({"type": "integer"}), _NULL]},
+        "an integer",
+        _is_integer,
+        0,
+    ),
+    "axis": KeyRow(
+        "the axis of the tensor that scales belong to; one scale for all when not given",
+        {"type": ["integer", "null"]},
+        "an integer",
+        _is_integer,
+    ),
 }
 
 
@@ -111,6 +220,7 @@ class Keys:
         findings: receives the findings.
     """
 
+    ROWS: ClassVar[Mapping[str, KeyRow]]
     node: YamlNode
     entries: Mapping[Key, YamlNode]
     findings: Findings
@@ -130,23 +240,16 @@ class Keys:
             self.find(node, f"'{name}' must be text, got {shown(node)}")
         return str(node.value or "")
 
-    def value(self, name: str, is_right: Callable[[Any], bool], wanted: str, default: Any) -> Any:
-        """Return a value; the default if it is absent or, which is a finding, wrong."""
-        node = self.entry(name)
-        if node.value is None:
-            return default
-        if is_right(node.value):
+    def value(self, name: str, default: Any = None) -> Any:
+        """Return a single value; the default if it is absent or, which is a finding, wrong."""
+        node, row = self.entry(name), self.ROWS[name]
+        if node.value is not None and row.test(node.value):
             return node.value
-        self.find(node, f"'{name}' must be {wanted}, got {shown(node)}")
-        return default
-
-    def seed(self) -> int:
-        """Return the seed, 0 if absent."""
-        wanted = f"an integer, 0 to {LARGEST_INTEGER}"
-        found = self.value(
-            "seed", lambda n: type(n) is int and 0 <= n <= LARGEST_INTEGER, wanted, 0
-        )
-        return int(found)
+        if node.value is not None and row.choices:
+            self.find(node, unknown(name, shown(node).strip("'"), row.choices))
+        elif node.value is not None:
+            self.find(node, f"'{name}' must be {row.wanted}, got {shown(node)}")
+        return row.default if default is None else default
 
     def mapping(
         self, name: str, what: str, known: Iterable[str] | None = None
@@ -184,6 +287,8 @@ def section_of(word: str) -> str:
 class ConfigKeys(Keys):
     """The keys of one config."""
 
+    ROWS = KEYS
+
     def __init__(self, root: YamlNode) -> None:
         findings = Findings()
         entries = read_mapping(root, "a config", "key", KEYS, findings, place_of=section_of)
@@ -212,22 +317,16 @@ class ConfigKeys(Keys):
         entries = self._section("sizes", "size", dict.fromkeys([*names, *nulls]))
         if missing := [name for name in names if name not in entries]:
             self.find(self.entry("sizes"), f"'sizes' must give {', '.join(missing)}")
-        found = {
-            name: self._size(name, entries[name], least_size(operator, name))
-            for name in names
-            if name in entries
-        }
-        return {name: size for name, size in found.items() if size is not None}
-
-    def _size(self, name: str, node: YamlNode, least: int) -> int | None:
-        value = node.value
-        if isinstance(value, bool) or not isinstance(value, int):
-            self.find(node, f"'{name}' must be an integer, got {shown(node)}")
-        elif not least <= value <= LARGEST_SIZE:
-            self.find(node, f"'{name}' must be {least} to {LARGEST_SIZE}, got {shown(node)}")
-        else:
-            return value
-        return None
+        found = {}
+        for name in [name for name in names if name in entries]:
+            node, least = entries[name], least_size(operator, name)
+            if isinstance(node.value, bool) or not isinstance(node.value, int):
+                self.find(node, f"'{name}' must be an integer, got {shown(node)}")
+            elif not least <= node.value <= LARGEST_SIZE:
+                self.find(node, f"'{name}' must be {least} to {LARGEST_SIZE}, got {shown(node)}")
+            else:
+                found[name] = node.value
+        return found
 
     def dtype(self, operator: Operator) -> DType:
         """Return the dtype of every floating-point tensor."""
@@ -272,36 +371,30 @@ class ConfigKeys(Keys):
         The specification lets a node omit hidden_size, which a null does.
         """
         entries = self._section("attributes", "attribute")
-        written = {
-            name: node.plain
-            for name, node in entries.items()
-            if node.value is not None and not self._too_large(node)
-        }
+        written: dict[str, Any] = {}
+        for name, node in entries.items():
+            # Integers that do not fit any attribute are found before they are converted.
+            leaves = node.value if isinstance(node.value, tuple) else (node,)
+            large = [
+                leaf
+                for leaf in leaves
+                if type(leaf.value) is int and abs(leaf.value) > LARGEST_INTEGER
+            ]
+            for leaf in large:
+                self.find(leaf, f"{shown(leaf)} does not fit 64 bits")
+            if node.value is not None and not large:
+                written[name] = node.plain
+
         for name, size in sizes.items():
             row = operator.attribute_for(name)
-            if row and not (row.name in entries and entries[row.name].value is None):
-                self._set_size(row.name, size, entries, written)
+            if row is None or (row.name in entries and entries[row.name].value is None):
+                continue
+            given = written.setdefault(row.name, size)
+            if type(given) is int and given != size:
+                sentence = f"attribute '{row.name}' is {given}, but sizes say {size}"
+                self.find(entries[row.name], sentence)
+                written[row.name] = size
         return written
-
-    def _set_size(
-        self, name: str, size: int, entries: Mapping[str, YamlNode], written: dict[str, Any]
-    ) -> None:
-        """Set an attribute to the size that it states; another value is a finding."""
-        given = written.setdefault(name, size)
-        if type(given) is int and given != size:
-            sentence = f"attribute '{name}' is {given}, but sizes say {size}"
-            self.find(entries[name], sentence)
-            written[name] = size
-
-    def _too_large(self, node: YamlNode) -> bool:
-        """Find integers that do not fit any attribute, before they are converted."""
-        leaves = node.value if isinstance(node.value, tuple) else (node,)
-        large = [
-            leaf for leaf in leaves if type(leaf.value) is int and abs(leaf.value) > LARGEST_INTEGER
-        ]
-        for leaf in large:
-            self.find(leaf, f"{shown(leaf)} does not fit 64 bits")
-        return bool(large)
 
     def outputs(self, operator: Operator, attributes: Mapping[str, Any]) -> list[str]:
         """Return the requested names; if none are given, all that a node has."""
@@ -378,39 +471,31 @@ class ConfigKeys(Keys):
     ) -> dict[str, Filling | GivenValues]:
         """Return the sources of the present inputs' values."""
         entries = self._section("inputs", "input")
-        found: dict[str, Filling | GivenValues | None] = {}
+        found: dict[str, Filling | GivenValues] = {}
         for row in operator.inputs:
-            node = entries.get(row.name)
-            blank = blanks.get(row.name)
-            if node is None:
-                found[row.name] = None if row.optional else self._default(row, blank)
-            elif node.value is not None:
+            node, blank = entries.get(row.name), blanks.get(row.name)
+            if node is None and not row.optional:
+                # By its default fill; lengths must fit their dtype.
+                name = default_fill(row)
+                values = {p.name: p.default for p in FILLS[name].parameters}
+                for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
+                    self.find(self.entry("sizes"), f"{row.name}: {sentence}")
+                found[row.name] = Filling(name, values)
+            elif node is not None and node.value is not None:
                 source = read_input(node, row, blank, folder, self.findings)
+                if source is None:
+                    continue
                 found[row.name] = source
-                self._check_written_dtype(row, node, source)
-            elif not row.optional:
+                # A file's tensor has the dtype that the config gives.
+                key = next((k for k, choice in CHOICES.items() if choice.kind == row.kind), "")
+                wanted = self.entry(key).value
+                given = dtype_of(source.values).name if isinstance(source, GivenValues) else wanted
+                if wanted is not None and given != wanted:
+                    self.find(node, f"{row.name} must be {wanted} by {key}, got {given}")
+            elif node is not None and not row.optional:
                 hint = "leave it out for its default fill"
                 self.find(node, f"{operator.name} requires '{row.name}'; {hint}")
-        return {name: source for name, source in found.items() if source is not None}
-
-    def _default(self, row: Input, blank: Blank | None) -> Filling:
-        """Return the default fill of a required input; lengths must fit their dtype."""
-        name = default_fill(row)
-        values = {p.name: p.default for p in FILLS[name].parameters}
-        for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
-            self.find(self.entry("sizes"), f"{row.name}: {sentence}")
-        return Filling(name, values)
-
-    def _check_written_dtype(
-        self, row: Input, node: YamlNode, source: Filling | GivenValues | None
-    ) -> None:
-        """Find tensors of a file whose dtype is not the one that the config gives."""
-        key = next((name for name, choice in CHOICES.items() if choice.kind == row.kind), "")
-        wanted = self.entry(key).value
-        if wanted is None or not isinstance(source, GivenValues):
-            return
-        if (given := dtype_of(source.values).name) != wanted:
-            self.find(node, f"{row.name} must be {wanted} by {key}, got {given}")
+        return found
 
     def check(
         self,
@@ -457,42 +542,31 @@ class ConfigKeys(Keys):
 class _DressKeys(Keys):
     """The keys of one tensor of `quantise`."""
 
+    ROWS = DRESS_KEYS
+
     def dress(self) -> dict[str, Any]:
         """Return the values of all keys."""
-        return {
-            "type": self._type(),
-            "scale": self._numbers("scale", "a positive number", _is_scale, 1.0),
-            "zero_point": self._numbers("zero_point", "an integer", _is_integer, 0),
-            "axis": self.value("axis", _is_integer, "an integer", None),
-        }
-
-    def _type(self) -> str:
         node = self.entry("type")
         if node.value not in INPUT_TYPES:
             got = shown(node) if "type" in self.entries else "nothing"
             self.find(node, f"'type' must be one of {', '.join(INPUT_TYPES)}, got {got}")
-        return str(node.value)
+        return {
+            "type": str(node.value),
+            "scale": self._numbers("scale"),
+            "zero_point": self._numbers("zero_point"),
+            "axis": self.value("axis"),
+        }
 
-    def _numbers(
-        self, name: str, what: str, is_right: Callable[[Any], bool], default: float
-    ) -> list[Any]:
+    def _numbers(self, name: str) -> list[Any]:
         """Return a number, or a list of numbers, as a list; a missing scale is a finding."""
-        node = self.entry(name)
+        node, row = self.entry(name), self.ROWS[name]
         if node.value is None:
             if name == "scale":
                 self.find(self.node, "'scale' is missing")
-            return [default]
+            return [row.default]
         plain: Any = node.plain
         values = [*plain] if isinstance(node.value, tuple) else [plain]
-        if not values or not all(map(is_right, values)):
-            self.find(node, f"'{name}' must be {what}, or a list of them, got {shown(node)}")
-            return [default]
+        if not values or not all(map(row.test, values)):
+            self.find(node, f"'{name}' must be {row.wanted}, or a list of them, got {shown(node)}")
+            return [row.default]
         return values
-
-
-def _is_integer(value: Any) -> bool:
-    return type(value) is int and abs(value) < 1 << 31
-
-
-def _is_scale(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value < np.finfo(np.float32).max

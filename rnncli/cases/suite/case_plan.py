@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rnncli.cases.config.keys import KEYS as CONFIG_KEYS
-from rnncli.cases.config.keys import Keys, section_of
+from rnncli.cases.config.keys import LARGEST_INTEGER, KeyRow, Keys, section_of
 from rnncli.cases.suite.breakage import KINDS
 from rnncli.cases.suite.expansion import STRATEGIES, Expansion
 from rnncli.cases.suite.template import (
+    LABEL,
     SECTIONS,
     Axis,
     Factor,
@@ -48,44 +50,118 @@ DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "stand
 MOST_CALLS = 2  # as a number; a list may have more
 ALL = "all"
 
-# Every key of a suite and its meaning, for messages, the schema and help.
-SUITE_KEYS: Mapping[str, str] = {
-    "suite": "its name: letters a-z, digits, '_', '.' and '-'",
-    "summary": "one sentence: what the suite is for",
-    "seed": "a number that all random inputs depend on, beside the id of their case; 0 when not"
-    " given",
-    "golden": "how expected values are made: certified (when not given) or float64",
-    "profile": "what a correct implementation may round: the tolerances follow from it",
-    "score": "whether a pack says of each case which mutants it catches; false when not given",
-    "notes": "flag -> which bug it finds; exactly the flags that the cases carry",
-    "defaults": "a partial case under every case: sections are merged, other keys replaced",
-    "cases": "name -> case; the name is a part of the ids",
+_LABEL = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
+_TEXT = {"type": "string", "minLength": 1}
+_CASE, _FLAGS, _AXES = ({"$ref": f"#/$defs/{name}"} for name in ("case", "flags", "axes"))
+_NULL = {"type": "null"}
+
+
+# Every key of a suite.
+SUITE_KEYS: Mapping[str, KeyRow] = {
+    "suite": KeyRow("its name: letters a-z, digits, '_', '.' and '-'", _LABEL),
+    "summary": KeyRow("one sentence: what the suite is for", _TEXT),
+    "seed": CONFIG_KEYS["seed"]._replace(
+        summary="a number that all random inputs depend on, beside the id of their case; 0 when not"
+        " given",
+        schema={"type": ["integer", "null"], "minimum": 0, "maximum": LARGEST_INTEGER},
+    ),
+    "golden": KeyRow.of_choice(
+        "how expected values are made: certified (when not given) or float64",
+        GOLDENS,
+        DEFAULT_GOLDEN,
+    ),
+    "profile": KeyRow.of_choice(
+        "what a correct implementation may round: the tolerances follow from it",
+        PROFILES,
+        DEFAULT_PROFILE,
+    ),
+    "score": KeyRow.of_truth(
+        "whether a pack says of each case which mutants it catches; false when not given",
+        default=False,
+    ),
+    "notes": KeyRow(
+        "flag -> which bug it finds; exactly the flags that the cases carry",
+        {"type": ["object", "null"], "additionalProperties": _TEXT},
+    ),
+    "defaults": KeyRow(
+        "a partial case under every case: sections are merged, other keys replaced",
+        {"anyOf": [_CASE, _NULL]},
+    ),
+    "cases": KeyRow(
+        "name -> case; the name is a part of the ids",
+        {
+            "type": "object",
+            "propertyNames": {"pattern": _LABEL["pattern"]},
+            "minProperties": 1,
+            "additionalProperties": _CASE,
+        },
+    ),
 }
-# Every key of a suite's case.
-CASE_KEYS: Mapping[str, str] = {
-    **{name: said for name, said in CONFIG_KEYS.items() if name != "seed"},
-    "op": "the operator, such as LSTM-14, or its type, with the version under 'opset'",
-    "opset": "the version of the operator",
-    "flags": "what the case can find, each explained in the suite's 'notes'",
-    "axis_flags": "label -> more flags of the cases that carry it",
-    "weights": "where W, R, B and P stand in the model: inputs (when not given) or initializers",
-    "calls": "how many data sets one session of the model is asked: 1 (when not given) or 2; the"
-    " second has other inputs and other lengths; or a list of the later calls, each with the sizes"
-    " and inputs of its own",
-    "empty_names": 'whether the node writes "" for inputs that are left out at the end, too;'
-    " false when not given",
-    "open_sizes": "whether the model, of ONNX, names steps and batch instead of giving their sizes;"
-    " false when not given",
-    "golden": "as of the suite, for this case",
-    "profile": "as of the suite, for this case",
-    "horizon": "for how many steps an input must stay visible in the outputs, or all: a case that"
-    " does not see its first input for so long is refused by `generate`",
-    "matrix": "axes: names of keys, sections, sizes, attributes or inputs, each with its values",
-    "zip": "axes of one length that advance together",
-    "strategy": f"which combinations are made: {', '.join(STRATEGIES)}",
-    "exclude": "combinations left out: axis -> label or labels",
-    "include": "combinations added: axis -> label; axes not named have their first value",
-    "breaks": f"the one thing that makes the case invalid: {', '.join(KINDS)}",
+_BOTH = {"sizes": {"$ref": "#/$defs/of_sizes"}, "inputs": {"$ref": "#/$defs/of_inputs"}}
+# Every key of a suite's case. What operators allow as settings and axes is added by `schemas`.
+CASE_KEYS: Mapping[str, KeyRow] = {
+    **{name: row for name, row in CONFIG_KEYS.items() if name != "seed"},
+    "op": KeyRow("the operator, such as LSTM-14, or its type, with the version under 'opset'", {}),
+    "opset": KeyRow("the version of the operator", {}),
+    "flags": KeyRow(
+        "what the case can find, each explained in the suite's 'notes'",
+        {"anyOf": [_FLAGS, _NULL]},
+    ),
+    "axis_flags": KeyRow(
+        "label -> more flags of the cases that carry it",
+        {"type": ["object", "null"], "additionalProperties": _FLAGS},
+    ),
+    "weights": KeyRow.of_choice(
+        "where W, R, B and P stand in the model: inputs (when not given) or initializers",
+        WEIGHTS,
+        DEFAULT_WEIGHTS,
+    ),
+    "calls": KeyRow(
+        "how many data sets one session of the model is asked: 1 (when not given) or 2; the second"
+        " has other inputs and other lengths; or a list of the later calls, each with the sizes and"
+        " inputs of its own",
+        {
+            "anyOf": [
+                {"enum": [*range(1, MOST_CALLS + 1), None], "default": 1},
+                {
+                    "type": ["array", "null"],
+                    "items": {"properties": _BOTH, "additionalProperties": False},
+                },
+            ]
+        },
+        f"an integer from 1 to {MOST_CALLS}",
+        lambda n: type(n) is int and 1 <= n <= MOST_CALLS,
+        1,
+    ),
+    "empty_names": KeyRow.of_truth(
+        'whether the node writes "" for inputs that are left out at the end, too; false when not'
+        " given",
+    ),
+    "open_sizes": KeyRow.of_truth(
+        "whether the model, of ONNX, names steps and batch instead of giving their sizes; false"
+        " when not given",
+    ),
+    "golden": SUITE_KEYS["golden"]._replace(summary="as of the suite, for this case"),
+    "profile": SUITE_KEYS["profile"]._replace(summary="as of the suite, for this case"),
+    "horizon": KeyRow(
+        "for how many steps an input must stay visible in the outputs, or all: a case that does"
+        " not see its first input for so long is refused by `generate`",
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [ALL, None]}]},
+        f"a positive integer or {ALL}",
+        lambda n: n == ALL or (type(n) is int and n >= 1),
+    ),
+    "matrix": KeyRow(
+        "axes: names of keys, sections, sizes, attributes or inputs, each with its values", _AXES
+    ),
+    "zip": KeyRow("axes of one length that advance together", _AXES),
+    "strategy": KeyRow.of_choice(
+        f"which combinations are made: {', '.join(STRATEGIES)}", STRATEGIES, "product"
+    ),
+    "exclude": KeyRow.of_list("combinations left out: axis -> label or labels"),
+    "include": KeyRow.of_list(
+        "combinations added: axis -> label; axes not named have their first value"
+    ),
+    "breaks": KeyRow(f"the one thing that makes the case invalid: {', '.join(KINDS)}", {}),
 }
 # Sections that a later call may have; its other settings are those of the case.
 OF_A_LATER_CALL: Mapping[str, str] = {
@@ -100,40 +176,15 @@ EXPANSION_KEYS = (
 
 
 class SuiteKeys(Keys):
-    """Entries of a suite or of a case."""
+    """The keys of a suite."""
 
-    def choice(self, name: str, choices: Collection[str], default: str) -> str:
-        """Return one of some names."""
-        node = self.entry(name)
-        if node.value is None:
-            return default
-        if node.value not in [*choices]:
-            self.find(node, unknown(f"{name}", shown(node).strip("'"), choices))
-            return default
-        return str(node.value)
+    ROWS = SUITE_KEYS
 
-    def truth(self, name: str) -> bool:
-        """Return a truth value, false for a null."""
-        return bool(self.value(name, lambda v: isinstance(v, bool), "true or false", False))
 
-    def count(self, name: str, most: int) -> int:
-        """Return an integer from 1 to `most`; 1 if absent."""
-        wanted = f"an integer from 1 to {most}"
-        return int(self.value(name, lambda n: type(n) is int and 1 <= n <= most, wanted, 1))
+class CaseKeys(Keys):
+    """The keys of a case of a suite."""
 
-    def steps(self, name: str) -> int | str | None:
-        """Return a number of steps, `ALL`, or None if absent."""
-        found: int | str | None = self.value(
-            name,
-            lambda n: n == ALL or (type(n) is int and n >= 1),
-            f"a positive integer or {ALL}",
-            None,
-        )
-        return found
-
-    def items(self, name: str) -> tuple[YamlNode, ...]:
-        """Return the items of a list, none for a null."""
-        return tuple(self.value(name, lambda v: isinstance(v, tuple), "a list", ()))
+    ROWS = CASE_KEYS
 
 
 def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
@@ -189,65 +240,67 @@ def read_plan(
 ) -> CasePlan:
     """Read one case; the suite's golden and profile are those of a case without its own."""
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings, place_of=section_of)
-    keys = SuiteKeys(node, merged(defaults, own), findings)
+    keys = CaseKeys(node, merged(defaults, own), findings)
     golden, profile = suite
-    template = _template(name, keys)
-    strategy = STRATEGIES[keys.choice("strategy", STRATEGIES, "product")]
-    exclude, include = keys.items("exclude"), keys.items("include")
-    return CasePlan(
-        template=template,
-        rows=Expansion(template, strategy, exclude, include, findings).rows(),
-        flags=read_flags(keys.entry("flags"), findings),
-        axis_flags=_axis_flags(keys, template),
-        golden=keys.choice("golden", GOLDENS, golden),
-        profile=keys.choice("profile", PROFILES, profile),
-        later=_later(keys, template),
-        horizon=keys.steps("horizon"),
-        spelling=Spelling(*map(keys.truth, Spelling._fields)),
-    )
-
-
-def _template(name: Key, keys: SuiteKeys) -> Template:
     known = known_paths(_candidates(keys))
     fixed, factors = dict(_fixed(keys, known)), tuple(_factors(keys, known))
     template = Template(str(name), name.place, fixed, factors)
-    _check_weights(template, keys.findings)
-    return template
+    for settings in (template.fixed, *itertools.chain(*template.levels)):
+        setting = settings.get(("weights",))
+        if setting is not None and setting.node.value not in (None, *WEIGHTS):
+            word = shown(setting.node).strip("'")
+            findings.add(setting.node.place, unknown("weights", word, WEIGHTS))
+    strategy = STRATEGIES[keys.value("strategy")]
+    rows = Expansion(template, strategy, keys.value("exclude"), keys.value("include"), findings)
+    axes = [axis for factor in template.factors for axis in factor.axes]
+    labels = {level.label: None for axis in axes for level in axis.levels if level.label}
+    return CasePlan(
+        template=template,
+        rows=rows.rows(),
+        flags=read_flags(keys.entry("flags"), findings),
+        axis_flags={
+            str(label): read_flags(flags, findings)
+            for label, flags in keys.mapping("axis_flags", "label", labels).items()
+        },
+        golden=keys.value("golden", golden),
+        profile=keys.value("profile", profile),
+        later=tuple(_later(keys, template, known)),
+        horizon=keys.value("horizon"),
+        spelling=Spelling(*map(keys.value, Spelling._fields)),
+    )
 
 
-def _later(keys: SuiteKeys, template: Template) -> tuple[Settings, ...]:
-    """Return the own settings of each later call; a number of calls gives none."""
-    node = keys.entry("calls")
-    if not isinstance(node.value, tuple):
-        return ({},) * (keys.count("calls", MOST_CALLS) - 1)
-    known = known_paths(_candidates(keys))
-    return tuple(_later_call(item, template, known, keys) for item in node.value)
+def _later(keys: CaseKeys, template: Template, known: Collection[Path]) -> Iterator[Settings]:
+    """Yield the own settings of each later call; a number of calls gives none.
 
-
-def _later_call(
-    node: YamlNode, template: Template, known: Collection[Path], keys: SuiteKeys
-) -> Settings:
-    """Read a later call, which is asked of the model, and by the inputs, of the first."""
+    A later call is asked of the model, and by the inputs, of the first.
+    """
+    calls = keys.entry("calls")
+    if not isinstance(calls.value, tuple):
+        yield from [{}] * (keys.value("calls") - 1)
+        return
     whole, findings = f"a later call of case '{template.name}'", keys.findings
-    entries = read_mapping(node, whole, "key", OF_A_LATER_CALL, findings)
-    own = {key: each for key, each in entries.items() if key in OF_A_LATER_CALL}
-    found: Settings = {}
-    for path, setting in flatten(own).items():
-        if len(path) == 1:
-            sentence = f"'{path[0]}' of {whole} must be a mapping, NAME: VALUE"
-            findings.add(setting.node.place, sentence)
-        elif is_known(path, setting.key, known, findings):
-            if path[0] == "sizes" and path[1] not in OPEN:
-                listed = " and ".join(sorted(OPEN))
-                sentence = f"{whole} may change {listed}, and '{path[1]}' is the model's"
-                findings.add(setting.key.place, sentence)
-            found[path] = setting
-    if any(path[0] == "sizes" for path in found) and not keys.truth("open_sizes"):
-        findings.add(node.place, f"{whole} has sizes of its own, which 'open_sizes: true' allows")
-    return found
+    for node in calls.value:
+        entries = read_mapping(node, whole, "key", OF_A_LATER_CALL, findings)
+        own = {key: each for key, each in entries.items() if key in OF_A_LATER_CALL}
+        found: Settings = {}
+        for path, setting in flatten(own).items():
+            if len(path) == 1:
+                sentence = f"'{path[0]}' of {whole} must be a mapping, NAME: VALUE"
+                findings.add(setting.node.place, sentence)
+            elif is_known(path, setting.key, known, findings):
+                if path[0] == "sizes" and path[1] not in OPEN:
+                    listed = " and ".join(sorted(OPEN))
+                    sentence = f"{whole} may change {listed}, and '{path[1]}' is the model's"
+                    findings.add(setting.key.place, sentence)
+                found[path] = setting
+        if any(path[0] == "sizes" for path in found) and not keys.value("open_sizes"):
+            sentence = f"{whole} has sizes of its own, which 'open_sizes: true' allows"
+            findings.add(node.place, sentence)
+        yield found
 
 
-def _candidates(keys: SuiteKeys) -> list[Operator]:
+def _candidates(keys: CaseKeys) -> list[Operator]:
     """Return all versions of the operators that a case names, or all operators if it names none."""
     nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
     words = [word for node in nodes if node is not None for word in _words(node)]
@@ -265,7 +318,7 @@ def _words(node: YamlNode) -> Iterator[str]:
             yield from _words(child)
 
 
-def _fixed(keys: SuiteKeys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
+def _fixed(keys: CaseKeys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
     """Yield the settings outside the axes; names that no version has are findings."""
     entries = {k: n for k, n in keys.entries.items() if k not in EXPANSION_KEYS}
     for path, setting in flatten(entries).items():
@@ -275,23 +328,29 @@ def _fixed(keys: SuiteKeys, known: Collection[Path]) -> Iterator[tuple[Path, Set
                     setting.node,
                     f"'{path[0]}' must be a mapping, NAME: VALUE, got {shown(setting.node)}",
                 )
-        elif _takes_away(path, setting, known):
             continue
-        elif is_known(path, setting.key, known, keys.findings):
+        # A null also removes a default of other operators than the case's.
+        is_null = setting.node.value is None and path not in known
+        if is_null and path in known_paths(OPERATORS.values()):
+            continue
+        if is_known(path, setting.key, known, keys.findings):
             yield path, setting
 
 
-def _takes_away(path: Path, setting: Setting, known: Collection[Path]) -> bool:
-    """Return whether a null removes a default of other operators than the case's."""
-    is_null = setting.node.value is None and path not in known
-    return is_null and path in known_paths(OPERATORS.values())
-
-
-def _factors(keys: SuiteKeys, known: Collection[Path]) -> Iterator[Factor]:
+def _factors(keys: CaseKeys, known: Collection[Path]) -> Iterator[Factor]:
     """Yield the factors: each axis of `matrix`, then those of `zip` as one factor."""
     matrix = read_axes(keys.mapping("matrix", "axis"), known, keys.findings)
     zipped = read_axes(keys.mapping("zip", "axis"), known, keys.findings)
-    _refuse_overlaps([*matrix, *zipped], keys.findings)
+
+    # Of two axes that set the same path, one would be ignored.
+    setters: dict[Path, Axis] = {}
+    for axis in (*matrix, *zipped):
+        for path in {path: None for level in axis.levels for path in level.settings}:
+            first = setters.setdefault(path, axis)
+            if first is not axis:
+                sentence = f"axes '{first.name}' and '{axis.name}' both set '{path[-1]}'"
+                keys.findings.add(axis.place, sentence)
+
     lengths = {axis.name: len(axis.levels) for axis in zipped}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {count}" for name, count in lengths.items())
@@ -300,32 +359,3 @@ def _factors(keys: SuiteKeys, known: Collection[Path]) -> Iterator[Factor]:
     for factor in (*factors, *[Factor(zipped)] * bool(zipped)):
         refuse_repeated(factor, keys.findings)
         yield factor
-
-
-def _refuse_overlaps(axes: list[Axis], findings: Findings) -> None:
-    """Find pairs of axes that set the same path, of which one would be ignored."""
-    setters: dict[Path, Axis] = {}
-    for axis in axes:
-        for path in {path: None for level in axis.levels for path in level.settings}:
-            first = setters.setdefault(path, axis)
-            if first is not axis:
-                sentence = f"axes '{first.name}' and '{axis.name}' both set '{path[-1]}'"
-                findings.add(axis.place, sentence)
-
-
-def _check_weights(template: Template, findings: Findings) -> None:
-    """Find invalid values of `weights`."""
-    path = ("weights",)
-    levels = [settings for factor in template.levels for settings in factor]
-    for settings in (template.fixed, *levels):
-        node = settings[path].node if path in settings else None
-        if node is not None and node.value not in (None, *WEIGHTS):
-            findings.add(node.place, unknown("weights", shown(node).strip("'"), WEIGHTS))
-
-
-def _axis_flags(keys: SuiteKeys, template: Template) -> dict[str, tuple[Key, ...]]:
-    """Return the flags of labels."""
-    axes = [axis for factor in template.factors for axis in factor.axes]
-    labels = {level.label: None for axis in axes for level in axis.levels if level.label}
-    entries = keys.mapping("axis_flags", "label", labels)
-    return {str(label): read_flags(node, keys.findings) for label, node in entries.items()}

@@ -14,10 +14,7 @@ from rnncli.cases.selection import Selection, is_called
 from rnncli.cases.suite.breakage import read_breakage
 from rnncli.cases.suite.case_plan import (
     CASE_KEYS,
-    DEFAULT_GOLDEN,
-    DEFAULT_PROFILE,
     DEFAULT_WEIGHTS,
-    GOLDENS,
     SUITE_KEYS,
     SuiteKeys,
     read_plan,
@@ -40,11 +37,10 @@ from rnncli.errors import (
     UndefinedDefault,
     did_you_mean,
 )
-from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rnncli.cases.case import Case
@@ -178,7 +174,14 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     assert not isinstance(operator, str)  # ensured by the rules
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
-    breakage = _breakage(template, row, operator, findings)
+    breakage, setting = None, template.setting(("breaks",), row)
+    if setting is not None and setting.node.value is not None:
+        present = [
+            tensor.name
+            for tensor in operator.inputs
+            if not tensor.optional or template.plain(("inputs", tensor.name), row) is not None
+        ]
+        breakage = read_breakage(setting.node, operator, present, findings)
     claims = {"calls": plan.later, "horizon": plan.horizon is not None}
     for name in [name for name, is_made in claims.items() if breakage and is_made]:
         sentence = f"a case that must be refused has no results that '{name}' could be about"
@@ -186,8 +189,10 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     if plan.spelling.open_sizes and not operator.dialect.startswith("ONNX"):
         sentence = f"models of {operator.dialect} have sizes: 'open_sizes' is for ONNX"
         findings.add(template.place, sentence)
+    # A name that is the operator's is not repeated in the id.
+    own = [template.name] if template.name != operator.type.lower() else []
     return Entry(
-        id=_id(operator, template, row),
+        id="_".join([operator.slug, *own, *template.words(row)]),
         operator=operator,
         dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
         flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),
@@ -202,26 +207,6 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         _row=row,
         _origin=origin,
     )
-
-
-def _id(operator: Operator, template: Template, row: Row) -> str:
-    """Return the id: operator, name and labels; a name equal to the operator's is not repeated."""
-    name = [template.name] if template.name != operator.type.lower() else []
-    return "_".join([operator.slug, *name, *template.words(row)])
-
-
-def _breakage(
-    template: Template, row: Row, operator: Operator, findings: Findings
-) -> Breakage | None:
-    setting = template.setting(("breaks",), row)
-    if setting is None or setting.node.value is None:
-        return None
-    present = [
-        tensor.name
-        for tensor in operator.inputs
-        if not tensor.optional or template.plain(("inputs", tensor.name), row) is not None
-    ]
-    return read_breakage(setting.node, operator, present, findings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,19 +323,35 @@ def _read(
     root = parse_yaml(source, name)
     findings, about_flags = Findings(), Findings()
     keys = SuiteKeys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
-    golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
-    profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
-    written = keys.seed()
+    golden, profile = keys.value("golden"), keys.value("profile")
+    written = keys.value("seed")
     seed = written if seed is None else seed
-    plans = _plans(keys, golden, profile)
+
+    cases = keys.mapping("cases", "case")
+    if keys.entry("cases").value in (None, {}):  # others are already a finding
+        keys.find(keys.entry("cases"), "'cases' must name at least one case")
+    for case in cases:
+        if not LABEL.fullmatch(case):
+            findings.add(case.place, f"a case's name holds {LABEL_WANTED}, got '{case:.40}'")
+    defaults = keys.mapping("defaults", "key", CASE_KEYS)
+    plans = [
+        read_plan(case, node, defaults, (golden, profile), findings)
+        for case, node in cases.items()
+        if LABEL.fullmatch(case)
+    ]
     entries = tuple(_entries(plans, (seed, folder), findings))
+
+    own_name = keys.text("suite", required=True)
+    if own_name and not LABEL.fullmatch(own_name):
+        sentence = f"a suite's name holds {LABEL_WANTED}, got '{own_name:.40}'"
+        keys.find(keys.entry("suite"), sentence)
     suite = Suite(
-        name=_name(keys),
+        name=own_name,
         summary=keys.text("summary", required=True),
         seed=seed,
         golden=golden,
         profile=profile,
-        score=keys.truth("score"),
+        score=keys.value("score"),
         notes=_notes(replace(keys, findings=about_flags), plans, entries),
         entries=entries,
         source=source,
@@ -394,51 +395,25 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
         return list(error.findings)
     first: dict[tuple[Place, str], str] = {}
     for entry in suite.entries:
-        for finding in _findings_of(entry):
+        found: Iterable[tuple[Place, str]] = ()
+        try:
+            if entry.breakage is None:
+                for call in range(entry.calls):
+                    case = entry.case(call)
+                # Values that it leaves to a default of our own.
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("ignore", RnncliWarning)
+                    warnings.simplefilter("always", UndefinedDefault)
+                    _ = case.node.activations
+                found = [(entry.place, str(each.message)) for each in said]
+            elif entry.refusal() is None:
+                found = [(entry.place, f"{entry.breakage.written} breaks nothing")]
+        except ConfigError as error:
+            found = error.findings
+        for finding in found:
             first.setdefault(finding, entry.id)
     of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
     return [*dict.fromkeys(about_flags), *of_cases]
-
-
-def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
-    """Return what is wrong with a case, and values that it leaves to a default of our own."""
-    try:
-        if entry.breakage is None:
-            for call in range(entry.calls):
-                case = entry.case(call)
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("ignore", RnncliWarning)
-                warnings.simplefilter("always", UndefinedDefault)
-                _ = case.node.activations
-            return tuple((entry.place, str(each.message)) for each in said)
-        if entry.refusal() is None:
-            return ((entry.place, f"{entry.breakage.written} breaks nothing"),)
-    except ConfigError as error:
-        return error.findings
-    return ()
-
-
-def _name(keys: SuiteKeys) -> str:
-    name = keys.text("suite", required=True)
-    if name and not LABEL.fullmatch(name):
-        keys.find(keys.entry("suite"), f"a suite's name holds {LABEL_WANTED}, got '{name:.40}'")
-    return name
-
-
-def _plans(keys: SuiteKeys, golden: str, profile: str) -> list[CasePlan]:
-    """Read the cases whose names are valid in ids."""
-    cases = keys.mapping("cases", "case")
-    if keys.entry("cases").value in (None, {}):  # others are already a finding
-        keys.find(keys.entry("cases"), "'cases' must name at least one case")
-    for name in cases:
-        if not LABEL.fullmatch(name):
-            keys.findings.add(name.place, f"a case's name holds {LABEL_WANTED}, got '{name:.40}'")
-    defaults = keys.mapping("defaults", "key", CASE_KEYS)
-    return [
-        read_plan(name, node, defaults, (golden, profile), keys.findings)
-        for name, node in cases.items()
-        if LABEL.fullmatch(name)
-    ]
 
 
 def _entries(
