@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rnncli.operators.unit import opset_of
@@ -68,12 +69,8 @@ def with_later_calls(
     largest = max(record["requirements"]["largest_size"] for record in (first, *later))
     needs = {**first["requirements"], "largest_size": largest}
     horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
-    nearest = {"horizon": min(horizons, key=_measured)} if horizons else {}
+    nearest = {"horizon": min(horizons, key=itemgetter("measured"))} if horizons else {}
     return {**first, "tags": list(tags), "requirements": needs, **nearest, "later_calls": own}
-
-
-def _measured(horizon: Mapping[str, int]) -> int:
-    return horizon["measured"]
 
 
 def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,20 +43,19 @@ from rnncli.packs.vector import Vector
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from rnncli.models.model import Model
     from rnncli.models.node_listing import UnevaluatedNode
     from rnncli.models.observation import Occurrence
-    from rnncli.numerics import Array, DType
-    from rnncli.operators import Node
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.record import Record
     from rnncli.recurrence.unit import QuantisedUnit
 
     NodePath = tuple[str, ...]
 
+SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 MOST_NAMED = 3
 """The most nodes that a sentence names."""
 
@@ -122,7 +121,15 @@ class Captures:
         self._surplus = 0
 
     def _refuse_idle(self, wanted: Sequence[str]) -> None:
-        self._refuse_unevaluated(wanted)
+        found = [
+            node
+            for node in self._unevaluated
+            if (_is_any(node.path, wanted) if wanted else not self.paths)
+        ]
+        if found:
+            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
+            nodes = counted(len(found), "recurrent node")
+            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
         if not self.paths:
             nodes = counted(len(self.model.proto.graph.node), "node")
             raise NothingSelected(
@@ -134,18 +141,6 @@ class Captures:
                 names = dict.fromkeys(path[-1] for path in self.paths)
                 hint = did_you_mean(pattern, names) or f"; there are {', '.join(names)}"
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
-
-    def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
-        """Refuse wanted nodes that cannot be evaluated."""
-        found = [
-            node
-            for node in self._unevaluated
-            if (_is_any(node.path, wanted) if wanted else not self.paths)
-        ]
-        if found:
-            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
-            nodes = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
-            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
 
     def add(self, occurrence: Occurrence) -> None:
         """Keep an execution if it is wanted and within the limits."""
@@ -161,13 +156,11 @@ class Captures:
             self._large.setdefault(path, []).append(occurrence.nbytes)
         else:
             number, (unit, _) = self._executions[node], self._units.get(path, (None, []))
-            self._keep(Capture(occurrence, path, node, number, unit))
-
-    def _keep(self, capture: Capture) -> None:
-        insort(self._kept, capture, key=lambda kept: (kept.number, kept.node))
-        if len(self._kept) > self.max_cases:
-            self._kept.pop()
-            self._surplus += 1
+            capture = Capture(occurrence, path, node, number, unit)
+            insort(self._kept, capture, key=lambda kept: (kept.number, kept.node))
+            if len(self._kept) > self.max_cases:
+                self._kept.pop()
+                self._surplus += 1
 
     def chosen(self) -> list[Capture]:
         """Return the executions kept, grouped by node.
@@ -233,7 +226,12 @@ def ids_of(captures: Sequence[Capture]) -> list[str]:
     bases: dict[int, str] = {}
     for capture in captures:
         if capture.node not in bases:
-            bases[capture.node] = _base(capture, set(bases.values()))
+            name, taken = slug(capture.path[-1]), set(bases.values())
+            if not name:
+                name = _free(slug(capture.occurrence.node.operator.type), taken)
+            elif name in taken:
+                name = _free(slug(capture.where), taken)
+            bases[capture.node] = name
     taken = set(bases.values())
     ids = []
     for capture in captures:
@@ -243,13 +241,6 @@ def ids_of(captures: Sequence[Capture]) -> list[str]:
             taken.add(case_id)
         ids.append(case_id)
     return ids
-
-
-def _base(capture: Capture, taken: Collection[str]) -> str:
-    name = slug(capture.path[-1])
-    if not name:
-        return _free(slug(capture.occurrence.node.operator.type), taken)
-    return name if name not in taken else _free(slug(capture.where), taken)
 
 
 def _free(wanted: str, taken: Collection[str]) -> str:
@@ -332,47 +323,48 @@ def extract(
     earlier = manifest_in(folder)
     with atomic_folder(folder, partial(files_of_pack, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
-        records, errors, notes = _write_cases(vectors_of(plan, captures), spool, done)
-        if not records:
-            raise _no_case_error(plan, errors)
-        manifest = in_layout(_header(plan), records, temporary, spool)
+        records: list[Record] = []
+        errors: list[RnncliError] = []
+        notes = []
+        for outcome, note in vectors_of(plan, captures):
+            if isinstance(outcome, Vector):
+                record, files = packed(outcome)
+                write_files(spool, files)
+                records.append(record)
+            else:
+                errors.append(outcome)
+            notes += [note] if note else []
+            done(1)
+        if not records:  # one error for all, of their common kind
+            kind = (
+                Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
+            )
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
+
+        header = {
+            "format": FORMAT,
+            "suite": plan.suite,
+            "summary": f"The recurrent nodes of {_printable(plan.model)} as they ran in it.",
+            "seed": 0,
+            "selection": "",
+            "layout": plan.layout,
+            "profiles": profiles_of([plan.profile]),
+            "notes": {FLAG: NOTE},
+        }
+        manifest = in_layout(header, records, temporary, spool)
         if spool != temporary:
             shutil.rmtree(spool)
         for name, content in manifest.contents().items():
             put_file(f"{temporary}/{name}", content)
-        _read_back(temporary)
+
+        # Read it as whoever gets it will.
+        pack = open_pack(temporary)
+        for case in map(pack.case, (record["id"] for record in pack.manifest.cases)):
+            if LAYOUTS[pack.layout].reader:
+                pack.read(case).parse()
     left_out = [f"left out: {error}" for error in errors]
     return Extraction(manifest, left_out, notes, replaced(folder, earlier, manifest))
-
-
-def _read_back(folder: Path) -> None:
-    """Read a pack that was written, as whoever gets it will.
-
-    Raises:
-        UnreadableFile: it cannot be read.
-    """
-    pack = open_pack(folder)
-    for record in pack.manifest.cases:
-        case = pack.case(record["id"])
-        if LAYOUTS[pack.layout].reader:
-            pack.read(case).parse()
-
-
-def _write_cases(
-    made: Iterable[MadeCase], root: Path, done: Callable[[int], None]
-) -> tuple[list[Record], list[RnncliError], list[str]]:
-    """Write the vectors; return their records, the errors where there is none, and the notes."""
-    records, errors, notes = [], [], []
-    for outcome, note in made:
-        if isinstance(outcome, Vector):
-            record, files = packed(outcome)
-            write_files(root, files)
-            records.append(record)
-        else:
-            errors.append(outcome)
-        notes += [note] if note else []
-        done(1)
-    return records, errors, notes
 
 
 def vectors_of(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[MadeCase]:
@@ -402,15 +394,13 @@ def _of_first_steps(case: CapturedCase, problem: IllConditioned) -> MadeCase:
         middle = (steps + beyond) // 2
         made = _made(_shortened(case, middle))
         if isinstance(made, Vector):
-            steps, found = middle, MadeCase(made, _kept(case, middle, problem))
+            steps, why = middle, str(problem).removeprefix(f"{case.id}: ")
+            whole = case.sizes["seq_length"]
+            note = f"{case.id}: kept {steps} of {whole} steps: with all of them {why}"
+            found = MadeCase(made, note)
         else:
             beyond = middle
     return found
-
-
-def _kept(case: CapturedCase, steps: int, problem: IllConditioned) -> str:
-    why = str(problem).removeprefix(f"{case.id}: ")
-    return f"{case.id}: kept {steps} of {case.sizes['seq_length']} steps: with all of them {why}"
 
 
 def _shortened(case: CapturedCase, steps: int) -> CapturedCase:
@@ -433,30 +423,20 @@ def _shortened(case: CapturedCase, steps: int) -> CapturedCase:
     )
 
 
-def _no_case_error(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:
-    """Return one error for all, of their common kind."""
-    kind = Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
-
-
-def _header(plan: ExtractionPlan) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "suite": plan.suite,
-        "summary": f"The recurrent nodes of {_printable(plan.model)} as they ran in it.",
-        "seed": 0,
-        "selection": "",
-        "layout": plan.layout,
-        "profiles": profiles_of([plan.profile]),
-        "notes": {FLAG: NOTE},
-    }
-
-
 def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[CapturedCase]:
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
-        node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
-        sizes, dtype = _sizes(node, inputs), _dtype(node, inputs)
+        occurrence = capture.occurrence
+        node, inputs = occurrence.node, dict(occurrence.inputs)
+        rows = {row.role: row for row in node.operator.inputs if row.role in {"X", "R"}}
+        known = {"seq_length": 1}  # X and R have all sizes; the node has run, so all shapes agree
+        for row in rows.values():
+            shape = inputs[row.name].shape
+            for dim, size in zip(row.shape(node.variant), shape, strict=True):
+                known[dim.symbol] = size // dim.multiple
+        dtype = dtype_of(inputs[rows["X"].name])
+        weights = {row.name for row in node.operator.inputs if row.role in WEIGHTS} & inputs.keys()
+        *place, name = capture.path
+        what = f"node '{name}' ({node.operator}) of {_printable(plan.model)}"
         if capture.unit:
             inputs = capture.unit.levels_of(inputs)
             node = node.dressed(capture.unit, unit_operator(node.operator))
@@ -464,45 +444,15 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
             id=case_id,
             golden="certified" if capture.unit else plan.golden,
             profile=plan.profile,
-            summary=_summary(plan, capture),
-            weights="initializers" if _holds_weights(capture.occurrence) else "inputs",
+            summary=f"Execution {capture.number} of {what}, in {' / '.join(place)}.",
+            weights="initializers" if weights <= occurrence.constants else "inputs",
             node=node,
-            sizes=sizes,
+            sizes={name: known[name] for name in SIZES},
             dtype=dtype,
             inputs=inputs,
             flags=(FLAG,),
             steps=plan.steps,
         )
-
-
-def _summary(plan: ExtractionPlan, capture: Capture) -> str:
-    """Return the summary of a case: its node, model, place and number of execution."""
-    *place, name = capture.path
-    node = f"node '{name}' ({capture.occurrence.node.operator}) of {_printable(plan.model)}"
-    return f"Execution {capture.number} of {node}, in {' / '.join(place)}."
-
-
-def _holds_weights(occurrence: Occurrence) -> bool:
-    """Whether the model holds all weights of the node."""
-    rows = occurrence.node.operator.inputs
-    weights = {row.name for row in rows if row.role in WEIGHTS and row.name in occurrence.inputs}
-    return weights <= occurrence.constants
-
-
-def _sizes(node: Node, inputs: Mapping[str, Array]) -> dict[str, int]:
-    """Return the sizes, from the shapes of X and R; the node has run, so all shapes agree."""
-    found = {"seq_length": 1} | {
-        dim.symbol: size // dim.multiple
-        for row in node.operator.inputs
-        if row.role in {"X", "R"}
-        for dim, size in zip(row.shape(node.variant), inputs[row.name].shape, strict=True)
-    }
-    return {name: found[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")}
-
-
-def _dtype(node: Node, inputs: Mapping[str, Array]) -> DType:
-    (X,) = (row.name for row in node.operator.inputs if row.role == "X")
-    return dtype_of(inputs[X])
 
 
 def _printable(name: str) -> str:

@@ -97,18 +97,13 @@ def work(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
         for case_id, outcome in outcomes([suite.entry(case_id) for case_id in ids]):
-            scored = _scored(outcome) if suite.score else outcome
-            found.append(_deliver(delivery, place, case_id, scored))
+            made = outcome
+            if suite.score and not isinstance(made, Exception):  # the mutants that it catches
+                row = row_of(made, PACK_RULE)
+                kills = row.kills if isinstance(row, VectorRow) else []
+                made = replace(made, record={**made.record, "kills": kills})
+            found.append(_deliver(delivery, place, case_id, made))
     return found
-
-
-def _scored(outcome: Vector | Exception) -> Vector | Exception:
-    """Return a vector whose record lists the mutants that it catches."""
-    if isinstance(outcome, Exception):
-        return outcome
-    row = row_of(outcome, PACK_RULE)
-    kills = row.kills if isinstance(row, VectorRow) else []
-    return replace(outcome, record={**outcome.record, "kills": kills})
 
 
 def _deliver(
@@ -210,7 +205,13 @@ def _written(
     owned, earlier = owned_cases(folder, plan.suite.name), manifest_in(folder)
     is_new = is_empty(folder)
     remove_temporaries(folder)
-    place = _place(plan, folder)
+    whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
+    if plan.layout != ONNX:
+        place = Destination(spool)
+    elif below(folder, RelativePath(MANIFEST)).exists():
+        place = Destination(spool, whole)
+    else:  # a new pack of folders is written directly
+        place = Destination(whole)
     _make_folder(place.root)
     journal = Journal(*place)
     held = premises(plan.suite)
@@ -240,15 +241,6 @@ def _written(
     manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned, listed)
     warned += replaced(folder, earlier, manifest)
     return GenerationReport(folder, len(entries), manifest, reused, warnings=tuple(warned))
-
-
-def _place(plan: GenerationPlan, folder: Path) -> Destination:
-    """Return the folders to write to: in a new pack of folders, directly the final one."""
-    whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
-    if plan.layout != ONNX:
-        return Destination(spool)
-    finished = below(folder, RelativePath(MANIFEST)).exists()
-    return Destination(spool, whole) if finished else Destination(whole)
 
 
 def require_backends(entries: Sequence[Entry]) -> None:
@@ -296,17 +288,11 @@ def _finish(
             move_files(manifest.sums(), spool, folder)
         for name, content in manifest.contents().items():
             put_file(f"{folder}/{name}", content, sync=True)
-        warned = _tidied(folder, manifest, owned, listed) if owned else []
+        keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
+        foreign = remove_stale(folder, keep, owned, listed) if owned else []
         below(folder, JOURNAL).unlink(missing_ok=True)
         shutil.rmtree(spool, ignore_errors=True)
-    return manifest, warned
-
-
-def _tidied(folder: Path, manifest: Manifest, owned: set[str], listed: set[str]) -> list[str]:
-    """Remove files of an earlier pack; return a warning for each foreign file."""
-    keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
-    foreign = remove_stale(folder, keep, owned, listed)
-    return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
+    return manifest, [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 
 def pack_manifest(

@@ -85,21 +85,19 @@ def _rounded(recurrence: Recurrence, wants_signals: bool) -> tuple[Result, list[
 
 def _proved(stack: Recurrence, wants_signals: bool) -> tuple[Result, list[tuple[int, int]]]:
     """Prove each recurrence of a stack."""
-    found = [_proof(recurrence_at(stack, k), wants_signals) for k in range(len(stack.X))]
-    Y = np.stack([each.Y for each in found]) if stack.wants_Y else None  # type: ignore[misc]
+    backend: Any = backend_named("certified")
+    found: list[Any] = []
+    for k in range(len(stack.X)):
+        recurrence = recurrence_at(stack, k)
+        if reason := backend.supports(recurrence, Compute.FLOAT64):
+            raise Unsupported(f"golden: certified {reason}; a case may say golden: float64")
+        found.append(backend.prove(recurrence, wants_signals=wants_signals))
+    Y = np.stack([each.Y for each in found]) if stack.wants_Y else None
     last = zip(*(each.last for each in found), strict=True)
     whole = Result(Y, tuple(map(np.stack, last)))
     if any(each.signals is not None for each in found):
-        whole.signals = np.stack([each.signals for each in found], axis=1)  # type: ignore[misc]
+        whole.signals = np.stack([each.signals for each in found], axis=1)
     return whole, [(each.bits, each.passes) for each in found]
-
-
-def _proof(recurrence: Recurrence, wants_signals: bool) -> Result:
-    backend: Any = backend_named("certified")
-    if reason := backend.supports(recurrence, Compute.FLOAT64):
-        raise Unsupported(f"golden: certified {reason}; a case may say golden: float64")
-    found: Result = backend.prove(recurrence, wants_signals=wants_signals)
-    return found
 
 
 class GoldenKind(NamedTuple):

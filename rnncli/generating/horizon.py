@@ -65,7 +65,8 @@ def visible_steps(recurrence: Recurrence, tolerance: Result, asked: Sequence[boo
     for (d, direction), sign in product(enumerate(recurrence.directions), (1, -1)):
         moved = _evaluated(recurrence, _moved(recurrence.X, lengths, direction, sign))
         seen = _beyond(moved.Y, whole.Y, tolerance.Y)[:, :, d]  # [n, T, N]
-        ages = _ages(lengths, seen.shape[1], direction) * seen
+        steps = np.arange(seen.shape[1])[:, None]  # from the first input to each step
+        ages = (steps + 1 if direction is Direction.FORWARD else lengths[:, None] - steps) * seen
         found[:, d] = np.maximum(found[:, d], np.max(ages, axis=1, initial=0))
         states = zip(moved.last, whole.last, tolerance.last, strict=True)
         for is_asked, state in zip(asked, states, strict=True):
@@ -87,26 +88,13 @@ def _lengths(recurrence: Recurrence) -> Array:
 def _moved(X: Array, lengths: Array, direction: Direction, sign: int) -> Array:
     """Return inputs of which the first, in processing order, is moved by their typical size."""
     found = X.astype(np.float64)
-    size = _size(np.where(np.isfinite(found), found, 0.0))
+    finite = np.where(np.isfinite(found), found, 0.0)
+    size = np.sqrt(np.sum(finite**2, axis=(1, 2, 3)) / max(1, finite[0].size))  # [n]
+    size = np.where(size == 0, 1.0, size)
     n, k = np.nonzero(lengths)
     first = lengths[n, k] - 1 if direction is Direction.REVERSE else np.zeros(len(n), np.int64)
     found[n, first, k] += sign * size[n, None]
     return found
-
-
-def _size(finite: Array) -> Array:
-    """Return the root mean square of the inputs of each recurrence, 1 if all are zero, [n]."""
-    count = max(1, finite[0].size)
-    size = np.sqrt(np.sum(finite**2, axis=(1, 2, 3)) / count)
-    return np.where(size == 0, 1.0, size)
-
-
-def _ages(lengths: Array, T: int, direction: Direction) -> Array:
-    """Return the number of steps from the first input to each step, [n, T, N]."""
-    steps = np.arange(T)[:, None]
-    if direction is Direction.FORWARD:
-        return np.broadcast_to(steps + 1, (len(lengths), T, lengths.shape[1]))
-    return lengths[:, None] - steps
 
 
 def _beyond(moved: Array | None, whole: Array | None, tolerance: Array | None) -> Array:

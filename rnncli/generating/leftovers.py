@@ -9,6 +9,7 @@ identifies them.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +36,7 @@ from rnncli.packs.record import Record, as_json
 from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from rnncli.cases.suite.suite import Suite
     from rnncli.packs.manifest import Manifest
@@ -80,15 +81,12 @@ def owned_cases(folder: Path, suite: str) -> set[str]:
 
 def pack_around(path: str) -> Path | None:
     """Return the folder of the pack that a file lies in, at any depth; None if it lies in none."""
-    return next((folder for folder in Path(path).absolute().parents if _is_ours(folder)), None)
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether the manifest of a folder is that of a pack, whatever else it says."""
-    try:
-        return FORMAT.encode() in read_bytes(folder / MANIFEST)[:_BEGINNING]
-    except InvalidRequest:
-        return False
+    for folder in Path(path).absolute().parents:
+        # A manifest with our format is that of a pack, whatever else it says.
+        with suppress(InvalidRequest):
+            if FORMAT.encode() in read_bytes(folder / MANIFEST)[:_BEGINNING]:
+                return folder
+    return None
 
 
 def is_empty(folder: Path) -> bool:
@@ -153,7 +151,12 @@ def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list
     if earlier is None:
         return []
     was, now = ({case["id"]: case for case in each.cases} for each in (earlier, manifest))
-    changed = [case_id for case_id in was.keys() & now if _differ(was[case_id], now[case_id])]
+    changed = set()
+    for case_id in was.keys() & now:
+        files, others = was[case_id]["files"], now[case_id]["files"]
+        others_differ = any(others.get(path, given) != given for path, given in files.items())
+        if others_differ or {**was[case_id], "files": others} != {**now[case_id]}:
+            changed.add(case_id)
     found = {
         "removed": [case_id for case_id in was if case_id not in now],
         "changed": [case_id for case_id in was if case_id in changed],
@@ -171,13 +174,6 @@ def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list
     return [f"{folder}: of the earlier pack, {' and '.join(told)}"] if told else []
 
 
-def _differ(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    files, now = some["files"], others["files"]
-    return {**some, "files": now} != {**others} or any(
-        now.get(path, checksum) != checksum for path, checksum in files.items()
-    )
-
-
 def remove_stale(
     folder: Path, keep: Collection[str], owned: Collection[str], listed: Collection[str]
 ) -> list[str]:
@@ -192,7 +188,10 @@ def remove_stale(
     for path in found:
         if path not in foreign and not path.startswith(f"{SPOOL}/"):
             (folder / path).unlink()
-            _remove_empty(folder, Path(path).parent)
+            around = Path(path).parent
+            while around != Path() and not any((folder / around).iterdir()):
+                (folder / around).rmdir()
+                around = around.parent
     return [path for path in found if path in foreign]
 
 
@@ -207,13 +206,6 @@ def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
             yield path
 
 
-def _remove_empty(folder: Path, below: Path) -> None:
-    """Remove folders that have become empty, from the innermost."""
-    while below != Path() and not any((folder / below).iterdir()):
-        (folder / below).rmdir()
-        below = below.parent
-
-
 class JournalHeader(Described):
     """The first line of a journal."""
 
@@ -224,21 +216,18 @@ class JournalHeader(Described):
 def premises(suite: Suite) -> dict[str, Any]:
     """Return checksums of all that the vectors of a suite depend on: text, files and our code."""
     text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
+    files = dict.fromkeys(suite.files, "missing")
+    for name in files:
+        with suppress(MissingFile):
+            files[name] = sha256_of(below(suite.folder, RelativePath(name)))
     return {
         "suite": sha256(text),
         "seed": suite.seed,
         "weights": suite.weights,
         "steps": suite.steps,
-        "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
+        "files": files,
         "code": _code(),
     }
-
-
-def _sum_of(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except MissingFile:
-        return "missing"
 
 
 @cache
@@ -279,9 +268,6 @@ class Journal:
             lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
         except MissingFile:
             return
-        self._parse(lines)
-
-    def _parse(self, lines: Sequence[bytes]) -> None:
         try:
             header, *records = map(parse_json, lines)
             check(header, JournalHeader, "its first line")
@@ -293,16 +279,18 @@ class Journal:
         self._premises, self._records = header["premises"], records
 
     def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
-        """Return the records of the finished cases."""
-        if self._premises != premises:
-            return {}
-        return {r["id"]: Record.of(r) for r in self._records if self._is_whole(r["files"])}
+        """Return the records of the finished cases: every file is intact below one of the folders.
 
-    def _is_whole(self, files: Mapping[str, str]) -> bool:
-        """Whether every file is intact below one of the folders."""
-        for root in self._roots:
-            files = {path: files[path] for path, _ in differences(files, root)}
-        return not files
+        None if they were made of other premises.
+        """
+        found = {}
+        for record in self._records if self._premises == premises else ():
+            files = record["files"]
+            for root in self._roots:
+                files = {path: files[path] for path, _ in differences(files, root)}
+            if not files:
+                found[record["id"]] = Record.of(record)
+        return found
 
     def sums(self) -> dict[str, str]:
         """Return the checksums of the files of all its cases, by path."""
@@ -321,10 +309,6 @@ class Journal:
     def add(self, records: Iterable[Record]) -> None:
         """Add cases whose files are all written."""
         append_bytes(self.path, _lines(records))
-
-    def remove(self) -> None:
-        """Remove the journal of a finished pack."""
-        self.path.unlink(missing_ok=True)
 
 
 def _lines(records: Iterable[Record]) -> bytes:

@@ -82,10 +82,18 @@ def _outcomes(found: Iterable[Sequence[CaseSource]]) -> Iterator[tuple[str, Vect
     """Yield the outcomes of groups; if a group fails, its entries are made one by one."""
     drafts = [(group, _attempt(group, _drafts, group)) for group in found]
     begun = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
-    whole = [each for draft in begun for each in draft.calls]
-    tolerances = _tolerances(whole)
-    for group, some in drafts:
-        made = some if isinstance(some, Exception) else _attempt(group, _finished, some, tolerances)
+    by_profile: dict[str, list[Solution]] = {}
+    for draft in chain.from_iterable(each.calls for each in begun):
+        some = by_profile.setdefault(draft.stack.entries[0].profile, [])
+        some += draft.solutions.values()
+    tolerances: dict[int, Result] = {}  # by the identity of the solution
+    for name, solutions in by_profile.items():
+        derived = derive_all([(s.recurrence, s.golden) for s in solutions], PROFILES[name])
+        tolerances |= {id(s): each for s, each in zip(solutions, derived, strict=True)}
+    for group, given in drafts:
+        made = (
+            given if isinstance(given, Exception) else _attempt(group, _finished, given, tolerances)
+        )
         if not isinstance(made, Exception):
             yield from ((vector.id, vector) for vector in made)
         elif len(group) > 1:
@@ -116,35 +124,22 @@ def _drafts(group: Sequence[CaseSource]) -> list[Draft]:
     return [draft_of(stack) for stack in stacks(group)]
 
 
-def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
-    """Derive the tolerances of all solutions, by the identity of the solution."""
-    by_profile: dict[str, list[Solution]] = {}
-    for draft in drafts:
-        some = by_profile.setdefault(draft.stack.entries[0].profile, [])
-        some += draft.solutions.values()
-    found: dict[int, Result] = {}
-    for name, solutions in by_profile.items():
-        derived = derive_all([(s.recurrence, s.golden) for s in solutions], PROFILES[name])
-        found |= {id(s): tolerance for s, tolerance in zip(solutions, derived, strict=True)}
-    return found
-
-
 def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iterator[Vector]:
-    return chain.from_iterable([completed(draft, tolerances) for draft in drafts])
+    """Check and complete drafts; their vectors are built during iteration.
 
-
-def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector]:
-    """Check and complete a draft; its vectors are built during iteration.
-
-    The tolerances are those of its solutions, by their identity.
+    The tolerances are those of their solutions, by their identity.
 
     Raises:
         InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid
             although it should be.
     """
-    if not draft.solutions:
-        return _rejections(draft.stack)
-    return map(with_later, *[_vectors(each, tolerances) for each in draft.calls])
+    made: list[Iterable[Vector]] = []
+    for draft in drafts:
+        if draft.solutions:
+            made.append(map(with_later, *[_vectors(each, tolerances) for each in draft.calls]))
+        else:
+            made.append(_rejections(draft.stack))
+    return chain.from_iterable(made)
 
 
 def with_later(first: Vector, *later: Vector) -> Vector:
@@ -159,15 +154,21 @@ def with_later(first: Vector, *later: Vector) -> Vector:
 
 
 def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
-    stack, solutions, rows, _ = draft
+    stack, solutions, rows = draft.stack, draft.solutions, dict(draft.rows)
     case, first = stack.case, stack.entries[0]
-    _refuse_overflow(stack, solutions[""])
+    for k in range(len(stack.entries)):  # a sound implementation may where the golden does not
+        if problem := overflow_problem(*solutions[""].alone(k), PROFILES[first.profile]):
+            raise InvalidRequest(f"{stack.named}{problem}")
     answers = {
         name: _answers(stack, name, solution, tolerances[id(solution)], rows[name])
         for name, solution in solutions.items()
     }
     own = answers[""]
-    rows = {name: rows[name] | _widens(name, each, own) for name, each in answers.items()}
+    for name, each in answers.items():  # a reading that must be declared may allow more
+        if name and must_be_declared(name):
+            wider = [v > own.tolerances[output] for output, v in each.tolerances.items()]
+            flat = [some.reshape(len(some), -1).any(axis=1) for some in wider]
+            rows[name] = rows[name] | np.asarray(np.any(flat, axis=0))
     held = held_inputs(case.node.operator, first.weights, stack.inputs)
     models = _models(stack, own.outputs, held)
     shared = shared_record(first, case, stack.inputs)
@@ -203,14 +204,6 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
         )
 
     return map(vector, range(len(stack.entries)))
-
-
-def _widens(reading: str, answers: Answers, own: Answers) -> Array | bool:
-    """Return for which entries of a stack a reading that must be declared allows more, [n]."""
-    if not reading or not must_be_declared(reading):
-        return False
-    wider = [v > own.tolerances[name] for name, v in answers.tolerances.items()]
-    return np.asarray(np.any([each.reshape(len(each), -1).any(axis=1) for each in wider], axis=0))
 
 
 def _at(answers: Answers, k: int) -> Answers:
@@ -312,18 +305,6 @@ def _refuse_ill_conditioned(
         for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
             problem = conditioning_problem(values[k], tolerances[name][k])
             raise IllConditioned(f"{stack.named}{name} is ill-conditioned: {problem}")
-
-
-def _refuse_overflow(stack: Stack, solution: Solution) -> None:
-    """Refuse recurrences in which a sound implementation may overflow where the golden does not.
-
-    Raises:
-        InvalidRequest: one recurrence of the stack may.
-    """
-    profile = PROFILES[stack.entries[0].profile]
-    for k in range(len(stack.entries)):
-        if problem := overflow_problem(*solution.alone(k), profile):
-            raise InvalidRequest(f"{stack.named}{problem}")
 
 
 def _is_portable(recurrence: Recurrence) -> Array:

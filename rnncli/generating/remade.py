@@ -82,29 +82,20 @@ def _findings(
     wanted = {*manifest.sums(), *beside}
     if plan.layout != ONNX:
         differing = list(differences(manifest.sums(), folder))
-    before = _sums_before(folder)
-    found = [(path, _word(folder, path, word, before)) for path, word in differing]
+    before: Mapping[str, str] = {}
+    with suppress(RnncliError):  # none if the manifest on disk is damaged
+        before = read_manifest(folder).sums()
+    found = []
+    for path, word in differing:
+        content = None if word == "missing" else _content(folder, path)
+        is_stale = content is not None and before.get(path) == sha256(content)
+        found.append((path, word if word == "missing" else "stale" if is_stale else "altered"))
     for name, wanted_content in beside.items():
         content = _content(folder, name)
         if content != wanted_content:
             found.append((name, "missing" if content is None else "stale or altered"))
     extra = [path for path in files_in(folder) if path not in wanted]
     return sorted(found + [(path, "extra") for path in extra])
-
-
-def _sums_before(folder: Path) -> Mapping[str, str]:
-    """Return the checksums in the manifest on disk; none if it is damaged."""
-    with suppress(RnncliError):
-        return read_manifest(folder).sums()
-    return {}
-
-
-def _word(folder: Path, path: str, word: str, before: Mapping[str, str]) -> str:
-    """Return "missing", "stale" or "altered" for a file that differs."""
-    if word == "missing":
-        return word
-    content = _content(folder, path)
-    return "stale" if content is not None and before.get(path) == sha256(content) else "altered"
 
 
 def _content(folder: Path, path: str) -> bytes | None:

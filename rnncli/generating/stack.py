@@ -107,7 +107,10 @@ class Stack(NamedTuple):
         inputs |= {name: self.inputs[name] for name in held}
         _check_lengths(case, inputs)
         later = self._replace(case=case, inputs=inputs, call=call)
-        _refuse_repetition(self, later)
+        for k in range(len(self.entries)):
+            pairs = ((self.inputs[name][k], values[k]) for name, values in inputs.items())
+            if all(one.tobytes() == other.tobytes() for one, other in pairs):
+                raise InvalidRequest(f"{later.named}every input is the same as in the first call")
         return later
 
     def inputs_at(self, k: int) -> dict[str, Array]:
@@ -130,25 +133,14 @@ def stacks(group: Sequence[CaseSource]) -> Iterator[Stack]:
         InvalidRequest: a case is invalid.
     """
     case = group[0].case()
-    count = max(1, TOGETHER // max(1, _work(case)))
+    names = ("seq_length", "batch_size", "hidden_size", "hidden_size")
+    work = math.prod(case.sizes[name] for name in names)
+    count = max(1, TOGETHER // max(1, work))
     for start in range(0, len(group), count):
         some = group[start : start + count]
         inputs = case.stacked([entry.id for entry in some])
         _check_lengths(case, inputs)
         yield Stack(some, case, inputs)
-
-
-def _refuse_repetition(first: Stack, later: Stack) -> None:
-    """Refuse a later call with the inputs of the first call, which would show nothing."""
-    for k in range(len(first.entries)):
-        pairs = ((first.inputs[name][k], values[k]) for name, values in later.inputs.items())
-        if all(one.tobytes() == other.tobytes() for one, other in pairs):
-            raise InvalidRequest(f"{later.named}every input is the same as in the first call")
-
-
-def _work(case: CaseContent) -> int:
-    names = ("seq_length", "batch_size", "hidden_size", "hidden_size")
-    return math.prod(case.sizes[name] for name in names)
 
 
 def _check_lengths(case: CaseContent, inputs: Mapping[str, Array]) -> None:
