@@ -31,7 +31,7 @@ def names_in(table: str) -> list[str]:
     return list(found() if callable(found) else found)
 
 
-class Name(click.ParamType[str]):
+class Name(click.types.StringParamType):
     """A name from one of our tables, completed by the shell; the table is imported on use.
 
     Args:

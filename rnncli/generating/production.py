@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import onnx
 
+from rnncli.cases.suite.suite import FINER
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.case_record import (
     record_of,
@@ -28,12 +29,11 @@ from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
 from rnncli.models.data_sets import (
-    ONE_NUMBER,
     conditioning_problem,
-    repeat_one_number,
     well_conditioned,
 )
 from rnncli.models.single_node import single_node_model
+from rnncli.numerics import says_nothing
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 from rnncli.packs.conversion import held_inputs
@@ -50,10 +50,6 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Produced = TypeVar("Produced")
-
-
-# What makes a unit show something.
-FINER = "a smaller scale has more levels"
 
 
 class IllConditioned(InvalidRequest):
@@ -292,9 +288,9 @@ def _answers(
     if node.unit and not may_be_wide:
         _refuse_ill_conditioned(stack, outputs, tolerances, rows)
         for k in np.flatnonzero(rows):
-            is_idle = repeat_one_number(values[k] for values in outputs.values())
-            if is_idle and solution.alone(int(k))[0].has_steps:
-                raise IllConditioned(f"{stack.named}shows nothing: {ONE_NUMBER}; {FINER}")
+            why = says_nothing(values[k] for values in outputs.values())
+            if why and solution.alone(int(k))[0].has_steps:
+                raise IllConditioned(f"{stack.named}shows nothing: {why}; {FINER}")
     return Answers(outputs, tolerances)
 
 

@@ -25,18 +25,16 @@ from rnncli.judging.comparing.verdict import (
     outcome_of,
 )
 from rnncli.models.data_sets import (
-    ONE_NUMBER,
     WIDEST,
     conditioning_problem,
-    repeat_one_number,
 )
-from rnncli.numerics import ulp_distance
+from rnncli.numerics import says_nothing, ulp_distance
 from rnncli.packs.vector import STEPS, Attempt, Status
 from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
@@ -180,7 +178,7 @@ def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
     for other in agreeing:
         if not own.rule.requires_declaration(other.reading):
             return _useful(_acceptable(other), other), other
-    named = [each.reading for each in agreeing if not _useless(each.outputs.values(), own.rule)]
+    named = [each.reading for each in agreeing if not _problem(each)]
     reading = named[0] if named else ""
     message = f"gives what {reading} gives: --reading {reading} judges by that" if reading else ""
     outputs = judge_outputs(own)
@@ -249,7 +247,7 @@ def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
 
     If no sequence has a step, nothing was computed: the outputs are right, and none was judged.
     """
-    problem = _useless(found.outputs.values(), found.rule) or _idle(found)
+    problem = _problem(found)
     if not problem:
         if found.vector.recurrence.has_steps:
             return verdict
@@ -259,24 +257,19 @@ def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
     return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
 
 
-def _useless(outputs: Collection[MeasuredOutput], rule: Rule) -> str:
-    """Return why the tolerances are too wide to judge anything, or ""."""
-    wanted = [output.wanted for output in outputs if output.wanted.size]
-    if wanted and all(np.isnan(each.astype(np.float64)).all() for each in wanted):
-        return "nothing but NaN is expected, which says nothing of a computation"
-    limit = None if rule.tolerance is None else WIDEST
-    for output in outputs:
+def _problem(found: MeasuredAttempt) -> str:
+    """Return why outputs that agree tell nothing, or "".
+
+    Others might agree within such tolerances, or without a computation where one is due.
+    """
+    why = says_nothing(output.wanted for output in found.outputs.values())
+    if why and found.vector.recurrence.has_steps:
+        return f"{why}, which a kernel gives that computes nothing"
+    limit = None if found.rule.tolerance is None else WIDEST
+    for output in found.outputs.values():
         if problem := conditioning_problem(output.wanted, output.width, limit):
             return f"{output.name} is ill-conditioned: {problem}"
     return ""
-
-
-def _idle(found: MeasuredAttempt) -> str:
-    """Return why what is expected can be right without a computation, or ""."""
-    if not repeat_one_number(output.wanted for output in found.outputs.values()):
-        return ""
-    is_due = found.vector.recurrence.has_steps
-    return f"{ONE_NUMBER}, which a kernel gives that computes nothing" if is_due else ""
 
 
 def _named(rule: Rule) -> str:

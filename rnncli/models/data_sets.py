@@ -15,7 +15,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rnncli.models.model import Model
@@ -31,16 +31,6 @@ WIDEST = 1 - 2.0**-40
 ROUNDINGS = 64
 # The largest in levels, if they are hardly apart.
 LEVELS = 1
-
-
-# What is said of outputs that `repeat_one_number`.
-ONE_NUMBER = "each output is one number throughout"
-
-
-def repeat_one_number(outputs: Iterable[Array]) -> bool:
-    """Return whether each output of several elements is one number throughout; not if none has."""
-    several = [each.astype(np.float64).ravel() for each in outputs if each.size > 1]
-    return bool(several) and all(np.array_equal(each, np.roll(each, 1), True) for each in several)
 
 
 def limit_of(wanted: Array) -> float:

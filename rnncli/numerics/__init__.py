@@ -313,5 +313,21 @@ def warn_of_nan(inputs: Iterable[Array], outputs: Mapping[str, Array]) -> None:
         )
 
 
+def says_nothing(outputs: Iterable[Array]) -> str:
+    """Return why outputs say nothing of a computation, or "": a kernel that has none gives them.
+
+    One element may be any number, so outputs of one element each say nothing only if all are NaN.
+    """
+    numbers = [
+        v.astype(np.float64).ravel() for v in outputs if v.size and v.dtype.kind not in "OSUc"
+    ]
+    if numbers and all(np.isnan(each).all() for each in numbers):
+        return "each output is NaN throughout"
+    several = [each for each in numbers if each.size > 1]
+    if several and all(np.array_equal(each, np.roll(each, 1), True) for each in several):
+        return "each output is one number throughout"
+    return ""
+
+
 def _any(holds: Callable[[Array], Array], values: Array) -> bool:
     return dtype_of(values).is_float and bool(holds(values).any())

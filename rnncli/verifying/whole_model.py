@@ -36,7 +36,7 @@ from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model
 from rnncli.models.node_listing import random_nodes
 from rnncli.models.widened_model import has_levels, widened, widened_model
-from rnncli.numerics import dtype_named, dtype_of, round_to
+from rnncli.numerics import dtype_named, dtype_of, round_to, says_nothing
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.packs.vector import Status
 from rnncli.running.model_vector import vector_of_run
@@ -185,7 +185,7 @@ def _weighed(
         for each in report.comparison
         if each.unjudged
     ]
-    if why := _tells_nothing([each for each in expected.values() if each.size]):
+    if why := says_nothing(expected.values()):
         missing.append(why)
     if random := random_nodes(model):
         missing.append(f"the model draws random numbers, by {random[0]}, whose seed rnncli fixes")
@@ -194,17 +194,6 @@ def _weighed(
     is_told = bool(missing) and not request.allow_unexercised
     code = NothingSelected.exit_code if is_told else report.exit_code
     return report._replace(unexercised=tuple(missing), exit_code=code)
-
-
-def _tells_nothing(outputs: Sequence[Array]) -> str:
-    """Return why outputs say nothing of a computation, or ""."""
-    numbers = [each.astype(np.float64) for each in outputs if each.dtype.kind not in "OSUc"]
-    if all(np.isnan(each).all() for each in numbers):
-        return "nothing but NaN is expected, which says nothing of a computation"
-    several = [each for each in numbers if each.size > 1]
-    if several and all(np.array_equal(v, np.full_like(v, v.flat[0]), True) for v in several):
-        return "each output is expected to be one number throughout"
-    return ""
 
 
 def _failed(report: AgainstReport, attempt: Attempt) -> AgainstReport:

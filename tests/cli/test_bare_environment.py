@@ -74,7 +74,10 @@ def test_workers_without_room_end_in_a_sentence(limits):
     assert any(each in done.stderr for each in ("Too many open files", "temporary directory"))
 
 
-@pytest.mark.parametrize("option", ["--scheduler", "--pack-digest", "-k", "--shard", "--xfails"])
+@pytest.mark.parametrize(
+    "option",
+    ["--scheduler", "--pack-digest", "-k", "--shard", "--xfails", "--profile", "--runtime"],
+)
 def test_an_empty_text_is_no_value(rnncli, option):
     """As of a variable that is not set: the option would be as good as not given."""
     done = rnncli(*ONE[:4], option, "")

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from support.odd_json import FORMAT_CHECKER
 
-from rnncli.cases.suite.suite import parse_suite
+from rnncli.cases.suite.suite import parse_suite, suite_findings
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import IllConditioned, make_vectors
@@ -266,3 +266,7 @@ def test_a_unit_of_one_level_is_refused(scale):
         assert isinstance(made, IllConditioned)
         assert "shows nothing: each output is one number throughout; a smaller scale" in str(made)
     assert not any(isinstance(made, Exception) for made in make_vectors(entries()))
+    told = [sentence for _, sentence in suite_findings(coarse, "units.yaml", Path())]
+    assert len(told) == 1
+    assert told[0].startswith("shows nothing: each output is one number throughout; a smaller")
+    assert suite_findings(TEXT, "units.yaml", Path()) == []

@@ -37,7 +37,8 @@ from rnncli.errors import (
     UndefinedDefault,
     did_you_mean,
 )
-from rnncli.operators import problems
+from rnncli.numerics import says_nothing
+from rnncli.operators import evaluate, problems
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from rnncli.operators.spelling import Spelling
 
 LONGEST_ID = 120
+# What makes a unit show something.
+FINER = "a smaller scale has more levels"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -405,7 +408,10 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
                     warnings.simplefilter("ignore", RnncliWarning)
                     warnings.simplefilter("always", UndefinedDefault)
                     _ = case.node.activations
-                found = [(entry.place, str(each.message)) for each in said]
+                told = [str(each.message) for each in said]
+                cases = map(entry.case, range(entry.calls))
+                told += [f"shows nothing: {why}; {FINER}" for why in map(_idle, cases) if why]
+                found = [(entry.place, sentence) for sentence in told]
             elif entry.refusal() is None:
                 found = [(entry.place, f"{entry.breakage.written} breaks nothing")]
         except ConfigError as error:
@@ -414,6 +420,14 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
             first.setdefault(finding, entry.id)
     of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
     return [*dict.fromkeys(about_flags), *of_cases]
+
+
+def _idle(case: Case) -> str:
+    """Return why the expected outputs of a quantised unit say nothing of a computation, or ""."""
+    if case.unit is None or not case.node.recurrence(case.inputs).has_steps:
+        return ""
+    asked = {name: getattr(case, name) for name in ("attributes", "outputs", "readings", "unit")}
+    return says_nothing(evaluate(case.operator, case.inputs, **asked).values())
 
 
 def _entries(

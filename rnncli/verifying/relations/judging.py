@@ -18,8 +18,7 @@ from rnncli.judging.comparing.verdict import (
     outcome_of,
 )
 from rnncli.judging.judgement import severity
-from rnncli.models.data_sets import ONE_NUMBER, repeat_one_number
-from rnncli.numerics import ulp_distance
+from rnncli.numerics import says_nothing, ulp_distance
 from rnncli.packs.vector import Status
 from rnncli.subjects.implementation import keeps_process
 from rnncli.talk.words import counted
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     Bounds: TypeAlias = Callable[[JudgedCall, Tensors, str], Closeness]
 
 BIT, TOLERANCE = "bit", "tolerance"
-CONSTANT = f"{ONE_NUMBER}, which any transformation keeps"
 
 
 class Applicability(NamedTuple):
@@ -368,7 +366,8 @@ def shows_nothing(outputs: Tensors) -> str:
     # If no output has two elements, all outputs together may have.
     is_small = all(each.size < 2 for each in outputs.values())
     together = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])
-    return CONSTANT if repeat_one_number([together] if is_small else outputs.values()) else ""
+    why = says_nothing([together] if is_small else outputs.values())
+    return f"{why}, which any transformation keeps" if why else ""
 
 
 def _errors(alone: Array, related: Array, allowed: Array, kind: str) -> Errors:
