@@ -265,12 +265,25 @@ class _Fault(NamedTuple):
 def _fault(value: Any, kind: Any) -> _Fault:
     """Return the first fault of a wrong value."""
     for option in _options(kind):
-        if sentence := _entries_fault(value, option):
-            return _Fault(sentence)
-        for name, name_kind in _names_in(value, option):
-            if not _is(name, name_kind):
-                return _Fault(_sentence(name, name_kind), before="a name in ")
-        for step, inner, inner_kind in _inside(value, option):
+        bare = _bare(option)
+        inside: list[tuple[str, Any, Any]] = []  # place, value and type
+        if _is_record(bare) and isinstance(value, dict):
+            hints, known = _hints(bare), {row.encode_name for row in fields_of(bare)}
+            if absent := [name for name in due(bare) if name not in value]:
+                return _Fault(f"has no '{absent[0]}'")
+            unknown = [name for name in value if name not in known]
+            if unknown and bare.__struct_config__.forbid_unknown_fields:
+                return _Fault(f"has an unknown entry {shown(unknown[0])}")
+            inside = [(f".{n}", each, hints[n]) for n, each in value.items() if n in hints]
+        elif get_origin(bare) is dict and isinstance(value, dict):
+            of_names, of_values = get_args(bare)
+            for name in value:
+                if not _is(name, of_names):
+                    return _Fault(_sentence(name, of_names), before="a name in ")
+            inside = [(f".{n}", each, of_values) for n, each in value.items()]
+        elif get_origin(bare) in {list, tuple} and isinstance(value, list):
+            inside = [(f"[{k}]", each, get_args(bare)[0]) for k, each in enumerate(value)]
+        for step, inner, inner_kind in inside:
             if not _is(inner, inner_kind):
                 found = _fault(inner, inner_kind)
                 return found._replace(place=f"{step}{found.place}")
@@ -302,38 +315,6 @@ def _is_record(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _entries_fault(value: Any, option: Any) -> str:
-    """Return which entry an object lacks or has too many, or ""."""
-    kind = _bare(option)
-    if not (_is_record(kind) and isinstance(value, dict)):
-        return ""
-    known = {row.encode_name for row in fields_of(kind)}
-    if absent := [name for name in due(kind) if name not in value]:
-        return f"has no '{absent[0]}'"
-    closed = kind.__struct_config__.forbid_unknown_fields
-    unknown = [name for name in value if name not in known] if closed else []
-    return f"has an unknown entry {shown(unknown[0])}" if unknown else ""
-
-
-def _names_in(value: Any, option: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names of a mapping, each with its type."""
-    kind = _bare(option)
-    if get_origin(kind) is dict and isinstance(value, dict):
-        yield from ((name, get_args(kind)[0]) for name in value)
-
-
-def _inside(value: Any, option: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (place, value, type) of what is in an object or an array."""
-    kind = _bare(option)
-    if _is_record(kind) and isinstance(value, dict):
-        hints = _hints(kind)
-        yield from ((f".{n}", each, hints[n]) for n, each in value.items() if n in hints)
-    elif get_origin(kind) is dict and isinstance(value, dict):
-        yield from ((f".{n}", each, get_args(kind)[1]) for n, each in value.items())
-    elif get_origin(kind) in {list, tuple} and isinstance(value, list):
-        yield from ((f"[{k}]", each, get_args(kind)[0]) for k, each in enumerate(value))
-
-
 def _sentence(value: Any, kind: Any) -> str:
     """Return why a value is not of a type, although what is in it is right."""
     told, options = shown(value), _options(kind)
@@ -343,7 +324,8 @@ def _sentence(value: Any, kind: Any) -> str:
         if _is_record(_bare(option)) and isinstance(value, dict):
             return _said(value, option)  # a rule about several entries
     choices = [repr(each) for option in options for each in _choices(_bare(option))]
-    names = [_name(_bare(each)) for each in options if not _choices(_bare(each))]
+    bare = [_bare(each) for each in options if not _choices(_bare(each))]
+    names = ["object" if _is_record(each) else _NAMES[get_origin(each) or each] for each in bare]
     if len(choices) > 1 and not names:
         return f"must be one of {', '.join(choices)}, got {told}"
     return f"must be {' or '.join(dict.fromkeys((*names, *choices)))}, got {told}"
@@ -379,10 +361,6 @@ def _choices(base: Any) -> list[Any]:
     return list(get_args(base)) if get_origin(base) is Literal else []
 
 
-def _name(base: Any) -> str:
-    return "object" if _is_record(base) else _NAMES[get_origin(base) or base]
-
-
 def shown(value: Any) -> str:
     """Return a value for a message: the size of an object or array, otherwise short ASCII."""
     if isinstance(value, (dict, list)):
@@ -392,11 +370,23 @@ def shown(value: Any) -> str:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a class, without references."""
+    """Return the JSON Schema of a class, without references.
+
+    Docstrings describe classes, and the texts in their annotations describe entries.
+    """
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema)
     for row in {*subclasses(Described)}:
-        if row.__name__ in parts:
-            _describe(parts[row.__name__], row)
+        if part := parts.get(row.__name__):
+            del part["title"]
+            if needed := due(row):
+                part["required"] = [*needed]
+            part["description"] = " ".join(docstring_of(row).split())
+            for name, hint in _hints(row).items():
+                notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+                entry = part["properties"][name]
+                if texts := [note for note in notes if isinstance(note, str)]:
+                    entry = {"description": texts[-1], **entry}
+                part["properties"][name] = {k: v for k, v in entry.items() if k != "default"}
     found: dict[str, Any] = _inlined(root, parts)
     return found
 
@@ -406,19 +396,6 @@ def subclasses(kind: Any) -> Iterator[Any]:
     for row in kind.__subclasses__():
         yield row
         yield from subclasses(row)
-
-
-def _describe(part: dict[str, Any], kind: Any) -> None:
-    """Describe a class by its docstring, and its entries by the texts in their annotations."""
-    del part["title"]
-    if needed := due(kind):
-        part["required"] = [*needed]
-    part["description"] = " ".join(docstring_of(kind).split())
-    for name, hint in _hints(kind).items():
-        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-        if texts := [note for note in notes if isinstance(note, str)]:
-            part["properties"][name] = {"description": texts[-1], **part["properties"][name]}
-        part["properties"][name].pop("default", None)
 
 
 def document(kind: Any, title: str, description: str) -> dict[str, Any]:

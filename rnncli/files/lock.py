@@ -42,11 +42,19 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         descriptor = _locked(path)
     except BlockingIOError:
-        raise InvalidRequest(f"{folder}: is being written by {_holder(path)}") from None
+        holder = "another process"
+        with suppress(InvalidRequest):
+            note = read_bytes(path, _LONGEST_NOTE).decode("utf-8", "replace")
+            holder = note if note and note.isprintable() else holder
+        raise InvalidRequest(f"{folder}: is being written by {holder}") from None
     except OSError as error:
         raise InvalidRequest(f"cannot write {path}: {error.strerror or error}") from error
     try:
-        _note(descriptor)
+        since = time.strftime("%H:%M")
+        own = f"process {os.getpid()} on {platform.node()} since {since}"
+        with suppress(OSError):  # a full disk
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, own.encode())
         yield
     finally:
         with suppress(OSError):
@@ -66,21 +74,17 @@ def in_turn(path: Path, patience: float) -> Iterator[None]:
         yield
         return
     try:
-        _wait_for(descriptor, time.monotonic() + patience)
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            with suppress(BlockingIOError):
+                try_lock(descriptor)
+                break
+            time.sleep(_PAUSE)
         yield
     finally:
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
-
-
-def _wait_for(descriptor: int, end: float) -> None:
-    """Lock an open file, or give up at a time of the monotonic clock."""
-    while time.monotonic() < end:
-        with suppress(BlockingIOError):
-            return try_lock(descriptor)
-        time.sleep(_PAUSE)
-    return None
 
 
 def _locked(path: Path) -> int:
@@ -120,19 +124,3 @@ def try_lock(descriptor: int) -> None:
         raise
     except OSError:  # a file system without locks
         return
-
-
-def _note(descriptor: int) -> None:
-    """Write the holder into the lock file, for the message to a second writer."""
-    since = time.strftime("%H:%M")
-    with suppress(OSError):  # a full disk
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
-
-
-def _holder(path: Path) -> str:
-    with suppress(InvalidRequest):
-        note = read_bytes(path, _LONGEST_NOTE).decode("utf-8", "replace")
-        if note and note.isprintable():
-            return note
-    return "another process"

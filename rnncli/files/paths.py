@@ -136,13 +136,11 @@ def _problem(text: str) -> str:
         return "is absolute" if text else "is empty"
     if "\\" in text or ":" in text:
         return "has a backslash or a colon"
-    return next((problem for part in text.split("/") if (problem := _problem_of(part))), "")
-
-
-def _problem_of(part: str) -> str:
-    if part in {"", ".", ".."}:
-        return f"has the part '{part}'" if part else "has an empty part"
-    if part[-1] in ". ":
-        return "has a part that ends in a dot or a space"
-    too_long = len(part.encode()) > LONGEST_PART
-    return f"has a part of more than {LONGEST_PART} bytes" if too_long else ""
+    for part in text.split("/"):
+        if part in {"", ".", ".."}:
+            return f"has the part '{part}'" if part else "has an empty part"
+        if part[-1] in ". ":
+            return "has a part that ends in a dot or a space"
+        if len(part.encode()) > LONGEST_PART:
+            return f"has a part of more than {LONGEST_PART} bytes"
+    return ""

@@ -70,7 +70,8 @@ def open_regular(
     except (FileNotFoundError, NotADirectoryError) as error:
         raise MissingFile(f"{path}: {_reason(error)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise UnreadableFile(f"{_shown(path)}: {_reason(error)}") from error
+        shown = str(path) if str(path).isprintable() else repr(str(path))
+        raise UnreadableFile(f"{shown}: {_reason(error)}") from error
     try:
         status = os.fstat(descriptor)
         if stat.S_ISFIFO(status.st_mode) and str(path).startswith(_OF_THE_SHELL):
@@ -167,7 +168,18 @@ def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:
         UnreadableFile: as `open_regular`, or the file is empty, or a Git LFS pointer.
     """
     stream = open_regular(path, limit)
-    if problem := _problem_of(stream):
+    problem = ""
+    try:
+        begun = stream.read(len(LFS_POINTER))
+        stream.seek(0)
+    except OSError as error:
+        problem = _reason(error)
+    else:
+        if not begun:
+            problem = "the file is empty"
+        elif begun == LFS_POINTER:
+            problem = "is a Git LFS pointer, not the file itself; run `git lfs pull`"
+    if problem:
         stream.close()
         raise UnreadableFile(f"{path}: {problem}")
     return stream
@@ -241,7 +253,12 @@ def reading(subject: object) -> Iterator[None]:
         wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
         raise (UnreadableFile if wrong else type(error))(f"{subject}: {sentence}") from None
     except faults() as error:
-        raise UnreadableFile(f"{subject}: {_said(error)}") from error
+        said = f"is damaged: {error}" if str(error) else "is damaged"  # perhaps just a key's name
+        if isinstance(error, OSError) and error.strerror:
+            said = _reason(error)
+        elif isinstance(error, MemoryError):
+            said = shortage(error)
+        raise UnreadableFile(f"{subject}: {shortened(said)}") from error
 
 
 @contextmanager
@@ -298,19 +315,6 @@ def require_few(count: int) -> None:
         raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
 
 
-def _problem_of(stream: IO[bytes]) -> str:
-    """Return why a file has no content of its own, or ""."""
-    try:
-        begun = stream.read(len(LFS_POINTER))
-        stream.seek(0)
-    except OSError as error:
-        return _reason(error)
-    if not begun:
-        return "the file is empty"
-    is_pointer = begun == LFS_POINTER
-    return "is a Git LFS pointer, not the file itself; run `git lfs pull`" if is_pointer else ""
-
-
 def _drained(descriptor: int, path: str | Path, limit: int) -> BinaryIO:
     with os.fdopen(descriptor, "rb") as pipe:
         content = pipe.read(limit + 1)
@@ -341,17 +345,3 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-def _shown(path: str | Path) -> str:
-    text = str(path)
-    return text if text.isprintable() else repr(text)
-
-
-def _said(error: Exception) -> str:
-    """Return a library's message about a damaged file, which may be just the name of a key."""
-    if isinstance(error, OSError) and error.strerror:
-        return shortened(_reason(error))
-    if isinstance(error, MemoryError):
-        return shortened(shortage(error))
-    return shortened(f"is damaged: {error}" if str(error) else "is damaged")

@@ -29,7 +29,10 @@ def parse_json(text: str | bytes, *, surrogates: bool = False) -> Any:
         raise InvalidRequest(f"is not JSON: {reason}") from error
     _check_depth(value)
     if not surrogates and ("\\u" in written or "\\U" in written):
-        _check_text(value)
+        try:  # escapes of half a surrogate pair
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("is not JSON: contains half a surrogate pair") from error
     return value
 
 
@@ -76,11 +79,3 @@ def _check_depth(value: Any) -> None:
         if not level:
             return
     raise InvalidRequest(f"is nested more than {DEEPEST} deep")
-
-
-def _check_text(value: Any) -> None:
-    """Raise for text that UTF-8 cannot encode: escapes of half a surrogate pair."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest("is not JSON: contains half a surrogate pair") from error

@@ -66,6 +66,8 @@ def _plugged_format(plugin: Plugin) -> Format:
         Unsupported: the package lacks a dependency.
         PluginFailure: its code fails, now, in reading or in writing.
     """
+    import numpy as np  # so that a command that reads no tensors is quick
+
     theirs = load(plugin)
     with calling(plugin):
         if not isinstance(theirs, Format):
@@ -73,29 +75,20 @@ def _plugged_format(plugin: Plugin) -> Format:
 
     def read(path: Path) -> Tensors:
         with calling(plugin, str(path)):
-            return _tensors(theirs.read(path))
+            found: Any = theirs.read(path)
+            if not isinstance(found, dict):
+                raise TypeError(f"read returned {type(found).__name__}, not a dict of arrays")
+            for name, values in found.items():
+                if not isinstance(name, str) or not isinstance(values, np.ndarray):
+                    kind = type(values).__name__
+                    raise TypeError(f"read returned {kind} named {name!r}, not an array")
+            return found
 
     def write(path: Path, tensors: Tensors) -> None:
         with calling(plugin, str(path)):
             theirs.write(path, tensors)
 
     return replace(theirs, read=read, write=write)
-
-
-def _tensors(found: Any) -> Tensors:
-    """Return the tensors that a plug-in read.
-
-    Raises:
-        TypeError: not a dict of arrays by name.
-    """
-    import numpy as np  # so that a command that reads no tensors is quick
-
-    if not isinstance(found, dict):
-        raise TypeError(f"read returned {type(found).__name__}, not a dict of arrays")
-    for name, values in found.items():
-        if not isinstance(name, str) or not isinstance(values, np.ndarray):
-            raise TypeError(f"read returned {type(values).__name__} named {name!r}, not an array")
-    return found
 
 
 def describe_formats() -> list[dict[str, str]]:
@@ -201,7 +194,10 @@ def read_tensor(source: str | Path) -> Array:
     Raises:
         InvalidRequest: there is no such tensor, or a key is needed; and as `read_tensors`.
     """
-    path, key = _split_key(str(source))
+    path, separator, name = str(source).partition("::")
+    key: str | None = name
+    if not separator or os.path.exists(source):  # noqa: PTH110 -- Path.exists can raise
+        path, key = str(source), None
     tensors = read_tensors(path)
     if key is None and len(tensors) == 1:
         return next(iter(tensors.values()))
@@ -254,9 +250,3 @@ def _extension(path: str | Path) -> str:
     if str(path).endswith(separators) or os.path.isdir(path):  # noqa: PTH112
         return FOLDER
     return Path(path).suffix[1:].lower()
-
-
-def _split_key(source: str) -> tuple[str, str | None]:
-    path, separator, key = source.partition("::")
-    whole = not separator or os.path.exists(source)  # noqa: PTH110 -- Path.exists can raise
-    return (source, None) if whole else (path, key)

@@ -10,7 +10,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.reading import MOST_ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rnncli.files.seals import Seal
@@ -100,7 +100,12 @@ def flatten(data_sets: Sequence[DataSet]) -> Tensors:
     """
     if len(data_sets) == 1 and not data_sets[0].inputs and not _all_roles(data_sets[0].outputs):
         return dict(data_sets[0].outputs)
-    return dict(_prefixed(data_sets))
+    found: Tensors = {}
+    for number, each in enumerate(data_sets):
+        for role, tensors in (("inputs", each.inputs), ("outputs", each.outputs)):
+            prefix = f"test_data_set_{number}/{role}/"
+            found |= {f"{prefix}{name}": values for name, values in tensors.items()}
+    return found
 
 
 def unflatten(tensors: Tensors) -> tuple[DataSet, ...]:
@@ -118,10 +123,3 @@ def unflatten(tensors: Tensors) -> tuple[DataSet, ...]:
 
 def _all_roles(tensors: Tensors) -> bool:
     return bool(tensors) and all(_ROLE.fullmatch(name) for name in tensors)
-
-
-def _prefixed(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, Array]]:
-    for number, data_set in enumerate(data_sets):
-        for role in ("inputs", "outputs"):
-            for name, values in getattr(data_set, role).items():
-                yield f"test_data_set_{number}/{role}/{name}", values

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import zlib
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -58,7 +58,11 @@ def read(path: Path) -> Tensors:
     """Return every dataset of the file by its path."""
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
-        with h5py.File(_checked(stream, path), "r", locking="best-effort") as file:
+        place: Any = stream
+        if not isinstance(stream, io.BytesIO):  # Python streams are ten times slower
+            name = f"/dev/fd/{stream.fileno()}"  # of the file that was checked
+            place = name if os.path.exists(name) else path  # noqa: PTH110
+        with h5py.File(place, "r", locking="best-effort") as file:
             return _read(file, size)
 
 
@@ -91,40 +95,20 @@ def write(path: Path, tensors: Tensors) -> None:
             if stored.ndim > MOST_DIMENSIONS:
                 sentence = f"{path}: {name!r} has {stored.ndim} dimensions, and HDF5 has at most"
                 raise InvalidRequest(f"{sentence} {MOST_DIMENSIONS}; write .npz")
-            fits = _is_path(name) and name not in groups
-            key, note = key_of(name, note, position, fits=fits)
-            dataset = file.create_dataset(key, data=_fixed_width(stored), track_times=False)
+            # HDF5 keeps no empty segments, dots and NULs.
+            odd = {"", "."} & {*name.split("/")} or "\0" in name or is_reserved(name)
+            key, note = key_of(name, note, position, fits=not odd and name not in groups)
+            if stored.dtype.kind == "U":  # HDF5 requires bytes
+                texts = [text_bytes(text) for text in stored.ravel().tolist()]
+                width = max(map(len, texts), default=0) or 1
+                kind = h5py.string_dtype("utf-8", width)
+                stored = np.array(texts, kind).reshape(stored.shape)
+            dataset = file.create_dataset(key, data=stored, track_times=False)
             written = json.dumps({"position": position, **note})
             dataset.attrs.create(ATTRIBUTE, np.bytes_(written.encode()))
         file.flush()
         image = file.id.get_file_image()
     write_bytes(path, image)
-
-
-def _checked(stream: IO[bytes], path: Path) -> Any:
-    """Return the path for h5py: that of the checked descriptor, if the system has one.
-
-    Python streams are ten times slower.
-    """
-    if isinstance(stream, io.BytesIO):
-        return stream
-    name = f"/dev/fd/{stream.fileno()}"
-    return name if os.path.exists(name) else path  # noqa: PTH110
-
-
-def _is_path(name: str) -> bool:
-    """Return whether HDF5 keeps a name, without empty segments, dots and NULs."""
-    segments = name.split("/")
-    return not ("" in segments or "." in segments or "\0" in name or is_reserved(name))
-
-
-def _fixed_width(stored: Array) -> Array:
-    """Convert text to bytes, as HDF5 requires; return other arrays unchanged."""
-    if stored.dtype.kind != "U":
-        return stored
-    texts = [text_bytes(text) for text in stored.ravel().tolist()]
-    width = max(map(len, texts), default=0) or 1
-    return np.array(texts, h5py.string_dtype("utf-8", width)).reshape(stored.shape)
 
 
 def _datasets(file: h5py.h5f.FileID) -> Iterator[_Found]:
@@ -137,30 +121,23 @@ def _datasets(file: h5py.h5f.FileID) -> Iterator[_Found]:
         prefix, group = waiting.pop()
         count += len(group)
         require_few(count)
-        for name, item in _items(prefix, group, seen):
+        for link_name in group:
+            name = prefix + link_name.decode(errors="surrogateescape")
+            if len(name) > LONGEST_NAME:
+                raise UnreadableFile(f"holds a name of more than {LONGEST_NAME} characters")
+            link = group.links.get_info(link_name)
+            if link.type != h5py.h5l.TYPE_HARD:
+                raise UnreadableFile(f"{name!r} is a link, which is not followed")
+            if link.u in seen:  # the address of its target
+                raise UnreadableFile(f"holds {name!r} a second time, under another name")
+            seen.add(link.u)
+            item = h5py.h5o.open(group, link_name)
             if isinstance(item, h5py.h5g.GroupID):
                 waiting.append((f"{name}/", item))
-            else:
+            elif isinstance(item, h5py.h5d.DatasetID):
                 yield _Found(name, item, item.get_create_plist(), _read_note(item))
-
-
-def _items(
-    prefix: str, group: h5py.h5g.GroupID, seen: set[int]
-) -> Iterator[tuple[str, h5py.h5g.GroupID | h5py.h5d.DatasetID]]:
-    for link_name in group:
-        name = prefix + link_name.decode(errors="surrogateescape")
-        if len(name) > LONGEST_NAME:
-            raise UnreadableFile(f"holds a name of more than {LONGEST_NAME} characters")
-        link = group.links.get_info(link_name)
-        if link.type != h5py.h5l.TYPE_HARD:
-            raise UnreadableFile(f"{name!r} is a link, which is not followed")
-        if link.u in seen:  # the address of its target
-            raise UnreadableFile(f"holds {name!r} a second time, under another name")
-        seen.add(link.u)
-        item = h5py.h5o.open(group, link_name)
-        if not isinstance(item, (h5py.h5g.GroupID, h5py.h5d.DatasetID)):
-            raise UnreadableFile(f"{name!r} is neither a group nor a dataset")
-        yield name, item
+            else:
+                raise UnreadableFile(f"{name!r} is neither a group nor a dataset")
 
 
 def _read_note(dataset: h5py.h5d.DatasetID) -> Note:
@@ -218,19 +195,13 @@ def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None
         raise Unsupported("is compressed by other than gzip, or twice; write it with gzip alone")
     allowance.take(chunk)
     for position in range(found.dataset.get_num_chunks() if GZIP in filters else 0):
-        _check_inflated(found.dataset, position, filters, chunk)
-
-
-def _check_inflated(
-    dataset: h5py.h5d.DatasetID, position: int, filters: list[int], chunk: int
-) -> None:
-    offset = dataset.get_chunk_info(position).chunk_offset
-    mask, packed = dataset.read_direct_chunk(offset)
-    if mask & (1 << filters.index(GZIP)):
-        return
-    inflated = zlib.decompressobj().decompress(packed, chunk + CHECKSUM_BYTES + 1)
-    if len(inflated) > chunk + CHECKSUM_BYTES:
-        raise UnreadableFile(f"has a chunk that inflates to more than its {chunk} bytes")
+        offset = found.dataset.get_chunk_info(position).chunk_offset
+        mask, packed = found.dataset.read_direct_chunk(offset)
+        if mask & (1 << filters.index(GZIP)):
+            continue
+        inflated = zlib.decompressobj().decompress(packed, chunk + CHECKSUM_BYTES + 1)
+        if len(inflated) > chunk + CHECKSUM_BYTES:
+            raise UnreadableFile(f"has a chunk that inflates to more than its {chunk} bytes")
 
 
 H5 = Format(

@@ -167,22 +167,16 @@ def write_npz(path: Path, tensors: Tensors) -> None:
     with atomic_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for position, (name, values) in enumerate(tensors.items()):
             stored, note = encode(values)
-            key, note = key_of(name, note, position, fits=_is_key(name))
+            # Zip stops names at a NUL and, on some systems, converts backslashes;
+            # `numpy.load(f)["a.npy"]` is the tensor `a` if there is one.
+            odd = is_reserved(name) or name.endswith(".npy") or "\0" in name or "\\" in name
+            key, note = key_of(name, note, position, fits=not odd)
             notes |= {key: note} if note else {}
             _write_member(archive, key, stored)
         if notes:
             import json  # few archives have notes
 
             _write_member(archive, RESERVED, np.array(json.dumps(notes)))
-
-
-def _is_key(name: str) -> bool:
-    """Return whether a name is valid for a member and NumPy finds it unchanged.
-
-    Zip stops names at a NUL and, on some systems, converts backslashes; ``numpy.load(f)["a.npy"]``
-    is the tensor ``a`` if there is one.
-    """
-    return not (is_reserved(name) or name.endswith(".npy") or "\0" in name or "\\" in name)
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

@@ -60,7 +60,9 @@ def write_test_case(
         InvalidRequest: the folder holds something else, a tensor is above 2 GiB, or the disk
             refuses.
     """
-    _check_files(path, files)
+    for name in files:
+        if name in {"", ".", ".."} or Path(name).name != name or _SET.fullmatch(name):
+            raise InvalidRequest(f"{path}: {name!r} is not a valid name beside the data sets")
     with atomic_folder(path) as temporary:
         for number, data_set in enumerate(data_sets):
             folder = temporary / f"test_data_set_{number}"
@@ -111,12 +113,6 @@ def _write_role(folder: Path, role: str, tensors: Tensors) -> None:
     check_names(tensors)
     for position, (name, values) in enumerate(tensors.items()):
         put_file(f"{folder}/{role}_{position}.pb", pb.serialize(name, values))
-
-
-def _check_files(path: Path, files: Mapping[str, bytes | Path]) -> None:
-    for name in files:
-        if name in {"", ".", ".."} or Path(name).name != name or _SET.fullmatch(name):
-            raise InvalidRequest(f"{path}: {name!r} is not a valid name beside the data sets")
 
 
 ONNX_FOLDER = Format(

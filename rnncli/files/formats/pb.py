@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
-from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
+from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.formats.format import Format, Tensors, check_names, only_tensor
 from rnncli.files.formats.stored import (
@@ -71,7 +71,19 @@ def named_tensor(serialized: bytes) -> tuple[str, Array]:
         Unsupported: it is a sequence or an optional.
     """
     tensor = _parse(serialized)
-    return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))
+    name: str | bytes = tensor.name
+    if isinstance(name, bytes):  # protobuf returns bytes if not UTF-8
+        raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+        raise UnreadableFile("has its values in another file, which is not read")
+    row = dtype_numbered(tensor.data_type)
+    if min(tensor.dims, default=0) < 0:
+        raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
+    _check_count(tensor, row)
+    if row.name != "string":
+        return name, array_of(tensor)
+    MemoryAllowance(len(serialized)).take(len(tensor.string_data) * TEXT_OVERHEAD)
+    return name, text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
 
 
 def write(path: Path, tensors: Tensors) -> None:
@@ -114,42 +126,19 @@ def _parse(serialized: bytes) -> TensorProto:
         tensor: TensorProto = TensorProto.FromString(serialized)
     except DecodeError:
         tensor = TensorProto()
-    if tensor.HasField("segment") or not tensor.data_type:
-        raise _not_a_tensor(serialized)
-    return tensor
+    if tensor.data_type and not tensor.HasField("segment"):
+        return tensor
 
-
-def _not_a_tensor(serialized: bytes) -> RnncliError:
-    """Return the error about other bytes; sequences and optionals share their first fields."""
+    # Sequences and optionals share their first fields.
     from onnx import SequenceProto
 
     try:
         sequence = SequenceProto.FromString(serialized)
     except DecodeError:
-        return UnreadableFile("is not an ONNX tensor: damaged, or other data")
+        raise UnreadableFile("is not an ONNX tensor: damaged, or other data") from None
     if sequence.elem_type and any(field.number > 2 for field, _ in sequence.ListFields()):
-        return Unsupported("holds an ONNX sequence or optional; only tensors are read")
-    return UnreadableFile("is not an ONNX tensor: it has no element type")
-
-
-def _name(tensor: TensorProto) -> str:
-    name: str | bytes = tensor.name
-    if isinstance(name, bytes):  # protobuf returns bytes if not UTF-8
-        raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
-    return name
-
-
-def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
-    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
-        raise UnreadableFile("has its values in another file, which is not read")
-    row = dtype_numbered(tensor.data_type)
-    if min(tensor.dims, default=0) < 0:
-        raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
-    _check_count(tensor, row)
-    if row.name == "string":
-        allowance.take(len(tensor.string_data) * TEXT_OVERHEAD)
-        return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
-    return array_of(tensor)
+        raise Unsupported("holds an ONNX sequence or optional; only tensors are read")
+    raise UnreadableFile("is not an ONNX tensor: it has no element type")
 
 
 def _check_count(tensor: TensorProto, row: DType) -> None:
@@ -158,7 +147,13 @@ def _check_count(tensor: TensorProto, row: DType) -> None:
 
     held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
     field = RAW if tensor.HasField(RAW) else str(helper.tensor_dtype_to_field(row.onnx))
-    wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
+    elements = math.prod(tensor.dims)
+    if row.name in NARROW and (field == RAW or NARROW[row.name] < 6):
+        wanted = -(-elements * NARROW[row.name] // 8)
+    elif field == RAW:
+        wanted = elements * row.numpy.itemsize
+    else:
+        wanted = elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
     if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
         found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
         unit = "bytes" if field == RAW else "entries"
@@ -166,16 +161,6 @@ def _check_count(tensor: TensorProto, row: DType) -> None:
             f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
             f"but holds {found}"
         )
-
-
-def _length(row: DType, elements: int, *, raw: bool) -> int:
-    """Return the bytes of raw data, or the entries of the typed field, of some elements."""
-    packed = raw or NARROW.get(row.name, 8) < 6
-    if packed and row.name in NARROW:
-        return -(-elements * NARROW[row.name] // 8)
-    if raw:
-        return elements * row.numpy.itemsize
-    return elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
 
 
 @cache

@@ -93,7 +93,10 @@ def decode(stored: Array, note: Note, allowance: MemoryAllowance) -> Array:
     if row.name == "string":
         return _decode_text(stored, note, allowance)
     if "dtype" in note:
-        return _from_bits(stored, row)
+        bits = np.dtype(f"u{row.numpy.itemsize}")
+        if row.native_to_numpy or stored.dtype.newbyteorder("=") != bits:
+            raise UnreadableFile(f"elements noted as {row} cannot lie in {stored.dtype}")
+        return normalised(stored.astype(bits, copy=False).view(row.numpy))
     return normalised(stored.astype(row.numpy, copy=False))
 
 
@@ -152,23 +155,18 @@ def _is_unicode(text: str) -> bool:
 
 
 def _encode_text(values: Array) -> tuple[Array, Note]:
+    """Store text as fixed-width text where that is exact and not wasteful, or as JSON."""
     texts = texts_of(values)
-    if _fits_fixed_width(texts):
+    used = sum(map(len, texts))
+    wasted = len(texts) * max(map(len, texts), default=0) - used
+    is_exact = all(_is_unicode(text) and not text.endswith("\0") for text in texts)
+    if is_exact and wasted <= 1024 + 16 * used:
         width = max(map(len, texts), default=0) or 1
         return np.array(texts, f"<U{width}").reshape(values.shape), {}
     import json  # few texts need it
 
     written = json.dumps(texts, separators=(",", ":")).encode()
     return np.frombuffer(written, np.uint8), {"dtype": "string", "shape": list(values.shape)}
-
-
-def _fits_fixed_width(texts: list[str]) -> bool:
-    """Return whether fixed-width text is exact (trailing NULs are dropped) and not wasteful."""
-    lengths = [len(text) for text in texts]
-    wasted = len(texts) * max(lengths, default=0) - sum(lengths)
-    return wasted <= 1024 + 16 * sum(lengths) and all(
-        _is_unicode(text) and not text.endswith("\0") for text in texts
-    )
 
 
 def _decode_text(stored: Array, note: Note, allowance: MemoryAllowance) -> Array:
@@ -188,10 +186,3 @@ def _decode_text(stored: Array, note: Note, allowance: MemoryAllowance) -> Array
 def _bits(values: Array, row: DType) -> Array:
     stored = values.view(np.dtype(f"<u{row.numpy.itemsize}"))
     return stored & np.uint8((1 << NARROW[row.name]) - 1) if row.name in NARROW else stored
-
-
-def _from_bits(stored: Array, row: DType) -> Array:
-    bits = np.dtype(f"u{row.numpy.itemsize}")
-    if row.native_to_numpy or stored.dtype.newbyteorder("=") != bits:
-        raise UnreadableFile(f"elements noted as {row} cannot lie in {stored.dtype}")
-    return normalised(stored.astype(bits, copy=False).view(row.numpy))
