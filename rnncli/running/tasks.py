@@ -19,7 +19,7 @@ from rnncli.errors import (
 from rnncli.jobs.workers import in_order
 from rnncli.limits.budget import held
 from rnncli.limits.deadline import watched
-from rnncli.numerics import warn_of_nan
+from rnncli.numerics import says_nothing, warn_of_nan
 from rnncli.running.execution import execute
 from rnncli.running.request import (
     ListedTarget,
@@ -219,6 +219,10 @@ def _report(run: Run, task: Task, loaded: Model | Case) -> RunReport:
             outputs = {name: values for name, values in outputs.items() if name in run.expected}
         tolerance = request.tolerance._replace(elements=elements)
         report = report._replace(comparison=compare(outputs, run.expected, tolerance))
+        if why := says_nothing(run.expected.values()):
+            place = f"{task.target} {run.name}".rstrip()
+            sentence = f"{place}: what is expected shows nothing: {why}"
+            warnings.warn(sentence, RnncliWarning, stacklevel=2)
     if task.rival is None:
         return report
     return report._replace(against=task.rival.report(task.target, loaded, request, run))

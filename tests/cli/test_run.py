@@ -298,6 +298,19 @@ def outputs(rnncli, config, tmp_path):
     return write
 
 
+def test_expected_outputs_that_show_nothing_are_told(rnncli, config, tmp_path):
+    """Any computation that ends in NaN gives them."""
+    rnncli("run", config, "-o", tmp_path / "right.npz")
+    right = np.load(tmp_path / "right.npz")
+    np.savez(tmp_path / "nan.npz", **{name: right[name] * np.nan for name in right})
+
+    wrong = rnncli("run", config, "--expected", tmp_path / "nan.npz")
+    done = rnncli("run", config, "--expected", tmp_path / "right.npz")
+
+    assert "what is expected shows nothing: each output is NaN throughout" in wrong.err
+    assert (done.code, "shows nothing" in done.err) == (0, False)
+
+
 def test_outputs_in_a_file_are_expected(rnncli, config, outputs):
     """Those in it and no others; one element that differs is exit code 1."""
     wrong = np.full((1, 2, 5), 9, np.float32)
