@@ -11,7 +11,7 @@ from rnncli.files.atomic import atomic_file
 from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.reports.failures import refusals, sentences
-from rnncli.talk.words import visible
+from rnncli.talk.words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     cases, with their number, and the requirements that would skip them. The names of test suites
     end in the shard, so that a server that joins the files of several keeps them apart.
     """
-    root = ET.Element("testsuites", name=visible(f"rnncli {report.verb} {report.name}"))
+    root = ET.Element("testsuites", name=one_line(f"rnncli {report.verb} {report.name}"))
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
@@ -46,13 +46,13 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 
 
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
-    suite = ET.Element("testsuite", name=visible(f"{operator}{report.shard.suffix}"))
+    suite = ET.Element("testsuite", name=one_line(f"{operator}{report.shard.suffix}"))
     pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
     claim = {"claim": report.conformance} if report.claim else {}
     about = {f"subject.{name}": value for name, value in report.subject.about.items()}
     properties = ET.SubElement(suite, "properties")
     for name, value in {"subject": report.subject.name, **about, **pack, **claim}.items():
-        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
+        ET.SubElement(properties, "property", name=one_line(name), value=one_line(value))
     suite.extend(_case(report, case) for case in cases)
     if told := "\n".join(refusals(replace(report, cases=cases))):
         ET.SubElement(suite, "system-out").text = told
@@ -63,9 +63,9 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
 def _shortfall_suite(name: str, shortfall: str) -> ET.Element:
     """Return a test suite that fails because too few cases were answered."""
     suite = ET.Element("testsuite", name="answers")
-    named = visible(f"{name}.answers")
+    named = one_line(f"{name}.answers")
     case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
-    ET.SubElement(case, "failure", message=visible(shortfall))
+    ET.SubElement(case, "failure", message=one_line(shortfall))
     _count_outcomes(suite, [case], 0.0)
     return suite
 
@@ -74,8 +74,8 @@ def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
     verdict = case.details
     element = ET.Element(
         "testcase",
-        classname=visible(f"{report.pack.name}.{case.record['operator']}"),
-        name=visible(verdict.id),
+        classname=one_line(f"{report.pack.name}.{case.record['operator']}"),
+        name=one_line(verdict.id),
         time=f"{verdict.seconds:.6f}",
     )
     lines = list(sentences(report, case))

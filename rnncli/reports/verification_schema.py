@@ -63,7 +63,11 @@ class RunLine(Described):
     ]
     subject: Annotated[JudgedSubject, "the implementation, with its version and settings"]
     rule: Annotated[str, "the tolerances"]
-    command: Annotated[str, "the command line of the run, without its selection of cases"]
+    command: Annotated[
+        str,
+        Meta(pattern="^(rnncli |$)"),
+        "the command line of the run, without its selection of cases; '' of one from Python",
+    ]
     min_cases: Annotated[Whole, "the number of cases that must be answered"]
     unproved: Annotated[Whole, "the number of refusals that show nothing, as valid cases fail, too"]
     concessions: Annotated[

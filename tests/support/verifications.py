@@ -250,7 +250,7 @@ def hostile():
         for k, excuse in enumerate(({}, {"expected": HOSTILE}))
     ]
     found = report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE, "name": HOSTILE}))
-    own = {"rule": HOSTILE, "command": HOSTILE, "date": HOSTILE}
+    own = {"rule": HOSTILE, "command": f"rnncli {HOSTILE}", "date": HOSTILE}
     own["concessions"] = HOSTILE, "--atol", "--xfails"
     claim = Claim(HOSTILE, HOSTILE, PACK.digest, 5, ["layout=0"])
     return replace(found, **own, claim=claim)
