@@ -107,7 +107,7 @@ def measure_startup(rounds: int, done: Callable[[int], None]) -> list[StartupTim
     surroundings.pop(NO_PYC, None)
     with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
         model = Path(folder) / "model.onnx"
-        put_file(str(model), tiny_model())
+        put_file(model.parent, model.name, tiny_model())
         for each in measured:
             _seconds(each.process, model, surroundings)
         _repeat(measured, rounds, lambda each: _seconds(each.process, model, surroundings), done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -23,6 +24,7 @@ SEVERAL = {
     "--runtime": "for several, one run each with --json, then `rnncli site`",
 }
 
+_YAML = re.compile(r"\.ya?ml(::|$)", re.IGNORECASE)
 
 # Titles of a help's options, in their order; the last is that of options without one.
 SECTIONS = (
@@ -187,13 +189,17 @@ def refuse_losses(ctx: click.Context) -> None:
                 raise InvalidRequest(f"{name} {path}: is not replaced: {reason}")
 
 
-def _loss(path: str, read: Iterable[str]) -> str:
+def _loss(path: str, read: Sequence[str]) -> str:
     """Return why an existing file or folder must not be replaced, or ""."""
+    if Path(path).is_file() and (suites := [text for text in read if _YAML.search(text)]):
+        from rnncli.cases.suite.suite import files_named
+
+        read = [*read, *(name for text in suites for name in files_named(text))]
     if any(is_same_file(text, path) for text in read):
         return "it is an input of this command"
     if not Path(path).is_file():
         return ""
-    from rnncli.files.seals import is_ours
+    from rnncli.files.seals import THEIRS, is_ours
     from rnncli.generating.leftovers import pack_around
 
     if pack := pack_around(path):
@@ -203,7 +209,7 @@ def _loss(path: str, read: Iterable[str]) -> str:
             return "it is the standard output of this command"
     if is_ours(Path(path)) or Path(path).suffix.lower() == ".npy":  # see `write_output`
         return ""
-    return "rnncli did not write it, or it was changed since; choose another name, or remove it"
+    return f"{THEIRS}; choose another name, or remove it"
 
 
 def is_same_file(text: str, path: str) -> bool:

@@ -19,7 +19,15 @@ from typing import IO, TYPE_CHECKING
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.lock import try_lock
 from rnncli.files.paths import RelativePath, below, files_in
-from rnncli.files.reading import MissingFile, holds, read_bytes, read_text, sha256, sha256_of
+from rnncli.files.reading import (
+    MissingFile,
+    holds,
+    is_protected,
+    read_bytes,
+    read_text,
+    sha256,
+    sha256_of,
+)
 from rnncli.files.seals import Seal, put_seal, require_ours
 from rnncli.talk.words import visible
 
@@ -35,6 +43,7 @@ TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
 _LONGEST_NAME = 50  # characters of the target's name in a temporary's
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
+_FOLDER = os.O_RDONLY | _FLAGS | getattr(os, "O_DIRECTORY", 0)
 
 
 def write_bytes(path: Path, content: bytes, seal: Seal | None = None) -> None:
@@ -56,25 +65,47 @@ def write_text(path: Path, text: str, seal: Seal) -> None:
     write_bytes(path, text.encode(), seal)
 
 
-def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
-    """Write one of many small files atomically; a link in its place is replaced.
+def put_file(root: str | Path, path: str, content: bytes, *, sync: bool = False) -> None:
+    """Write one of many small files below a folder atomically; a link in its place is replaced.
 
     Unlike `atomic_file` it leaves temporaries if it is killed, see `remove_temporaries`. Unless it
     waits for the disk, `sync`, a power failure (but not a kill) can leave a torn file, which a
     pack's checksums detect.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the disk refuses, or a folder on the way is a link, also one that became one.
     """
     folder, _, name = path.rpartition("/")
-    temporary = f"{folder}/{_name_beside(name)}"
+    with _opened(root, folder) as (place, descriptor):
+        temporary = f"{place}{_name_beside(name)}"
+        try:
+            _write_new(temporary, content, descriptor, sync=sync)
+            os.replace(temporary, f"{place}{name}", src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=descriptor)
+            raise
+
+
+@contextmanager
+def _opened(root: str | Path, folder: str) -> Iterator[tuple[str, int | None]]:
+    """Open a folder below another, through no link; yield what its files' names begin with, and it.
+
+    So nothing is written or removed elsewhere if another process exchanges a folder for a link
+    meanwhile. A system that opens no folders gets paths.
+    """
+    if not {os.open, os.rename, os.unlink} <= os.supports_dir_fd:
+        yield f"{root}/{folder}/" if folder else f"{root}/", None
+        return
+    is_ours = TEMPORARY.fullmatch(os.path.basename(root))  # noqa: PTH119 -- never a link
+    descriptor = os.open(root, _FOLDER if is_ours else _FOLDER & ~os.O_NOFOLLOW)
     try:
-        _write_new(temporary, content, sync=sync)
-        os.replace(temporary, path)  # noqa: PTH105 -- Path costs as much again
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
+        for part in filter(None, folder.split("/")):
+            above, descriptor = descriptor, os.open(part, _FOLDER, dir_fd=descriptor)
+            os.close(above)
+        yield "", descriptor
+    finally:
+        os.close(descriptor)
 
 
 def put_folder(path: str, files: Mapping[str, bytes]) -> None:
@@ -99,8 +130,8 @@ def put_folder(path: str, files: Mapping[str, bytes]) -> None:
         raise
 
 
-def _write_new(path: str, content: bytes, *, sync: bool = False) -> None:
-    descriptor = os.open(path, _NEW | _FLAGS, 0o666)
+def _write_new(path: str, content: bytes, folder: int | None = None, *, sync: bool = False) -> None:
+    descriptor = os.open(path, _NEW | _FLAGS, 0o666, dir_fd=folder)
     try:
         while content:  # again if the system wrote only a part
             content = content[os.write(descriptor, content) :]
@@ -199,7 +230,7 @@ def atomic_folder(path: Path, listed: Listing | None = None) -> Iterator[Path]:
             with _held(temporary):
                 yield temporary
                 if listed is None:
-                    put_file(f"{temporary}/{RECORD}", _record(_sums_of(temporary)).encode())
+                    put_file(temporary, RECORD, _record(_sums_of(temporary)).encode())
                 for file in temporary.rglob("*"):
                     _sync(file)
                 _swap(temporary, target, lambda aside: _check_replaceable(path, aside, listed))
@@ -379,6 +410,8 @@ def _first_stranger(folder: Path, known: Mapping[str, str], above: str = "") -> 
             is_known = path in known and entry.is_file(follow_symlinks=False)
             if is_known and sha256_of(entry.path) != known[path]:
                 return f"{visible(path)} was changed since rnncli wrote it"
+            if is_known and is_protected(entry.stat()):
+                return f"{visible(path)} is read-only"
         if not is_known:
             return f"{visible(path)} is not of an earlier output of rnncli"
     return ""
@@ -470,12 +503,22 @@ def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
         OSError: the disk refuses.
     """
     for path in paths:
-        place = below(source, RelativePath(path))
-        if place.exists():
+        if below(source, RelativePath(path)).exists():
             folder, _, name = path.rpartition("/")
-            target = below(root, RelativePath(folder)) if folder else root
-            _make_folder(str(target))
-            place.replace(target / name)
+            _make_folder(str(below(root, RelativePath(folder)) if folder else root))
+            with _opened(source, folder) as (there, old), _opened(root, folder) as (here, new):
+                os.replace(f"{there}{name}", f"{here}{name}", src_dir_fd=old, dst_dir_fd=new)
+
+
+def remove_file(root: Path, path: str) -> None:
+    """Remove a file below a folder.
+
+    Raises:
+        OSError: the disk refuses, or a folder on the way is a link.
+    """
+    folder, _, name = path.rpartition("/")
+    with _opened(root, folder) as (place, descriptor):
+        os.unlink(f"{place}{name}", dir_fd=descriptor)
 
 
 def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
@@ -488,7 +531,7 @@ def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
         places = [f"{root}/{top}/{path}" for root in roots]
         if not any(holds(place, content) for place in places):
             _make_folder(places[0].rpartition("/")[0])
-            put_file(places[0], content)
+            put_file(roots[0], f"{top}/{path}", content)
 
 
 def _make_folder(path: str) -> None:

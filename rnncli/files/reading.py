@@ -201,6 +201,11 @@ def is_alone(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
+def is_protected(status: os.stat_result) -> bool:
+    """Return whether nobody may write to a file or folder, not even its owner."""
+    return not status.st_mode & 0o222
+
+
 def size_of(stream: IO[bytes]) -> int:
     """Return the size of a stream, rewound to its start."""
     size = stream.seek(0, os.SEEK_END)

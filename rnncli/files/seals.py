@@ -8,17 +8,20 @@ a format has no such place, as .npy, a file stays unless it is empty.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import zlib
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.reading import open_regular, size_of
+from rnncli.files.reading import is_protected, open_regular, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+THEIRS = "rnncli did not write it, or it was changed or made read-only since"
+"""Why a file is not replaced."""
 _SENTENCE = re.compile(rb"written by rnncli, sha256 [0-9a-f]{64}")
 _CHUNK = 1 << 20
 _LONGEST = 300  # bytes of a seal
@@ -61,12 +64,6 @@ def put_seal(stream: IO[bytes], seal: Seal) -> None:
     stream.write(seal.form(_sentence(stream, held)))
 
 
-def seal_file(path: Path, seal: Seal) -> None:
-    """Seal a file."""
-    with path.open("rb+") as stream:
-        put_seal(stream, seal)
-
-
 def require_ours(path: Path) -> None:
     """Refuse to replace a file that rnncli did not write, or that was changed since.
 
@@ -74,15 +71,14 @@ def require_ours(path: Path) -> None:
         InvalidRequest: it is one; an empty file, or none, is not.
     """
     if path.is_file() and not is_ours(path):
-        raise InvalidRequest(
-            f"cannot write {path}: there is a file that rnncli did not write, or that was changed"
-            " since; choose another name, or remove it"
-        )
+        raise InvalidRequest(f"cannot write {path}: {THEIRS}; choose another name, or remove it")
 
 
 def is_ours(path: Path) -> bool:
-    """Return whether nothing is lost with a file: it is sealed, or empty."""
+    """Return whether nothing is lost with a file: it is sealed, or empty, and not read-only."""
     with open_regular(path, may_be_sparse=True) as stream:
+        if is_protected(os.fstat(stream.fileno())):
+            return False
         size = size_of(stream)
         stream.seek(max(0, size - _LONGEST))
         end = stream.read()

@@ -356,7 +356,7 @@ def extract(
         if spool != temporary:
             shutil.rmtree(spool)
         for name, content in manifest.contents().items():
-            put_file(f"{temporary}/{name}", content)
+            put_file(temporary, name, content)
 
         # Read it as whoever gets it will.
         pack = open_pack(temporary)

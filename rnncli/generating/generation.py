@@ -287,7 +287,7 @@ def _finish(
         if spool.exists():
             move_files(manifest.sums(), spool, folder)
         for name, content in manifest.contents().items():
-            put_file(f"{folder}/{name}", content, sync=True)
+            put_file(folder, name, content, sync=True)
         keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
         foreign = remove_stale(folder, keep, owned, listed) if owned else []
         below(folder, JOURNAL).unlink(missing_ok=True)

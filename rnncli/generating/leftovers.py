@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rnncli
 from rnncli.errors import InvalidRequest, listed
-from rnncli.files.atomic import TEMPORARY, append_bytes, put_file
+from rnncli.files.atomic import TEMPORARY, append_bytes, put_file, remove_file
 from rnncli.files.described import Described, check
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import Identifier, RelativePath, below, files_in
@@ -187,7 +187,7 @@ def remove_stale(
         foreign |= {p for p in found if p not in listed and not p.startswith(f"{SPOOL}/")}
     for path in found:
         if path not in foreign and not path.startswith(f"{SPOOL}/"):
-            (folder / path).unlink()
+            remove_file(folder, path)
             around = Path(path).parent
             while around != Path() and not any((folder / around).iterdir()):
                 (folder / around).rmdir()
@@ -304,7 +304,7 @@ class Journal:
     ) -> None:
         """Begin a new journal with the records of finished cases."""
         header = {"premises": premises, "owned": sorted(owned)}
-        put_file(str(self.path), f"{as_json(header)}\n".encode() + _lines(records))
+        put_file(self.path.parent, JOURNAL, f"{as_json(header)}\n".encode() + _lines(records))
 
     def add(self, records: Iterable[Record]) -> None:
         """Add cases whose files are all written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 import shutil
 import tarfile
 from io import BytesIO
@@ -116,7 +117,7 @@ def release(packs: Sequence[Pack], layouts: Sequence[str], folder: Path) -> tupl
     with atomic_folder(folder) as temporary:
         archives = tuple(_archive(pack, layout, temporary) for pack in packs for layout in layouts)
         sums = "".join(f"{each.sha256}  {each.name}\n" for each in archives)
-        put_file(f"{temporary}/{SUMS}", sums.encode())
+        put_file(temporary, SUMS, sums.encode())
     return archives
 
 
@@ -149,7 +150,7 @@ def _archive(pack: Pack, layout: str, into: Path) -> Archive:
     manifest = convert_pack(pack, folder / name, layout)
     archive = f"{name}-{manifest.digest[:12]}-{layout}{SUFFIX}"
     for file, content in _companions(manifest, folder.name, archive).items():
-        put_file(f"{folder}/{file}", content)
+        put_file(folder, file, content)
     with atomic_file(into / archive) as stream:
         _write_tar(stream, folder)
     shutil.rmtree(folder)
@@ -161,6 +162,7 @@ def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, byte
     """Return what lies beside a pack, by file name."""
     name, layout = manifest.header["suite"], manifest.header["layout"]
     words = {"name": name, "layout": layout, "folder": folder, "archive": archive}
+    words = {key: shlex.quote(word) for key, word in words.items()}  # for commands to paste
     words["path"] = code(f"{name}/test_ID")
     page = README.format(
         **words,

@@ -62,7 +62,7 @@ def convert_pack(
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)
         for name, content in manifest.contents().items():
-            put_file(f"{temporary}/{name}", content)
+            put_file(temporary, name, content)
     return manifest
 
 

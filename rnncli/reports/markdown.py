@@ -13,7 +13,7 @@ from rnncli.reports.failures import failure_groups
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import diagnosis_sentences
 from rnncli.talk.markup import inline
-from rnncli.talk.words import counted, times, visible
+from rnncli.talk.words import counted, one_line, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ def _failures(report: VerificationReport) -> Iterator[str]:
     """Yield a collapsible block for each failure while space remains, then the number left."""
     room, left = LIMIT, 0
     for group in failure_groups(report):
-        about = f"<code>{_escaped(group.title)}</code> {group.cases[0].verdict}"
+        about = f"<code>{_escaped(one_line(group.title))}</code> {group.cases[0].verdict}"
         body = _escaped("\n".join(group.sentences(report))) if room >= 0 else ""
         block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
         room -= len(block.encode())

@@ -322,7 +322,7 @@ def _write_pack(folder: Path, pack: PackResults) -> int:
 def _put(path: Path, text: str) -> None:
     """Write a file of a folder that is synchronised as a whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    put_file(str(path), text.encode())
+    put_file(path.parent, path.name, text.encode())
 
 
 def _change(old: VerificationReport, new: VerificationReport) -> RunChange:

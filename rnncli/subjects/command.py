@@ -142,15 +142,15 @@ class CommandSubject:
 
     def _prepare(self, folder: Path, vector: Vector) -> None:
         if "model" in self._used:
-            put_file(f"{folder}/{MODEL}", vector.model)
+            put_file(folder, MODEL, vector.model)
         if "case" in self._used:
-            put_file(f"{folder}/{CASE}", json.dumps(told_record(vector), indent=1).encode())
+            put_file(folder, CASE, json.dumps(told_record(vector), indent=1).encode())
         if "outputs" in self._used:
             (folder / "outputs").mkdir()
         if "inputs" in self._used:
             (folder / "inputs").mkdir()
             for k, (name, values) in enumerate(vector.fed.items()):
-                put_file(f"{folder}/inputs/input_{k}.pb", pb.serialize(name, values))
+                put_file(folder, f"inputs/input_{k}.pb", pb.serialize(name, values))
         for file in self._used & {"inputs.npz", "inputs.h5"}:
             write_tensors(folder / file, vector.fed)
 

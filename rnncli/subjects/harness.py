@@ -158,12 +158,12 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         try:
             os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
             for path, values in zip(self._inputs, vector.inputs.values(), strict=True):
-                put_file(str(path), content_of(values))
+                put_file(self._folder, path.name, content_of(values))
             if place != AGAIN:
                 if self._model:
                     Path(self._model).unlink(missing_ok=True)
                 self._model = f"{folder}.onnx"
-                put_file(self._model, vector.model)
+                put_file(self._folder, f"{seq}.onnx", vector.model)
         except OSError as error:
             if error.errno in DISK_IS_FULL:
                 raise

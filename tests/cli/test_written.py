@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -218,6 +219,8 @@ LOSSES = {
     "an input": ("run m.onnx -i X=in.npz::a --save-inputs in.npz", "rnncli did not write it"),
     "a test case": ("run P/test_lstm_14_clip -o P/test_lstm_14_clip", "it is an input"),
     "a pack that is released": ("release P P", "it is an input"),
+    "what a config names": ("run named.yaml -o sealed.npz", "is not replaced: it is an input"),
+    "a read-only file": ("convert in.npz read-only.npz", "made read-only since"),
     "two reports": (f"{JUDGE} --html x --junit x", "is the same place as that of --"),
     "outputs and inputs": ("run m.onnx -o x.npz --save-inputs ./x.npz", "is the same place"),
 }
@@ -227,6 +230,10 @@ LOSSES = {
 def test_what_is_read_or_also_written_is_not_replaced(here, rnncli, name):
     """It is said before anything runs."""
     line, sentence = LOSSES[name]
+    for sealed in ("sealed.npz", "read-only.npz"):
+        rnncli("convert", "one.npz", sealed)
+    (here / "read-only.npz").chmod(0o444)
+    (here / "named.yaml").write_text("op: RNN-14\ninputs: {X: {file: sealed.npz, key: a}}\n")
     before = contents(here)
     done = rnncli(*line.split())
 
@@ -242,6 +249,22 @@ def test_standard_output_is_not_replaced(here, spawned):
 
     assert done.code == 2
     assert "it is the standard output of this command" in done.err
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.h5", "x.pb"])
+def test_a_disk_that_fills_up_at_the_seal_leaves_the_earlier_file(here, rnncli, monkeypatch, name):
+    """A file is sealed before it takes the earlier one's place."""
+    rnncli("convert", "one.npz", name)
+    before = contents(here)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("rnncli.files.atomic.put_seal", full)
+    done = rnncli("convert", "one.npz", name)
+
+    assert (done.code, "No space left on device" in done.err) == (2, True)
+    assert before == contents(here)
 
 
 def test_a_file_without_a_place_for_a_seal_is_replaced_by_itself_alone(here, rnncli):

@@ -15,8 +15,10 @@ from rnncli.files.atomic import (
     TEMPORARY,
     atomic_file,
     atomic_folder,
+    move_files,
     put_file,
     put_folder,
+    remove_file,
     remove_temporaries,
 )
 
@@ -197,11 +199,34 @@ def test_a_small_file_replaces_a_link(link, tmp_path):
     outside.write_text("of the user")
     (tmp_path / "pack").mkdir()
     getattr(tmp_path / "pack/x", link)(outside)
-    put_file(str(tmp_path / "pack/x"), b"ours")
+    put_file(tmp_path, "pack/x", b"ours")
 
     assert "of the user" == outside.read_text()
     assert "ours" == (tmp_path / "pack/x").read_text()
     assert ["x"] == names(tmp_path / "pack")
+
+
+@pytest.mark.parametrize("deed", ["written", "moved", "removed"])
+def test_nothing_happens_behind_a_link_that_comes_after_the_check(deed, tmp_path, monkeypatch):
+    """Where another process exchanges a folder for a link, what that leads to stays."""
+    (tmp_path / "pack/test_x").mkdir(parents=True)
+    (tmp_path / "new/test_x").mkdir(parents=True)
+    (tmp_path / "new/test_x/model.onnx").write_text("ours")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/model.onnx").write_text("of the user")
+    (tmp_path / "pack/test_x").rmdir()
+    (tmp_path / "pack/test_x").symlink_to("../outside")
+    monkeypatch.setattr("rnncli.files.atomic.below", lambda folder, path: folder / path)
+    with pytest.raises(NotADirectoryError):
+        {
+            "written": lambda: put_file(tmp_path / "pack", "test_x/model.onnx", b"ours"),
+            "moved": lambda: move_files(["test_x/model.onnx"], tmp_path / "new", tmp_path / "pack"),
+            "removed": lambda: remove_file(tmp_path / "pack", "test_x/model.onnx"),
+        }[deed]()
+
+    assert ["model.onnx"] == names(tmp_path / "outside")
+    assert "of the user" == (tmp_path / "outside/model.onnx").read_text()
+    assert ["model.onnx"] == names(tmp_path / "new/test_x")
 
 
 def test_the_only_writer_removes_every_temporary(tmp_path):
@@ -285,6 +310,7 @@ NOT_OURS = {
     "a link to a folder": (lambda x: (x / "b").symlink_to("a"), "b is not of an earlier output"),
     "a link to nothing": (lambda x: (x / "b").symlink_to("c"), "b is not of an earlier output"),
     "an edited file": (lambda x: (x / "a/one").write_text("mine"), "a/one was changed since"),
+    "a read-only file": (lambda x: (x / "a/one").chmod(0o444), "a/one is read-only"),
     "a file become a link": (lambda x: into_a_link(x, "a/one"), "a/one is not of an earlier"),
     "a folder become a link": (lambda x: into_a_link(x, "a"), "a is not of an earlier output"),
     "a list become a link": (lambda x: into_a_link(x, RECORD), "is a symbolic link"),

@@ -185,6 +185,20 @@ def test_a_page_has_no_markup_of_a_pack(pack, padding):
     assert {tag for tag, _ in found} <= {"h1", "p", "code", "pre"}
 
 
+@pytest.mark.parametrize("layout", STEPS)
+def test_a_page_has_no_command_of_a_pack(pack, tmp_path, layout):
+    """What a reader pastes runs the programs of the page alone, whatever a suite is called."""
+    manifest = open_pack(pack).manifest
+    name = "a && touch made || b > made; $(touch made)"
+    manifest = replace(manifest, header={**manifest.header, "suite": name, "layout": layout})
+    page = _companions(manifest, f"{name}-{layout}", f"{name}.tar.gz")["README.md"].decode()
+    lines = "\n".join(line for line in page.splitlines() if line.startswith("    "))
+    nothing = "rnncli() { :; }; tar() { :; }; cc() { :; }; mkdir() { :; }; your_kernel() { :; }\n"
+    subprocess.run(["bash", "-c", nothing + lines], cwd=tmp_path, check=False)
+
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_pack_names_no_file_outside(pack, tmp_path):
     """Its manifest is a stranger's, with a digest that fits."""
     copy = Path(shutil.copytree(pack, tmp_path / "copy"))

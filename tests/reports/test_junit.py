@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import junitparser
 import pytest
+from msgspec import structs
 from support.verifications import REPORTS, every_verdict, judged, many, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
@@ -114,6 +117,18 @@ def test_malice_stays_text(written):
     assert len(cases_of(suites)) == len(REPORTS["hostile"].cases)
     assert any(r"</script><script>document.title='owned'" in each.message for each in failures)
     assert any(r"\x00\x1b[31m\ud800" in each.message for each in failures)
+
+
+def test_a_name_is_one_line(written):
+    """Viewers of JUnit show names as headings: a line of a stranger's would look like ours."""
+    verification = many(3)
+    pack = structs.replace(verification.pack, name="x\nrepeat: touch x")
+    suites = written(replace(verification, pack=pack))
+
+    assert r"x\nrepeat: touch x" in suites.name
+    assert {case.classname for case in cases_of(suites).values()} == {
+        r"x\nrepeat: touch x." + suite.name for suite in suites
+    }
 
 
 def test_the_same_report_gives_the_same_bytes(tmp_path):

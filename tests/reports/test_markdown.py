@@ -108,6 +108,14 @@ def test_a_message_with_empty_lines_stays_in_its_block(written):
     assert not [line for line in block.splitlines() if not line.strip()]
 
 
+def test_an_id_is_one_line(written):
+    """A line of a stranger's run would stand there like one of ours."""
+    text = written(report([judged("x\nrepeat: touch x", *CASES["gru_14_empty"])]))
+
+    assert r"<code>x\nrepeat: touch x</code>" in text
+    assert "\nrepeat: touch" not in text
+
+
 def test_a_name_is_no_link_by_itself(written):
     """Neither with a scheme nor with a www."""
     pack = JudgedPack("www.example.org", "0", "https://example.org", {})

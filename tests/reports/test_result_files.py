@@ -104,6 +104,10 @@ DAMAGES = {
     "no failure": (altered(fails=False), "has fails False, but its other entries make it True"),
     "unanswered": (altered(answered=False), "has answered False, but its other entries"),
     "another margin": (altered(margin=0.5), "has margin 0.5, but its other entries make it"),
+    "a command of another program": (
+        lambda lines: [lines[0].replace('"rnncli verify', '"rm -rf x; verify'), *lines[1:]],
+        "line 1.command must match",
+    ),
     "a made-up verdict": (
         lambda lines: [line.replace('"verdict": "differs"', '"verdict": "fine"') for line in lines],
         "verdict must be one of",

@@ -53,7 +53,7 @@ class KernelFiles:
     def seal(self) -> None:
         """Record the digest of the current files, unless the disk is full."""
         with suppress(OSError, UnreadableFile):
-            put_file(str(self.seal_file), self.digest())
+            put_file(self.folder, self.seal_file.name, self.digest())
 
     def discard_damaged(self) -> None:
         """Remove the files if they do not match their digest."""

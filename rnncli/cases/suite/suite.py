@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.config import read_case
@@ -27,12 +29,14 @@ from rnncli.cases.yaml_reader import (
     parse_yaml,
     read_mapping,
     read_source,
+    read_yaml,
     shown,
 )
 from rnncli.errors import (
     ConfigError,
     InvalidOperator,
     InvalidRequest,
+    RnncliError,
     RnncliWarning,
     UndefinedDefault,
     did_you_mean,
@@ -42,7 +46,6 @@ from rnncli.operators import evaluate, problems
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from rnncli.cases.case import Case
     from rnncli.cases.suite.breakage import Breakage
@@ -363,6 +366,14 @@ def _read(
         files=tuple(sorted(set(_files(root)))),
     )
     return suite, findings, about_flags
+
+
+def files_named(target: str) -> list[str]:
+    """Return the files that a config or a suite, or `FILE::ID`, names; none of one with faults."""
+    path = Path(target.partition("::")[0])
+    with suppress(RnncliError):
+        return [str(path.parent / name) for name in _files(read_yaml(path))]
+    return []
 
 
 def _files(node: YamlNode) -> Iterator[str]:

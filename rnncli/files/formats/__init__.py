@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
 from rnncli.files.formats.format import DataSet, Format, Tensors, flatten, unflatten
-from rnncli.files.seals import is_ours, require_ours, seal_file
+from rnncli.files.seals import is_ours, require_ours
 from rnncli.jobs.plugins import calling, described, load, plugins
 
 if TYPE_CHECKING:
@@ -145,13 +145,17 @@ def write_output(path: str | Path, tensors: Tensors) -> None:
     Raises:
         InvalidRequest: as `write_tensors`, or there is such a file.
     """
+    from rnncli.files.reading import named
+
     place, found = Path(path), format_of(path)
+    if found.seal:
+        with named(path):
+            found.write(place, tensors, found.seal)
+        return
     is_file = place.is_file() and not is_ours(place)
-    if is_file and (found.seal or not _hold_the_same(read_tensors(path), tensors)):
+    if is_file and not _hold_the_same(read_tensors(path), tensors):
         require_ours(place)
     write_tensors(path, tensors)
-    if found.seal:
-        seal_file(place, found.seal)
 
 
 def _hold_the_same(some: Tensors, others: Tensors) -> bool:

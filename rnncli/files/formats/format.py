@@ -32,8 +32,9 @@ class Format:
         summary: one line for listings.
         read: returns all tensors of a path, in file order. Raises `UnreadableFile` if the path is
             missing, damaged or hostile, `Unsupported` if its content is valid but not tensors.
-        write: writes all tensors, atomically and reproducibly. Raises `InvalidRequest` if the
-            format cannot hold them or the disk refuses.
+        write: writes all tensors, atomically and reproducibly; sealed, if it is called with the
+            format's seal. Raises `InvalidRequest` if the format cannot hold them or the disk
+            refuses.
         parse: returns all tensors of a file's content; None if the format has no such function.
         seal: how commands mark their files; None if the format has no place for it.
     """
@@ -42,7 +43,7 @@ class Format:
     extensions: tuple[str, ...]
     summary: str
     read: Callable[[Path], Tensors]
-    write: Callable[[Path, Tensors], None]
+    write: Callable[..., None]
     parse: Callable[[bytes], Tensors] | None = None
     seal: Seal | None = None
 

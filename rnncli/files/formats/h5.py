@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rnncli.files.seals import Seal
     from rnncli.numerics import Array
 
 ATTRIBUTE = "rnncli"
@@ -84,7 +85,7 @@ def _read(file: h5py.File, size: int) -> Tensors:
     return tensors
 
 
-def write(path: Path, tensors: Tensors) -> None:
+def write(path: Path, tensors: Tensors, seal: Seal | None = None) -> None:
     """Write the tensors atomically; see `Format.write`."""
     check_names(tensors)
     groups = {name[:end] for name in tensors for end, letter in enumerate(name) if letter == "/"}
@@ -108,7 +109,7 @@ def write(path: Path, tensors: Tensors) -> None:
             dataset.attrs.create(ATTRIBUTE, np.bytes_(written.encode()))
         file.flush()
         image = file.id.get_file_image()
-    write_bytes(path, image)
+    write_bytes(path, image, seal)
 
 
 def _datasets(file: h5py.h5f.FileID) -> Iterator[_Found]:

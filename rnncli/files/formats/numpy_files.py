@@ -37,6 +37,7 @@ from rnncli.numerics import dtype_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rnncli.files.seals import Seal
     from rnncli.numerics import Array
 
 # Ten thousand characters are NumPy's own limit for headers, which are Python literals.
@@ -160,11 +161,11 @@ def _tensors(stream: BinaryIO) -> Tensors:
     return tensors
 
 
-def write_npz(path: Path, tensors: Tensors) -> None:
+def write_npz(path: Path, tensors: Tensors, seal: Seal | None = None) -> None:
     """Write the tensors atomically; see `Format.write`."""
     check_names(tensors)
     notes: dict[str, Note] = {}
-    with atomic_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with atomic_file(path, seal) as stream, zipfile.ZipFile(stream, "w") as archive:
         for position, (name, values) in enumerate(tensors.items()):
             stored, note = encode(values)
             # Zip stops names at a NUL and, on some systems, converts backslashes;

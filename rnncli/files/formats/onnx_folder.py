@@ -71,7 +71,7 @@ def write_test_case(
             _write_role(folder, "output", data_set.outputs)
         for name, content in files.items():
             held = read_bytes(content, LARGEST) if isinstance(content, Path) else content
-            put_file(f"{temporary}/{name}", held)
+            put_file(temporary, name, held)
 
 
 def read(path: Path) -> Tensors:
@@ -112,7 +112,7 @@ def _read_role(folder: Path, role: str) -> Tensors:
 def _write_role(folder: Path, role: str, tensors: Tensors) -> None:
     check_names(tensors)
     for position, (name, values) in enumerate(tensors.items()):
-        put_file(f"{folder}/{role}_{position}.pb", pb.serialize(name, values))
+        put_file(folder, f"{role}_{position}.pb", pb.serialize(name, values))
 
 
 ONNX_FOLDER = Format(

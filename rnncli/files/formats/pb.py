@@ -30,6 +30,7 @@ from rnncli.numerics import DType, dtype_numbered, dtype_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rnncli.files.seals import Seal
     from rnncli.numerics import Array
 
 # Protobuf's limit for a message, and room for the fields other than values.
@@ -86,11 +87,11 @@ def named_tensor(serialized: bytes) -> tuple[str, Array]:
     return name, text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
 
 
-def write(path: Path, tensors: Tensors) -> None:
+def write(path: Path, tensors: Tensors, seal: Seal | None = None) -> None:
     """Write one tensor with its name; see `Format.write`."""
     check_names(tensors)
     name, values = only_tensor(path, tensors)
-    write_bytes(path, serialize(name, values))
+    write_bytes(path, serialize(name, values), seal)
 
 
 def serialize(name: str, values: Array) -> bytes:

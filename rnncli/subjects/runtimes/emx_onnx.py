@@ -81,7 +81,7 @@ class EmxOnnx(LoadingRuntime):
         """
         with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
             file, library = f"{folder}/model.c", f"{folder}/model.so"
-            put_file(file, source.encode())
+            put_file(folder, "model.c", source.encode())
             done = _ended([*self._compiler, *FLAGS, file, "-o", library, "-lm"])
             if not Path(library).exists():
                 raise Refusal(f"the C compiler says: {_error(done)}")

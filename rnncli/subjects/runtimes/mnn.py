@@ -83,7 +83,7 @@ def _converted(model: bytes, folder: str) -> str:
         Refusal: the converter writes nothing, or prints that it cannot do what the model asks for.
     """
     source, target = f"{folder}/model.onnx", f"{folder}/model.mnn"
-    put_file(source, model)
+    put_file(folder, "model.onnx", model)
     done = subprocess.run(  # noqa: S603 -- of a package that the user has installed
         python_like_this(
             *(CONVERTER, "-f", "ONNX", "--bizCode", "rnncli"),
