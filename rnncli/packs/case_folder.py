@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
     from rnncli.operators import Node
     from rnncli.packs.pack import CaseContents, Pack
 
@@ -79,25 +78,15 @@ def with_files(vector: Vector, own: Mapping[str, bytes]) -> tuple[Record, dict[s
 
 def files_of(vector: Vector) -> dict[str, bytes]:
     """Return the files of a vector by their path within its folder."""
-    of_calls = [_files_of_call(each) for each in vector.calls]
-    return {
-        MODEL: vector.model,
-        **{path: content for files in of_calls for path, content in files.items()},
-    }
-
-
-def _files_of_call(vector: Vector) -> dict[str, bytes]:
-    folder, readings = data_set(vector.call), readings_of(vector.call)
-    return {
-        **_numbered(folder, "input", vector.fed),
-        **_answers(folder, vector.answers),
-        **_answers(steps_of(vector.call), vector.steps),
-        **{
-            path: content
-            for name, answers in vector.alternatives.items()
-            for path, content in _answers(f"{readings}/{name}", answers).items()
-        },
-    }
+    found = {MODEL: vector.model}
+    for each in vector.calls:
+        folder, readings = data_set(each.call), readings_of(each.call)
+        found |= _numbered(folder, "input", each.fed)
+        found |= _answers(folder, each.answers)
+        found |= _answers(steps_of(each.call), each.steps)
+        for name, answers in each.alternatives.items():
+            found |= _answers(f"{readings}/{name}", answers)
+    return found
 
 
 def _answers(folder: str, answers: Answers) -> dict[str, bytes]:
@@ -191,7 +180,11 @@ class StoredVector(Vector):
             return {}
         model = self.model
         with reading(f"{self._contents.folder}/{MODEL}"):
-            held = _initializers(model)
+            try:
+                graph = ModelProto.FromString(model).graph
+            except DecodeError as error:
+                raise UnreadableFile("is not an ONNX model") from error
+            held = {each.name: array_of(each) for each in graph.initializer}
         return {name: held[name] for name in self.record["inputs"] if name in held}
 
     def _answers(self, folder: str, reading: str = "") -> Answers:
@@ -204,17 +197,10 @@ class StoredVector(Vector):
         return stored_answers(self.record, outputs, tolerances, names, reading)
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
-        return dict(self._tensor(f"{folder}/{role}_{k}.pb") for k in range(count))
-
-    def _tensor(self, path: str) -> tuple[str, Array]:
-        content = self._contents.take(path)
-        with reading(f"{self._contents.folder}/{path}"):
-            return pb.named_tensor(content)
-
-
-def _initializers(model: bytes) -> Tensors:
-    try:
-        graph = ModelProto.FromString(model).graph
-    except DecodeError as error:
-        raise UnreadableFile("is not an ONNX model") from error
-    return {each.name: array_of(each) for each in graph.initializer}
+        found: Tensors = {}
+        for path in (f"{folder}/{role}_{k}.pb" for k in range(count)):
+            content = self._contents.take(path)
+            with reading(f"{self._contents.folder}/{path}"):
+                name, values = pb.named_tensor(content)
+            found[name] = values
+        return found

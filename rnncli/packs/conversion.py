@@ -128,23 +128,23 @@ def with_weights(vector: Vector, weights: str) -> Vector:
     """
     if vector.record["weights"] == weights:
         return vector
-    first, *later = (_with_weights(each, weights) for each in vector.calls)
-    return replace(first, later=tuple(later))
-
-
-def _with_weights(vector: Vector, weights: str) -> Vector:
-    moved = Vector(
-        id=vector.id,
-        model=b"",
-        inputs=vector.inputs,
-        initializers=(),
-        answers=vector.answers,
-        alternatives=vector.alternatives,
-        record=record_with_weights(vector.record, weights),
-        call=vector.call,
-        steps=vector.steps,
+    first, *later = (
+        with_model(
+            Vector(
+                id=each.id,
+                model=b"",
+                inputs=each.inputs,
+                initializers=(),
+                answers=each.answers,
+                alternatives=each.alternatives,
+                record=record_with_weights(each.record, weights),
+                call=each.call,
+                steps=each.steps,
+            )
+        )
+        for each in vector.calls
     )
-    return with_model(moved)
+    return replace(first, later=tuple(later))
 
 
 def record_with_weights(record: Mapping[str, Any], weights: str) -> Mapping[str, Any]:

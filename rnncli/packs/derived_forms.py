@@ -119,7 +119,12 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
         Unsupported: the raw form cannot hold the case.
     """
     case, tensors = raw_case(vector)
-    yield from _factors(vector)
+    known, unit = {**vector.inputs, **vector.answers.outputs}, unit_of(vector.record)
+    for name, dress in unit.dresses if unit else ():  # one scale and zero point, or one of each row
+        scale, point = dress.factors(known[name].shape if name in known else ())
+        yield NamedTensor(f"{name}_scale", f"quantise/{name}_scale", scale)
+        typed = point.astype(dress.numpy)
+        yield NamedTensor(f"{name}_zero_point", f"quantise/{name}_zero_point", typed)
     for call, data_set in enumerate(case["data_sets"]):
         group, prefix = (f"{CALLS}/{call}/", f"call{call}_") if call else ("", "")
         for each in data_set["inputs"]:
@@ -130,17 +135,6 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
             yield from _outputs(f"{prefix}{_plain(reading)}_", inner, outputs, tensors)
         signals = data_set.get(STEPS, [])
         yield from _outputs(f"{prefix}{STEPS}_", f"{group}{STEPS}/", signals, tensors)
-
-
-def _factors(vector: Vector) -> Iterator[NamedTensor]:
-    """Yield the scale and zero point of each tensor of a unit: one, or one of each row."""
-    tensors = {**vector.inputs, **vector.answers.outputs}
-    unit = unit_of(vector.record)
-    for name, dress in unit.dresses if unit else ():
-        scale, point = dress.factors(tensors[name].shape if name in tensors else ())
-        yield NamedTensor(f"{name}_scale", f"quantise/{name}_scale", scale)
-        typed = point.astype(dress.numpy)
-        yield NamedTensor(f"{name}_zero_point", f"quantise/{name}_zero_point", typed)
 
 
 def _outputs(
@@ -192,38 +186,31 @@ def c_files(vector: Vector) -> dict[str, bytes]:
     Raises:
         Unsupported: a tensor has a dtype that C has no type for.
     """
-    return {C_HEADER: "\n".join([*_c_lines(vector), ""]).encode()}
-
-
-def _c_lines(vector: Vector) -> Iterator[str]:
     prefix = prefix_of(vector.id)
     guard = f"RNNCLI_{prefix}_H"
-    yield from ("/*", *[f" * {_comment(line)}" for line in words_of(vector)], " */")
-    yield from (f"#ifndef {guard}", f"#define {guard}", "")
-    yield from ("#include <math.h>", "#include <stdint.h>", "")
-    for name, value in facts_of(vector):
-        yield f"#define {prefix}_{name} {_c_constant(value)}"
+    lines = ["/*"]
+    for line in words_of(vector):  # which neither ends a comment nor has a trigraph
+        plain = line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+        lines.append(f" * {plain}")
+    lines += [" */", f"#ifndef {guard}", f"#define {guard}", ""]
+    lines += ["#include <math.h>", "#include <stdint.h>", ""]
+    lines += [f"#define {prefix}_{name} {_c_constant(value)}" for name, value in facts_of(vector)]
     for tensor in tensors_of(vector):
-        yield from ("", *_array(f"{prefix}_{tensor.name}", tensor, vector.id))
-    yield from ("", f"#endif /* {guard} */")
-
-
-def _comment(line: str) -> str:
-    """Return a line that neither ends a comment nor has a trigraph."""
-    return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+        lines += ["", *_array(f"{prefix}_{tensor.name}", tensor, vector.id)]
+    lines += ["", f"#endif /* {guard} */", ""]
+    return {C_HEADER: "\n".join(lines).encode()}
 
 
 def _c_constant(value: str | float) -> str:
-    if isinstance(value, str):
-        return f'"{"".join(map(_c_letter, value))}"'
-    return float32(value) if isinstance(value, float) else str(int(value))
-
-
-def _c_letter(letter: str) -> str:
-    """Return a letter of a string; no other than plain ones, which also rules out trigraphs."""
-    if _PLAIN_C.fullmatch(letter) and letter != "?":
-        return letter
-    return "".join(f"\\{byte:03o}" for byte in letter.encode())
+    if not isinstance(value, str):
+        return float32(value) if isinstance(value, float) else str(int(value))
+    letters = [  # no other than plain ones, which also rules out trigraphs
+        each
+        if _PLAIN_C.fullmatch(each) and each != "?"
+        else "".join(f"\\{byte:03o}" for byte in each.encode())
+        for each in value
+    ]
+    return f'"{"".join(letters)}"'
 
 
 def float64(value: float) -> str:
@@ -267,7 +254,8 @@ def _array(name: str, tensor: NamedTensor, case_id: str) -> Iterator[str]:
     yield f"#define {name}_RANK {values.ndim}"
     for k, dimension in enumerate(values.shape):
         yield f"#define {name}_DIM_{k} {dimension}"
-    yield f"#define {name}_IS_BITS {int(kind.name != _number_type(row.name))}"
+    plain = {**FLOATS, **INTEGERS}.get(row.name)
+    yield f"#define {name}_IS_BITS {int(plain is None or kind.name != plain.name)}"
     spelled = [kind.spelled(each) for each in elements.ravel().tolist()] or ["0"]
     yield f"static const {kind.name} {name}[{len(spelled)}] = {{"
     for start in range(0, len(spelled), ELEMENTS_OF_A_LINE):
@@ -275,33 +263,21 @@ def _array(name: str, tensor: NamedTensor, case_id: str) -> Iterator[str]:
     yield "};"
 
 
-def _number_type(dtype: str) -> str:
-    """Return the C type of the numbers of a dtype, or "" if there is none."""
-    row = {**FLOATS, **INTEGERS}.get(dtype)
-    return row.name if row else ""
-
-
 def _spelling(values: Array, case_id: str) -> tuple[CType, Array]:
     """Return the C type of a tensor and its elements: numbers, or bit patterns."""
-    name = dtype_of(values).name
-    if name in INTEGERS or (name in FLOATS and _has_plain_nan(values)):
-        return {**FLOATS, **INTEGERS}[name], values
+    name, size = dtype_of(values).name, values.itemsize
+    if name in INTEGERS:
+        return INTEGERS[name], values
+    if name in FLOATS:  # every NaN must be the one that the macro NAN gives
+        held = values.view(f"u{size}")
+        plain = np.array(np.nan, values.dtype).view(held.dtype)
+        if (~np.isnan(values) | (held == plain)).all():
+            return FLOATS[name], values
     if values.dtype.kind == "c":
         raise Unsupported(f"{case_id}: C has no type for a tensor of {name}; use the layout raw")
-    bits = encode(values)[0].view(f"<u{values.itemsize}")
-    return CType(f"uint{8 * values.itemsize}_t", _digits(values.itemsize)), bits
-
-
-def _digits(size: int) -> Callable[[int], str]:
+    bits = encode(values)[0].view(f"<u{size}")
     suffix = {4: "u", 8: "ULL"}.get(size, "")
-    return lambda value: f"0x{value:0{2 * size}x}{suffix}"
-
-
-def _has_plain_nan(values: Array) -> bool:
-    """Return whether every NaN is the one that the macro NAN gives."""
-    bits = values.view(f"u{values.itemsize}")
-    plain = np.array(np.nan, values.dtype).view(bits.dtype)
-    return bool((~np.isnan(values) | (bits == plain)).all())
+    return CType(f"uint{8 * size}_t", lambda value: f"0x{value:0{2 * size}x}{suffix}"), bits
 
 
 VERILOG_HEADER, HEX = "case.svh", ".hex"
@@ -315,19 +291,15 @@ def hex_files(vector: Vector, elements: int = 1) -> dict[str, bytes]:
     """
     tensors = [*tensors_of(vector)]
     header = "\n".join([*_verilog_lines(vector, tensors, elements), ""])
-    return {
-        VERILOG_HEADER: header.encode(),
-        **{f"{t.path}{HEX}": _words(t, elements) for t in tensors},
-    }
-
-
-def _words(tensor: NamedTensor, elements: int) -> bytes:
-    """Return the lines of a tensor: little-endian elements, reversed as a whole."""
-    content = content_of(tensor.values)
-    size = tensor.values.itemsize * elements
-    filled = content.ljust(-(-len(content) // size) * size, b"\0")
-    words = np.frombuffer(filled, np.uint8).reshape(-1, size)[:, ::-1]
-    return "".join(f"{word.tobytes().hex()}\n" for word in words).encode()
+    found = {VERILOG_HEADER: header.encode()}
+    for tensor in tensors:  # a word is little-endian elements, reversed as a whole
+        content = content_of(tensor.values)
+        size = tensor.values.itemsize * elements
+        filled = content.ljust(-(-len(content) // size) * size, b"\0")
+        words = np.frombuffer(filled, np.uint8).reshape(-1, size)[:, ::-1]
+        lines = "".join(f"{word.tobytes().hex()}\n" for word in words)
+        found[f"{tensor.path}{HEX}"] = lines.encode()
+    return found
 
 
 def _verilog_lines(vector: Vector, tensors: list[NamedTensor], elements: int) -> Iterator[str]:
@@ -350,14 +322,10 @@ def _verilog_lines(vector: Vector, tensors: list[NamedTensor], elements: int) ->
 
 
 def _verilog_constant(value: str | float) -> str:
-    if isinstance(value, str):
-        return f'"{"".join(map(_verilog_letter, value))}"'
+    if isinstance(value, str):  # other letters than plain ones become question marks
+        plain = (c.isascii() and c.isprintable() and c not in '\\"`' for c in value)
+        letters = (c if is_plain else "?" for c, is_plain in zip(value, plain, strict=True))
+        return f'"{"".join(letters)}"'
     if isinstance(value, float) and not math.isfinite(value):
         return f'"{value}"'
     return repr(int(value) if isinstance(value, bool) else value)
-
-
-def _verilog_letter(letter: str) -> str:
-    """Return a letter of a string; others than plain ones become a question mark."""
-    is_plain = letter.isascii() and letter.isprintable() and letter not in '\\"`'
-    return letter if is_plain else "?"

@@ -69,7 +69,17 @@ class _IrModel:
         given = vector.inputs
         held = held_inputs(vector.node.operator, vector.record["weights"], given)
         for name, values in all_inputs(vector).items():
-            self._source(name, values, is_constant=name in held or name not in given)
+            is_constant = name in held or name not in given
+            form: dict[str, Any] = {
+                "shape": values.shape,
+                "element_type": TYPES[dtype_of(values).name][0],
+            }
+            if is_constant:
+                content = content_of(values)
+                form |= {"offset": len(self.constants), "size": len(content)}
+                self.constants += content
+            layer = self._layer(name, "Const" if is_constant else "Parameter", 1, **form)
+            _port(ET.SubElement(layer, "output"), 0, values, name)
         self._node(vector)
 
     def _layer(self, name: str, kind: str, opset: int, **data: Any) -> ET.Element:
@@ -77,22 +87,13 @@ class _IrModel:
         layer = ET.SubElement(
             self.layers, "layer", id=place, name=name, type=kind, version=f"opset{opset}"
         )
+        written = {}
+        for key, value in data.items():  # lists with commas, truth as true and false
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            written[key] = text.lower() if isinstance(value, bool) else text
         if data:
-            ET.SubElement(layer, "data", {key: _written(value) for key, value in data.items()})
+            ET.SubElement(layer, "data", written)
         return layer
-
-    def _source(self, name: str, values: Array, *, is_constant: bool) -> None:
-        """Add a parameter, or a constant."""
-        form: dict[str, Any] = {
-            "shape": values.shape,
-            "element_type": TYPES[dtype_of(values).name][0],
-        }
-        if is_constant:
-            content = content_of(values)
-            form |= {"offset": len(self.constants), "size": len(content)}
-            self.constants += content
-        layer = self._layer(name, "Const" if is_constant else "Parameter", 1, **form)
-        _port(ET.SubElement(layer, "output"), 0, values, name)
 
     def _node(self, vector: Vector) -> None:
         """Add the node, its results, and all edges."""
@@ -162,10 +163,3 @@ def with_truths(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, 
         name: bool(value) if name in rows and rows[name].choices == (0, 1) else value
         for name, value in attributes.items()
     }
-
-
-def _written(value: Any) -> str:
-    """Return an attribute's text: lists with commas, truth as true and false."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

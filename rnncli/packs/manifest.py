@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Texts, check, document
@@ -175,14 +175,18 @@ def _check_names_in(case: Mapping[str, Any], where: str) -> None:
     """Refuse a record with a name that its operator or itself does not have."""
     named = f"{where} ({case['id']})"
     operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
-    known = _names_of(operator)
-    _check_names(case["inputs"], known.inputs, f"{named}: input")
-    _check_names(case["outputs"], known.outputs, f"{named}: output")
+    inputs, outputs, choices = _names_of(operator)
+    _check_names(case["inputs"], inputs, f"{named}: input")
+    _check_names(case["outputs"], outputs, f"{named}: output")
     for call in calls_of(case):
         _check_names(call["tolerance"], case["outputs"], f"{named}: tolerance of")
-        _check_names(call["alternatives"], known.choices, f"{named}: other reading")
-        if call["alternatives"]:
-            _check_alternatives(call, named)
+        _check_names(call["alternatives"], choices, f"{named}: other reading")
+        for other in call["alternatives"]:
+            name, _, choice = other.partition("=")
+            if f"reading:{name}" not in call["tags"]:
+                raise InvalidRequest(f"{named}: other reading {other} without a tag reading:{name}")
+            if call["readings"].get(name) == choice:
+                raise InvalidRequest(f"{named}: other reading {other} is the case's own")
     if "later_calls" in case and case["expect"] != "result":
         raise InvalidRequest(f"{named}: must be refused, but has later calls")
     for path in case["files"]:
@@ -190,36 +194,15 @@ def _check_names_in(case: Mapping[str, Any], where: str) -> None:
             raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
 
 
-class _NamesInRecords(NamedTuple):
-    """The names that a record of an operator may have."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    choices: tuple[str, ...]
-
-
 @cache
-def _names_of(operator: Operator) -> _NamesInRecords:
-    return _NamesInRecords(
-        tuple(row.name for row in operator.inputs),
-        tuple(row.name for row in operator.outputs),
-        tuple(
-            f"{name}={each}"
-            for name in possible_readings(operator)
-            for each in READINGS[name].choices
-        ),
+def _names_of(operator: Operator) -> tuple[list[str], list[str], list[str]]:
+    """Return the inputs, outputs and `READING=CHOICE` that a record of an operator may have."""
+    rows = {name: READINGS[name].choices for name in possible_readings(operator)}
+    return (
+        [row.name for row in operator.inputs],
+        [row.name for row in operator.outputs],
+        [f"{name}={each}" for name, choices in rows.items() for each in choices],
     )
-
-
-def _check_alternatives(call: Mapping[str, Any], named: str) -> None:
-    """Refuse an answer under a reading that has no tag, or is the case's own."""
-    own = {f"{name}={choice}" for name, choice in call["readings"].items()}
-    for reading_ in call["alternatives"]:
-        name, _, _ = reading_.partition("=")
-        if f"reading:{name}" not in call["tags"]:
-            raise InvalidRequest(f"{named}: other reading {reading_} without a tag reading:{name}")
-        if reading_ in own:
-            raise InvalidRequest(f"{named}: other reading {reading_} is the case's own")
 
 
 def _check_names(names: Iterable[str], known: Collection[str], what: str) -> None:

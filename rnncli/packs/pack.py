@@ -263,8 +263,16 @@ class Pack:
     @cached_property
     def tensors(self) -> Mapping[str, Tensors]:
         """The tensors of each case by id, in a layout of one file."""
+        groups: dict[str, Tensors] = {}
         with named(self.folder):
-            return _tensors_in(self.content(file_of(self.layout)), self.layout)
+            content = self.content(file_of(self.layout))
+            parse = format_with(self.layout).parse
+            assert parse
+            with reading(file_of(self.layout)):
+                for name, values in parse(content).items():
+                    case, _, rest = name.partition("/")
+                    groups.setdefault(case, {})[rest] = values
+        return groups
 
 
 def record_is_called(record: Mapping[str, Any], word: str) -> bool:
@@ -306,19 +314,3 @@ class PackReference(NamedTuple):
 OPEN_PACKS: KeptOpen[PackReference, Pack] = KeptOpen(
     lambda reference: open_pack(reference.folder, reference.digest, trust=reference.is_trusted)
 )
-
-
-def _tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
-    """Return the tensors of each case by id, in the content of the file of a layout of one file.
-
-    Raises:
-        UnreadableFile: it is damaged.
-    """
-    parse = format_with(layout).parse
-    assert parse
-    groups: dict[str, Tensors] = {}
-    with reading(file_of(layout)):
-        for name, values in parse(content).items():
-            case, _, rest = name.partition("/")
-            groups.setdefault(case, {})[rest] = values
-    return groups

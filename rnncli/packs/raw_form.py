@@ -60,10 +60,9 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Node
-    from rnncli.operators.operator import Attribute, Tensor
+    from rnncli.operators.operator import Tensor
     from rnncli.packs.pack import CaseContents, Pack
     from rnncli.packs.vector import Answers, Vector
-    from rnncli.recurrence.activations import Activation
 
 CASE, RAW = "case.json", ".bin"
 FORMAT = "rnncli-raw-1"
@@ -242,21 +241,33 @@ def raw_case(vector: Vector) -> RawCase:
     """
     record, tensors = vector.record, _TensorFiles(vector.id)
     operator = operator_named(record["operator"])
+    data_sets = []
+    for each in vector.calls:
+        group = group_of(each.call)
+        inputs = [tensors.described(f"{group}{INPUTS}", *row) for row in each.inputs.items()]
+        data_set: dict[str, Any] = {"sizes": each.record["sizes"]}
+        if data_set["sizes"] == record["sizes"]:
+            data_set = {}
+        data_set |= {
+            "inputs": inputs,
+            "outputs": _outputs(group, each.answers, tensors),
+            "other_readings": {
+                reading: _outputs(f"{group}{READINGS}/{reading}/", answers, tensors)
+                for reading, answers in each.alternatives.items()
+            },
+        }
+        if STEPS in each.record:
+            data_set[STEPS] = _outputs(f"{group}{STEPS}/", each.steps, tensors)
+        data_sets.append(data_set)
     case = {
         "format": FORMAT,
         **{name: record[name] for name in SHARED if name in record},
         "in_words": in_words(vector),
         "readings": explained_readings(vector),
         "output_names": [row.name for row in operator.outputs],
-        "data_sets": [
-            {**_own_sizes(each.record, record), **_data_set(each, tensors)} for each in vector.calls
-        ],
+        "data_sets": data_sets,
     }
     return RawCase(case, tensors.tensors)
-
-
-def _own_sizes(call: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    return {} if call["sizes"] == record["sizes"] else {"sizes": call["sizes"]}
 
 
 class _TensorFiles:
@@ -297,19 +308,6 @@ class _TensorFiles:
         return {"tolerance": described["file"], "tolerance_sha256": described["sha256"]}
 
 
-def _data_set(vector: Vector, tensors: _TensorFiles) -> dict[str, Any]:
-    group, record = group_of(vector.call), vector.record
-    return {
-        "inputs": [tensors.described(f"{group}{INPUTS}", *each) for each in vector.inputs.items()],
-        "outputs": _outputs(group, vector.answers, tensors),
-        "other_readings": {
-            reading: _outputs(f"{group}{READINGS}/{reading}/", answers, tensors)
-            for reading, answers in vector.alternatives.items()
-        },
-        **({STEPS: _outputs(f"{group}{STEPS}/", vector.steps, tensors)} if STEPS in record else {}),
-    }
-
-
 def _outputs(prefix: str, answers: Answers, tensors: _TensorFiles) -> list[dict[str, Any]]:
     return [
         {
@@ -334,20 +332,18 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
             raise UnreadableFile(f"has {len(text)} bytes; the limit is {LARGEST_TEXT}")
         case = parse_json(text)
         check(case, RawRecord, "the case")
-        _require_shared(case, record)
+        for name in SHARED:
+            if case.get(name) != record.get(name):
+                raise UnreadableFile(f"its entry '{name}' is not the one in the manifest")
+        told = {name: row["choice"] for name, row in case["readings"].items()}
+        if told != record["readings"]:
+            raise UnreadableFile("its readings are not those in the manifest")
+        for written, call in zip(
+            case["data_sets"], calls_of(record), strict=False
+        ):  # counted later
+            if {**case, **written}["sizes"] != call["sizes"]:
+                raise UnreadableFile("the sizes of a call are not those in the manifest")
     return vector_of(record, dict(_tensors(contents, case["data_sets"])))
-
-
-def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    for name in SHARED:
-        if case.get(name) != record.get(name):
-            raise UnreadableFile(f"its entry '{name}' is not the one in the manifest")
-    told = {name: row["choice"] for name, row in case["readings"].items()}
-    if told != record["readings"]:
-        raise UnreadableFile("its readings are not those in the manifest")
-    for written, call in zip(case["data_sets"], calls_of(record), strict=False):  # counted later
-        if {**case, **written}["sizes"] != call["sizes"]:
-            raise UnreadableFile("the sizes of a call are not those in the manifest")
 
 
 def _tensors(
@@ -369,16 +365,13 @@ def _read_outputs(
 ) -> Iterator[tuple[str, Array]]:
     for each in outputs:
         yield f"{prefix}{OUTPUTS}/{each['name']}", _read(contents, each)
-        yield f"{prefix}{TOLERANCES}/{each['name']}", _read_tolerance(contents, each)
-
-
-def _read_tolerance(contents: CaseContents, output: Mapping[str, Any]) -> Array:
-    file = output["tolerance"]
-    if file == 0:
-        with reading(contents.folder / CASE):
-            return np.zeros(shape_of(output["shape"], dtype_named("float32")), np.float32)
-    own = {"dtype": "float32", "file": file, "sha256": output["tolerance_sha256"]}
-    return _read(contents, {**output, **own})
+        if (file := each["tolerance"]) != 0:
+            own = {"dtype": "float32", "file": file, "sha256": each["tolerance_sha256"]}
+            tolerance = _read(contents, {**each, **own})
+        else:
+            with reading(contents.folder / CASE):
+                tolerance = np.zeros(shape_of(each["shape"], dtype_named("float32")), np.float32)
+        yield f"{prefix}{TOLERANCES}/{each['name']}", tolerance
 
 
 def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
@@ -393,21 +386,21 @@ def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
 def explained_readings(vector: Vector) -> dict[str, dict[str, Any]]:
     """Return for each reading of a case its choice, the contested point, and the meaning."""
     own = vector.record["readings"]
-    rows = {name: readings.READINGS[name] for name in own}
-    return {
-        name: {
+    found = {}
+    for name in own:
+        row = readings.READINGS[name]
+        told: dict[str, Any] = {
             "choice": own[name],
             "about": row.summary,
             "means": row.meanings[own[name]],
-            **({"declared": _declarable(vector, name)} if row.is_declared else {}),
         }
-        for name, row in rows.items()
-    }
-
-
-def _declarable(vector: Vector, name: str) -> dict[str, str]:
-    roundings = {each.partition("="): as_ for each, as_ in vector.node.roundings.items()}
-    return {choice: as_ for (other, _, choice), as_ in roundings.items() if other == name}
+        if row.is_declared:
+            roundings = {each.partition("="): as_ for each, as_ in vector.node.roundings.items()}
+            told["declared"] = {
+                choice: as_ for (other, _, choice), as_ in roundings.items() if other == name
+            }
+        found[name] = told
+    return found
 
 
 def in_words(vector: Vector) -> list[str]:
@@ -429,10 +422,15 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
     yield f"gates in {operator.gated}: {', '.join(node.gates)}"
     for attribute in operator.attributes.values():
         value = attribute.spelled(node.values[attribute.role or attribute.name])
-        yield _attribute(attribute, value)
+        shown = str(value).lower() if value is None or isinstance(value, bool) else value
+        yield f"attribute {attribute.name}: {shown}; {attribute.summary}"
     for direction, activations in zip(node.directions, node.activations, strict=True):
-        words = "; ".join(map(_activation, activations))
-        yield f"activations of direction {direction.name.lower()}: {words}"
+        words = []
+        for each in activations:
+            parameters = {"alpha": each.alpha, "beta": each.beta}
+            given = [f"{name} {v!r}" for name, v in parameters.items() if v is not None]
+            words.append(", ".join([f"{each.name} {each.formula}", *given]))
+        yield f"activations of direction {direction.name.lower()}: {'; '.join(words)}"
 
 
 def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
@@ -440,14 +438,3 @@ def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
         return f"{row.name}: {absent}"
     shape = ", ".join(map(str, row.shape(variant)))
     return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
-
-
-def _attribute(row: Attribute, value: Any) -> str:
-    shown = str(value).lower() if value is None or isinstance(value, bool) else value
-    return f"attribute {row.name}: {shown}; {row.summary}"
-
-
-def _activation(activation: Activation) -> str:
-    named = {"alpha": activation.alpha, "beta": activation.beta}
-    given = [f"{name} {value!r}" for name, value in named.items() if value is not None]
-    return ", ".join([f"{activation.name} {activation.formula}", *given])

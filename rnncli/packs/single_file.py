@@ -60,8 +60,9 @@ class _PackTensors(Mapping[str, "Array"]):
 
     def __iter__(self) -> Iterator[str]:
         for record in self.pack.manifest.cases:
-            for name in _names(record):
-                yield f"{record['id']}/{name}"
+            for call, own in enumerate(calls_of(record)):
+                for name in _names_at_a_call(own):
+                    yield f"{record['id']}/{group_of(call)}{name}"
 
     def items(self) -> ItemsView[str, Array]:
         """Return the items, which read one case at a time."""
@@ -71,11 +72,6 @@ class _PackTensors(Mapping[str, "Array"]):
         for vector in self.pack.vectors():
             for name, values in vector.tensors():
                 yield f"{vector.id}/{name}", values
-
-
-def _names(record: Mapping[str, Any]) -> Iterator[str]:
-    for call, own in enumerate(calls_of(record)):
-        yield from (f"{group_of(call)}{name}" for name in _names_at_a_call(own))
 
 
 def _names_at_a_call(record: Mapping[str, Any]) -> Iterator[str]:

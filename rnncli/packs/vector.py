@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
@@ -149,14 +148,11 @@ def stored_alternatives(
     """
     found = {reading: answers(reading) for reading in record["alternatives"]}
     for reading, each in found.items():
-        is_same = all(_same(values, own.outputs[name]) for name, values in each.outputs.items())
+        pairs = [(values, own.outputs[name]) for name, values in each.outputs.items()]
+        is_same = all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
         if is_same and not must_be_declared(reading):  # which may allow more
             raise UnreadableFile(f"{record['id']}: {reading} gives the expected outputs")
     return found
-
-
-def _same(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 @dataclass(frozen=True, eq=False)
