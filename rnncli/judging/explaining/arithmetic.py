@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.fitting import WrongOutputs
     from rnncli.judging.explaining.localisation import Steps
     from rnncli.judging.tolerances.trajectory import Trajectory
-    from rnncli.numerics import Array, DType
+    from rnncli.numerics import Array
     from rnncli.recurrence.cells import Value
 
 # A hypothesis about arithmetic, not logic -> the dtype it computes in, from the finest to the
@@ -63,34 +63,30 @@ def coarser_arithmetic(steps: Steps) -> dict[str, float]:
 
     Every h must be representable in its dtype: errors of that size have many other causes.
     """
-    spot = steps.spot
+    spot, live = steps.spot, steps.live[None, :, :, None]
     if spot is None or 2 * np.count_nonzero(steps.wrong) < np.count_nonzero(steps.live) * (
         steps.margin.shape[0] * steps.margin.shape[-1]
     ):
         return {}
     own = steps.recurrence.dtype.precision
-    for name, dtype in reversed([*PRECISIONS.items()]):
-        row = DTYPES[dtype]
-        rounded = (is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths)
-        if row.precision < own and all(rounded):
-            margin = _margin(steps, row)
-            return {name: margin} if margin <= 1 else {}
-    return {}
-
-
-def _margin(steps: Steps, dtype: DType) -> float:
-    """Return the largest error / tolerance of a step computed in a dtype.
-
-    Sums in the dtype have about the same errors as sums of factors rounded to it.
-    """
-    profile, live = PROFILES["dtype-accumulator"], steps.live[None, :, :, None]
-    largest = 0.0
+    rows = {name: DTYPES[dtype] for name, dtype in reversed([*PRECISIONS.items()])}
+    coarser = (
+        name
+        for name, row in rows.items()
+        if row.precision < own
+        and all(is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths)
+    )
+    name = next(coarser, "")
+    if not name:
+        return {}
+    # Sums in the dtype have about the same errors as sums of factors rounded to it.
+    profile, largest = PROFILES["dtype-accumulator"], 0.0
     for path in steps.paths:
-        coarse = replace(path, recurrence=replace(path.recurrence, dtype=dtype))
+        coarse = replace(path, recurrence=replace(path.recurrence, dtype=rows[name]))
         tolerance = step_tolerances(coarse, profile)
         margin = errors_of(path.H[:, 1:], predicted(path), tolerance).margin
         largest = max(largest, float(margin.max(where=live, initial=0)))
-    return largest
+    return {name: largest} if largest <= 1 else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,27 +153,44 @@ def approximation_of(cases: Iterable[Steps]) -> Approximation | None:
         return None
     samples = [_Sample(steps, path) for steps in few for path in steps.paths]
     subset = _subset(few)
-    arguments = {name: _arguments(samples, name) for name in FUNCTIONS}
-    curves = {name: _points(arguments[name], samples) for name in FUNCTIONS}
-    known = {name: x for name, x in curves.items() if len(x)}
     errors = np.concatenate([sample.errors(subset) for sample in samples])
-    tables = {
-        name: np.concatenate([sample.effects(name, x, subset) for sample in samples])
-        for name, x in known.items()
-    }
+
+    # The points of a curve are quantiles of the arguments of its function.
+    arguments, points, tables = {}, {}, {}
+    count = min(POINTS, sum(int(s.use.sum()) for s in samples) // (2 * LEAST_EACH))
+    for name in FUNCTIONS:
+        x = np.concatenate([sample.arguments(name) for sample in samples])
+        x = np.sort(x[np.isfinite(x)])
+        if len(x) and count >= 2:
+            arguments[name], points[name] = x, np.unique(np.quantile(x, np.linspace(0, 1, count)))
+            effects = [sample.effects(name, points[name], subset) for sample in samples]
+            tables[name] = np.concatenate(effects)
+
     for name, (sentence, functions) in APPROXIMATIONS.items():
-        if known.keys() >= {*functions}:
-            table = np.concatenate([tables[each] for each in functions], axis=1)
-            if _explained_part(table, errors) >= EXPLAINED:
-                values = np.split(_solved(table, errors), len(functions))
-                found = {f: (curves[f], y) for f, y in zip(functions, values, strict=True)}
-                cell = few[0].recurrence.cell.name
-                change = computing(
-                    **{f: _with_error(f, *curve, subset) for f, curve in found.items()}
+        if not tables.keys() >= {*functions}:
+            continue
+        table = np.concatenate([tables[each] for each in functions], axis=1)
+        if len(errors) < LEAST_EACH * table.shape[1]:
+            continue
+        # The curve of every other h must explain the squared errors of the rest.
+        rest = errors[1::2] - table[1::2] @ _solved(table[::2], errors[::2])
+        total = float(errors[1::2] @ errors[1::2])
+        explained = 1 - float(rest @ rest) / total if total else 0.0
+        if explained >= EXPLAINED:
+            values = np.split(_solved(table, errors), len(functions))
+            curves = {f: (points[f], y) for f, y in zip(functions, values, strict=True)}
+            extents = []
+            for f, curve in curves.items():
+                off = np.abs(np.interp(arguments[f], *curve))
+                size = float(np.quantile(off, 0.99))
+                shown = arguments[f][off >= SMALL * size]
+                extents.append(
+                    f"off by up to {size:.1e}, between {shown[0]:.2g} and {shown[-1]:.2g}"
                 )
-                mutant = Mutant(name, (cell,), "approximations", sentence, "", change)
-                where = " and ".join(_extent(arguments[f], *curve) for f, curve in found.items())
-                return Approximation(name, mutant, where + subset.words)
+            cell = few[0].recurrence.cell.name
+            change = computing(**{f: _with_error(f, *curve, subset) for f, curve in curves.items()})
+            mutant = Mutant(name, (cell,), "approximations", sentence, "", change)
+            return Approximation(name, mutant, " and ".join(extents) + subset.words)
     return None
 
 
@@ -191,21 +204,14 @@ def _largest(steps: Steps) -> float:
 
 def _subset(cases: Sequence[Steps]) -> UnitSubset:
     """Return the wrong units: a subset if the same one holds in all cases, else all."""
-    known = [
-        (np.asarray(steps.wrong.any(axis=(0, 1, 2))), steps.margin.shape[-1]) for steps in cases
-    ]
+    wrong = [np.asarray(steps.wrong.any(axis=(0, 1, 2))) for steps in cases]
     for width in WIDTHS:
         for subset in (UnitSubset(width), UnitSubset(width, rest=True)):
-            if _is_all_that_is_wrong(subset, known):
+            has = [subset.has(len(of)) for of in wrong]
+            is_some = all(h.any() for h in has) and not all(h.all() for h in has)
+            if is_some and not any(of[~h].any() for h, of in zip(has, wrong, strict=True)):
                 return subset
     return UnitSubset()
-
-
-def _is_all_that_is_wrong(subset: UnitSubset, known: Sequence[tuple[Array, int]]) -> bool:
-    has = [subset.has(units) for _, units in known]
-    if not all(h.any() for h in has) or all(h.all() for h in has):
-        return False
-    return not any(wrong[~h].any() for h, (wrong, _) in zip(has, known, strict=True))
 
 
 class _Sample:
@@ -254,19 +260,6 @@ class _Sample:
         return found
 
 
-def _arguments(samples: Sequence[_Sample], name: str) -> Array:
-    arguments = np.concatenate([sample.arguments(name) for sample in samples])
-    return np.sort(arguments[np.isfinite(arguments)])
-
-
-def _points(arguments: Array, samples: Sequence[_Sample]) -> Array:
-    """Return the arguments at which a curve has points: quantiles of all arguments."""
-    count = min(POINTS, sum(int(s.use.sum()) for s in samples) // (2 * LEAST_EACH))
-    if not len(arguments) or count < 2:
-        return np.zeros(0)
-    return np.unique(np.quantile(arguments, np.linspace(0, 1, count)))
-
-
 def _with_error(
     name: str, places: Array, heights: Array, subset: UnitSubset
 ) -> Callable[[Value], Value]:
@@ -282,21 +275,3 @@ def _with_error(
 def _solved(table: Array, errors: Array) -> Array:
     """Return the curve [points] whose effects fit the errors best."""
     return np.asarray(np.linalg.lstsq(table, errors, rcond=UNSEEN)[0])
-
-
-def _explained_part(table: Array, errors: Array) -> float:
-    """Return the part of the squared errors of every other h that the rest's curve explains."""
-    if len(errors) < LEAST_EACH * table.shape[1]:
-        return 0.0
-    curve = _solved(table[::2], errors[::2])
-    rest = errors[1::2] - table[1::2] @ curve
-    total = float(errors[1::2] @ errors[1::2])
-    return 1 - float(rest @ rest) / total if total else 0.0
-
-
-def _extent(arguments: Array, places: Array, heights: Array) -> str:
-    """Return the error of a function and the range of arguments that have it, in words."""
-    off = np.abs(np.interp(arguments, places, heights))
-    size = float(np.quantile(off, 0.99))
-    shown = arguments[off >= SMALL * size]
-    return f"off by up to {size:.1e}, between {shown[0]:.2g} and {shown[-1]:.2g}"

@@ -32,10 +32,9 @@ from rnncli.talk.display import Displayed
 from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.judging.explaining.arithmetic import Approximation
     from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.vector import Vector
 
@@ -170,47 +169,48 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     diagnoses = [
         _CellDiagnosis(evidence, cell) for cell in dict.fromkeys(each.cell for each in evidence)
     ]
-    for name in _unproved(diagnoses):
+    if unproved := _unproved(diagnoses):
         for diagnosis in diagnoses:
-            diagnosis.withdraw(name)
+            diagnosis.keep([c for c in diagnosis.causes if c.hypothesis not in unproved])
     left = [each for diagnosis in diagnoses for each in diagnosis.left]
-    return Diagnosis(
-        tuple(cause for diagnosis in diagnoses for cause in diagnosis.causes),
-        tuple(each.id for each in left),
-        tuple(cause for diagnosis in diagnoses for cause in diagnosis.doubts),
-        _patterns(evidence, left),
-    )
 
-
-def _unproved(diagnoses: Sequence[_CellDiagnosis]) -> list[str]:
-    """Return hypotheses that rest on a single output value, such as 0, which is not a proof.
-
-    If unexplained failures share a condition with the failures that such a hypothesis explains, and
-    hardly any passing case meets it, one other bug causes them all.
-    """
-    names = {cause.hypothesis for diagnosis in diagnoses for cause in diagnosis.causes}
-    left = [each for diagnosis in diagnoses for each in diagnosis.left]
-    passing = [each.features for diagnosis in diagnoses for each in diagnosis.passing]
-    found = []
-    for name in sorted(names) if left else ():
-        explained = [each for diagnosis in diagnoses for each in diagnosis.explained_by(name)]
-        if all(each.places.one_value for each in explained):
-            has = [each.features for each in (*explained, *left)]
-            shared = patterns_of(has, passing, ())
-            found += [name] if any(pattern.chance <= SHARED for pattern in shared) else []
-    return found
-
-
-def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[Pattern, ...]:
-    """Return the patterns of unexplained failures: of all cells, or of the first cell with any."""
+    # Patterns of the unexplained failures: of all cells, or of the first cell with any.
+    patterns: tuple[Pattern, ...] = ()
     cells = list(dict.fromkeys(each.cell for each in left))
     for some in (cells, *([cell] for cell in cells)):
         failing = [each for each in left if each.cell in some]
         passing = [e.features for e in evidence if e.verdict is Verdict.PASS and e.cell in some]
         features, places = [e.features for e in failing], [e.places for e in failing]
-        if found := patterns_of(features, passing, places):
-            return found
-    return ()
+        patterns = patterns or patterns_of(features, passing, places)
+
+    return Diagnosis(
+        tuple(cause for diagnosis in diagnoses for cause in diagnosis.causes),
+        tuple(each.id for each in left),
+        tuple(cause for diagnosis in diagnoses for cause in diagnosis.doubts),
+        patterns,
+    )
+
+
+def _unproved(diagnoses: Sequence[_CellDiagnosis]) -> set[str]:
+    """Return hypotheses that rest on a single output value, such as 0, which is not a proof.
+
+    If unexplained failures share a condition with the failures that such a hypothesis explains, and
+    hardly any passing case meets it, one other bug causes them all.
+    """
+    explained: dict[str, list[Evidence]] = {}
+    for diagnosis in diagnoses:
+        for cause in diagnosis.causes:
+            of_cause = [each for each in diagnosis.failing if each.id in cause.explains]
+            explained.setdefault(cause.hypothesis, []).extend(of_cause)
+    left = [each.features for diagnosis in diagnoses for each in diagnosis.left]
+    passing = [each.features for diagnosis in diagnoses for each in diagnosis.passing]
+    found = set()
+    for name, some in explained.items():
+        if left and all(each.places.one_value for each in some):
+            shared = patterns_of([*(each.features for each in some), *left], passing, ())
+            if any(pattern.chance <= SHARED for pattern in shared):
+                found.add(name)
+    return found
 
 
 class _CellDiagnosis:
@@ -233,31 +233,11 @@ class _CellDiagnosis:
             while cause := best():
                 self.causes.append(cause)
                 self.left = [each for each in self.left if each.id not in cause.explains]
-        self._drop_minor()
-        self.doubts = self._doubts()
 
-    def explained_by(self, name: str) -> list[Evidence]:
-        """Return the failures that a hypothesis explains as a cause."""
-        names = {each for c in self.causes if c.hypothesis == name for each in c.explains}
-        return [each for each in self.failing if each.id in names]
-
-    def withdraw(self, name: str) -> None:
-        """Drop a hypothesis from the causes."""
-        self._keep([cause for cause in self.causes if cause.hypothesis != name])
-        self.doubts = self._doubts()
-
-    def _keep(self, causes: list[Cause]) -> None:
-        self.causes = causes
-        explained = {name for cause in self.causes for name in cause.explains}
-        self.left = [each for each in self.failing if each.id not in explained]
-
-    def _drop_minor(self) -> None:
-        """Drop causes that leave too much unexplained: an unknown bug may look like them.
-
-        What a call before leaves behind is no chance: it may leave more than is known here.
-        """
+        # Causes that leave too much unexplained go: an unknown bug may look like them. What a call
+        # before leaves behind is no chance: it may leave more than is known here.
         least = MINOR * len(self.left)
-        self._keep(
+        self.keep(
             [
                 c
                 for c in self.causes
@@ -265,11 +245,26 @@ class _CellDiagnosis:
             ]
         )
 
+    def keep(self, causes: list[Cause]) -> None:
+        """Keep some of the causes, and doubt what fits the unexplained cases, the most first."""
+        self.causes = causes
+        explained = {name for cause in self.causes for name in cause.explains}
+        left = self.left = [each for each in self.failing if each.id not in explained]
+        self.doubts: list[Cause] = []
+        while fitting := self._fitting(left):
+            best = min(fitting, key=_merit)
+            self.doubts.append(best)
+            left = [each for each in left if each.id not in best.explains]
+
+    def _fitting(self, left: Sequence[Evidence]) -> list[Cause]:
+        """Return every hypothesis that fits some unexplained cases, as their cause."""
+        return [
+            self._cause(name, left) for name in dict.fromkeys(n for each in left for n in each.fits)
+        ]
+
     def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
         """Return the hypothesis that explains most of the rest, with those that tie with it."""
-        names = dict.fromkeys(name for each in self.left for name in each.fits)
-        causes = (self._cause(name, self.left) for name in names)
-        ranked = sorted(filter(likely, causes), key=_merit)
+        ranked = sorted(filter(likely, self._fitting(self.left)), key=_merit)
         if not ranked:
             return None
         best = ranked[0]
@@ -277,46 +272,42 @@ class _CellDiagnosis:
             alike = [each for each in ranked if each.explains == best.explains]
             best, *others = sorted(filter(self._is_part, alike), key=_merit_in_part)
         else:
-            others = [other for other in ranked[1:] if _facts(other) == _facts(best)]
-        same = tuple(other.hypothesis for other in others)
-        return msgspec.structs.replace(best, indistinguishable=same, where=self._where(best))
+            facts = best.explains, best.refuted, best.contradicted
+            others = [o for o in ranked[1:] if (o.explains, o.refuted, o.contradicted) == facts]
+        pattern = self._pattern(best)  # what the cases that contradict it lack
+        return msgspec.structs.replace(
+            best,
+            indistinguishable=tuple(other.hypothesis for other in others),
+            where=f"only {pattern.where}" if pattern else "",
+        )
 
     def _best_of_sizes(self) -> Cause | None:
         """Return the hypothesis that gives all failures, if all that pass have other sizes."""
-        names = dict.fromkeys(name for each in self.left for name in each.fits)
-        causes = [self._cause(name, self.left) for name in names]
-        places = {cause: self._sizes(cause) for cause in causes if not cause.contradicted}
-        whole = [c for c, where in places.items() if where and len(c.explains) == len(self.left)]
-        return _foremost(whole, where=lambda cause: f"only {places[cause]}")
-
-    def _sizes(self, cause: Cause) -> str:
-        """Return what one size of all explained cases is, and of no case that passes, in words."""
-        has = [each.features for each in self.failing if each.id in cause.explains]
-        lacks = [each.features for each in self.passing if each.id in cause.refuted]
-        return beyond_sizes(has, lacks)
+        places: dict[Cause, str] = {}
+        for cause in self._fitting(self.left):
+            if not cause.contradicted and len(cause.explains) == len(self.left):
+                has = [each.features for each in self.failing if each.id in cause.explains]
+                lacks = [each.features for each in self.passing if each.id in cause.refuted]
+                if where := beyond_sizes(has, lacks):
+                    places[cause] = f"only {where}"
+        return _foremost(places)
 
     def _best_of_regions(self) -> Cause | None:
         """Return the hypothesis that holds in a region of most of the rest, or gives it whole."""
-        names = dict.fromkeys(name for each in self.left for name in each.regions)
-        causes = []
-        for name in names:
+        places: dict[Cause, str] = {}
+        for name in dict.fromkeys(name for each in self.left for name in each.regions):
             cause = self._cause(name, self.left)
             held = [each for each in self.left if name in each.regions]
             explains = {*cause.explains, *(each.id for each in held)}
             if len(explains) > MOST_OF * len(self.left):
-                margin = max(cause.margin, *(each.regions[name].margin for each in held))
-                causes.append(
-                    msgspec.structs.replace(
-                        cause,
-                        explains=tuple(each.id for each in self.left if each.id in explains),
-                        margin=margin,
-                    )
+                regions = [each.regions[name] for each in held]
+                cause = msgspec.structs.replace(
+                    cause,
+                    explains=tuple(each.id for each in self.left if each.id in explains),
+                    margin=max(cause.margin, *(region.margin for region in regions)),
                 )
-        return _foremost(causes, where=lambda cause: self._region(cause.hypothesis))
-
-    def _region(self, name: str) -> str:
-        """Return the region of a hypothesis in all cases in which it holds in one, in words."""
-        return region_in_words([e.regions[name] for e in self.left if name in e.regions])
+                places[cause] = region_in_words(regions)
+        return _foremost(places)
 
     def _is_single(self, cause: Cause) -> bool:
         """Whether a cause is likely and a single hypothesis."""
@@ -334,7 +325,7 @@ class _CellDiagnosis:
         estimated = any(each.hypothesis in APPROXIMATIONS for each in self.causes)
         if estimated or len(cause.parts) > 1 or len(self.left) > REST * explained:
             return False
-        if any(map(_is_arithmetic, cause.parts)):
+        if any(part in PRECISIONS or _family(part) in ARITHMETIC for part in cause.parts):
             return not cause.refuted and len(cause.explains) >= LEAST_OF_A_PART
         return len(cause.refuted) <= len(cause.explains)
 
@@ -344,15 +335,19 @@ class _CellDiagnosis:
         Those cases must all pass or all differ: a hypothesis contradicted in both ways is another
         bug that looks like it at times. Alternatively, the contradicting cases lack a condition
         that all explained cases meet: the hypothesis is a part of the bug. Or else no pass
-        contradicts it, and failures that it leaves unchanged show that there is another bug.
+        contradicts it, and failures that it leaves unchanged show that there is another bug, which
+        may be at work beside it in the failures that contradict it.
         Two bugs at once are a cause if each is a cause by itself, or if hardly any case in which
         either would be seen contradicts them.
         """
-        if sum(_is_bug(part) for part in cause.parts) <= 1:
+        bugs = [part for part in cause.parts if "=" not in part and part not in PRECISIONS]
+        if len(bugs) <= 1:
             whole = self._cause(cause.hypothesis, self.failing)
             one_sided = not (whole.refuted and whole.contradicted)
             few = one_sided and whole.against <= AGAINST * len(whole.explains)
-            return few or self._is_part(whole) or self._is_beside_another(whole)
+            others = len(self.failing) - len(whole.explains) - len(whole.contradicted)
+            beside = not whole.refuted and len(whole.explains) >= LEAST_BESIDE and others > 0
+            return few or beside or self._is_part(whole)
         known = {part for each in self.causes for part in each.parts}
         hardly = cause.against <= AGAINST_TWO * len(cause.explains)
         return known.issuperset(cause.parts) or (hardly and len(cause.explains) >= LEAST_TOGETHER)
@@ -360,14 +355,12 @@ class _CellDiagnosis:
     def _cause(self, name: str, of: Sequence[Evidence]) -> Cause:
         fitting = [each for each in of if name in each.fits]
         parts = set(parts_of(name))
-        dtypes = {each.dtype for each in fitting} if _is_of_one_dtype(name) else set()
-        comparable = [e for e in self.passing if not dtypes or e.dtype in dtypes]
-        refuted = [each.id for each in comparable if parts & each.refuted]
-        contradicted = [
-            each.id
-            for each in self.failing
-            if parts & each.refuted and not (dtypes and each.dtype not in dtypes)
-        ]
+        is_of_one_dtype = any(_family(part) in OF_ONE_DTYPE for part in parts)
+        dtypes = {each.dtype for each in fitting} if is_of_one_dtype else set()
+        refuted, contradicted = (
+            [e.id for e in some if parts & e.refuted and (not dtypes or e.dtype in dtypes)]
+            for some in (self.passing, self.failing)
+        )
         return Cause(
             hypothesis=name,
             cell=self.cell,
@@ -387,20 +380,6 @@ class _CellDiagnosis:
         several = len(cause.explains) >= LEAST_OF_A_PART and cause.hypothesis not in APPROXIMATIONS
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
 
-    def _is_beside_another(self, cause: Cause) -> bool:
-        """Whether only failures contradict a cause, and others show that it is not the only one.
-
-        Those would not be seen if it were: another bug causes them, and may be at work beside it in
-        the failures that contradict it.
-        """
-        others = len(self.failing) - len(cause.explains) - len(cause.contradicted)
-        return not cause.refuted and len(cause.explains) >= LEAST_BESIDE and others > 0
-
-    def _where(self, cause: Cause) -> str:
-        """Return the condition that the explained cases meet and the contradicting ones lack."""
-        pattern = self._pattern(cause)
-        return f"only {pattern.where}" if pattern else ""
-
     def _pattern(self, cause: Cause, *, whole: bool = False) -> Pattern | None:
         has = [each.features for each in self.failing if each.id in cause.explains]
         against = {*cause.refuted, *cause.contradicted}
@@ -408,50 +387,23 @@ class _CellDiagnosis:
         found = (each for each in patterns_of(has, lacks, ()) if not whole or each.is_whole)
         return next(found, None)
 
-    def _doubts(self) -> list[Cause]:
-        """Return hypotheses that fit unexplained cases, the one that fits most first."""
-        left, found = self.left, []
-        while names := dict.fromkeys(name for each in left for name in each.fits):
-            best = min((self._cause(name, left) for name in names), key=_merit)
-            found.append(best)
-            left = [each for each in left if each.id not in best.explains]
-        return found
 
-
-def _foremost(causes: Sequence[Cause], where: Callable[[Cause], str]) -> Cause | None:
+def _foremost(places: Mapping[Cause, str]) -> Cause | None:
     """Return the first cause by merit, in words of where it holds, with those that explain as much.
 
     Passing cases say nothing against either of them, so their number does not count.
     """
-    ranked = sorted(causes, key=_merit_in_part)
+    ranked = sorted(places, key=_merit_in_part)
     if not ranked:
         return None
     best = ranked[0]
     same = [other.hypothesis for other in ranked[1:] if other.explains == best.explains]
-    return msgspec.structs.replace(best, indistinguishable=tuple(same), where=where(best))
+    return msgspec.structs.replace(best, indistinguishable=tuple(same), where=places[best])
 
 
-def _is_of_sizes(part: str) -> bool:
-    """Whether a bug has sizes of its own, so that cases of others contradict it."""
-    return part in MUTANTS and MUTANTS[part].family in OF_SIZES
-
-
-def _is_bug(part: str) -> bool:
-    """Whether a part is a bug in the kernel's logic: not a reading, not coarser arithmetic."""
-    return "=" not in part and part not in PRECISIONS
-
-
-def _is_arithmetic(part: str) -> bool:
-    """Whether a part is an approximation or a format that is too narrow."""
-    return part in PRECISIONS or (part in MUTANTS and MUTANTS[part].family in ARITHMETIC)
-
-
-def _is_of_one_dtype(name: str) -> bool:
-    return any(part in MUTANTS and MUTANTS[part].family in OF_ONE_DTYPE for part in parts_of(name))
-
-
-def _facts(cause: Cause) -> tuple[tuple[str, ...], ...]:
-    return cause.explains, cause.refuted, cause.contradicted
+def _family(part: str) -> str:
+    """Return the family of a mutant; "" for other parts of a hypothesis."""
+    return MUTANTS[part].family if part in MUTANTS else ""
 
 
 def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
@@ -472,7 +424,8 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
 def _merit_in_part(cause: Cause) -> tuple[float, ...]:
     """Rank causes that need not show elsewhere: bugs of sizes last, whatever contradicts them."""
     explains, _, parts, readings, _, margin = _merit(cause)
-    return explains, sum(map(_is_of_sizes, cause.parts)), parts, readings, margin
+    of_sizes = sum(_family(part) in OF_SIZES for part in cause.parts)
+    return explains, of_sizes, parts, readings, margin
 
 
 class Investigation:
@@ -505,13 +458,23 @@ class Investigation:
         first = self._diagnosed()
         fitting = (*first.causes, *first.doubts)
         for k, each in self._unexplained(first):
-            names = [name for c in fitting if c.cell == each.cell for name in c.parts]
+            names = dict.fromkeys(n for c in fitting if c.cell == each.cell for n in c.parts)
             if names:
-                self._failures[k] = evidence_of_several(
-                    self._measured(each), each, dict.fromkeys(names)
-                )
+                self._failures[k] = evidence_of_several(self._measured(each), each, names)
+
         self._approximate(self._diagnosed())
-        self._search(self._diagnosed())
+
+        # Pairs of bugs are sought in a few cases of each cell, and tried on the others.
+        left = self._unexplained(self._diagnosed())
+        for cell in dict.fromkeys(each.cell for _, each in left):
+            of_cell = [(k, each) for k, each in left if each.cell == cell]
+            few = of_cell[:: max(1, len(of_cell) // SEARCHED)][:SEARCHED]
+            for k, each in few:
+                self._failures[k] = evidence_of_two(self._measured(each), each, mutants_of(cell))
+            names = dict.fromkeys(name for k, _ in few for name in self._failures[k].fits)
+            for k, each in of_cell if names else ():
+                if (k, each) not in few:
+                    self._failures[k] = evidence_of_named(self._measured(each), each, names)
         return self._diagnosed()
 
     def _approximate(self, found: Diagnosis) -> None:
@@ -530,29 +493,14 @@ class Investigation:
                 if fit <= 1:
                     self._failures[k] = replace(each, fits={**each.fits, name: fit})
             self._estimates[cell, name] = approximation.where
-            self._refute(cell, approximation)
 
-    def _refute(self, cell: str, approximation: Approximation) -> None:
-        """Note which passing cases of a cell would show an approximated function clearly."""
-        for each in self._passing():
-            if each.cell == cell:
-                vector, mutant = self._read(each.id), approximation.mutant
-                outcome = Trial(vector, self._rule).outcome(mutant.run(vector.recurrence))
-                if outcome.margin > CLEARLY:
-                    self._seen.setdefault(each.id, set()).add(mutant.id)
-
-    def _search(self, found: Diagnosis) -> None:
-        """Look for pairs of bugs in a few cases of each cell, and try them on the others."""
-        left = self._unexplained(found)
-        for cell in dict.fromkeys(each.cell for _, each in left):
-            of_cell = [(k, each) for k, each in left if each.cell == cell]
-            few = of_cell[:: max(1, len(of_cell) // SEARCHED)][:SEARCHED]
-            for k, each in few:
-                self._failures[k] = evidence_of_two(self._measured(each), each, mutants_of(cell))
-            names = dict.fromkeys(name for k, _ in few for name in self._failures[k].fits)
-            for k, each in of_cell if names else ():
-                if (k, each) not in few:
-                    self._failures[k] = evidence_of_named(self._measured(each), each, names)
+            # Passing cases in which it would be seen clearly contradict it.
+            for each in self._passing():
+                if each.cell == cell:
+                    vector, mutant = self._read(each.id), approximation.mutant
+                    outcome = Trial(vector, self._rule).outcome(mutant.run(vector.recurrence))
+                    if outcome.margin > CLEARLY:
+                        self._seen.setdefault(each.id, set()).add(mutant.id)
 
     def _measured(self, each: Evidence) -> MeasuredAttempt:
         """Return the outputs of a failure beside the answers of its vector."""
@@ -569,26 +517,22 @@ class Investigation:
         if not self._ruled or not named <= self._tried:
             self._tried = named
             self._ruled = {each.id: each for each in self._rule_out(named)}
-        passes = (
+        failing = (
+            replace(each, refuted=self._ruled[each.id].refuted - each.parts)
+            for each in self._failures
+        )
+        passing = (
             replace(each, refuted=each.refuted | self._seen.get(each.id, set()))
             for each in self._passing()
         )
-        found = diagnose((*self._failing(), *passes))
-        return replace(found, causes=tuple(map(self._with_estimate, found.causes)))
-
-    def _with_estimate(self, cause: Cause) -> Cause:
-        """Return a cause with the estimate of its size, if there is one."""
-        estimate = self._estimates.get((cause.cell, cause.hypothesis), "")
-        return msgspec.structs.replace(
-            cause, where="; ".join(filter(None, (estimate, cause.where)))
-        )
+        found = diagnose((*failing, *passing))
+        causes = []
+        for cause in found.causes:  # an estimate says how large it is, if there is one
+            where = (self._estimates.get((cause.cell, cause.hypothesis), ""), cause.where)
+            causes.append(msgspec.structs.replace(cause, where="; ".join(filter(None, where))))
+        return replace(found, causes=tuple(causes))
 
     def _passing(self) -> list[Evidence]:
         """Return the evidence of the passing cases."""
         differing = {each.id for each in self._failures}
         return [each for name, each in self._ruled.items() if name not in differing]
-
-    def _failing(self) -> Iterator[Evidence]:
-        """Yield the evidence of failures, each with the hypotheses that it refutes."""
-        for each in self._failures:
-            yield replace(each, refuted=self._ruled[each.id].refuted - each.parts)

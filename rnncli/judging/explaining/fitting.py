@@ -102,12 +102,9 @@ KEPT = 1 << 22
 
 def kind_of(recurrence: Recurrence) -> Hashable:
     """Return the key that the recurrences of a stack share; cells differ by their step."""
-    r = recurrence
-    tensors = (*_tensors(r), *r.initial)
-    return (
-        *[None if values is None else values.shape for values in tensors],
-        *_settings(r),
-    )
+    tensors = (*_tensors(recurrence), *recurrence.initial)
+    shapes = (None if values is None else values.shape for values in tensors)
+    return (*shapes, *_settings(recurrence))
 
 
 def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
@@ -129,13 +126,6 @@ def _stacked(values: Sequence[Array | None]) -> Array | None:
     if all(each is first for each in values):
         return np.broadcast_to(first, (len(values), *first.shape))
     return np.stack(values)  # type: ignore[arg-type]
-
-
-def stack_size(recurrence: Recurrence, steps: int) -> int:
-    """Return the number of recurrences in a stack, given the steps to compute."""
-    D, G, H, size = recurrence.W.shape
-    each = D * (steps * recurrence.X.shape[1] * (G * H + size) + G * H * (size + H))
-    return max(1, NUMBERS // max(1, int(each)))
 
 
 def joined(
@@ -180,30 +170,24 @@ class Runs:
             key = engine, fingerprint(recurrence)
             if key not in self._done:
                 result = evaluate(recurrence, engine(working_dtype(recurrence, Compute.FLOAT64)))
-                self._keep(key, recurrence, result)
+                if self._kept + _numbers(result) > KEPT:
+                    self._done.clear()
+                    self._kept = 0
+                self._kept += _numbers(result)
+                # The recurrence keeps the memory that the key names.
+                self._done[key] = recurrence, result
             return self._done[key][1]
 
         return run
 
-    def _keep(self, key: Hashable, recurrence: Recurrence, result: Result) -> None:
-        size = _numbers(result)
-        if self._kept + size > KEPT:
-            self._done.clear()
-            self._kept = 0
-        self._kept += size
-        self._done[key] = recurrence, result  # the recurrence keeps the memory that the key names
-
 
 def fingerprint(recurrence: Recurrence) -> Hashable:
     """Return the key of a recurrence: its settings and the addresses of its arrays."""
-    tensors = (*_tensors(recurrence), *recurrence.initial)
-    return (kind_of(recurrence), *map(_place, tensors))
-
-
-def _place(values: Array | None) -> Hashable:
-    if values is None:
-        return None
-    return values.__array_interface__["data"][0], values.strides, values.dtype.str
+    places = (
+        None if v is None else (v.__array_interface__["data"][0], v.strides, v.dtype.str)
+        for v in (*_tensors(recurrence), *recurrence.initial)
+    )
+    return (kind_of(recurrence), *places)
 
 
 class Fit(NamedTuple):
@@ -256,7 +240,16 @@ class WrongOutputs:
 
     def __init__(self, found: MeasuredAttempt) -> None:
         self.recurrence, self._node = found.vector.recurrence, found.vector.node
-        self.requested = list(_requested(found))
+        self.requested: list[RequestedOutput] = []  # those that can be compared
+        roles = {row.name: row.role for row in self._node.operator.outputs}
+        for name, each in found.outputs.items():
+            if each.got is not None and not each.problem:
+                tensors = (each.got, each.wanted, each.tolerance)
+                got, wanted, tolerance = (self._node.canonical(name, values) for values in tensors)
+                which = RESULTS.index(roles[name])
+                self.requested.append(
+                    RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which)
+                )
         self.is_comparable = found.is_complete and any(each.differs for each in self.requested)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
@@ -307,22 +300,19 @@ class WrongOutputs:
         acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
         if acting in self._changed:
             return self._changed[acting]
-        changed = self._change(acting)
         right = self.recurrence
+        changed: Recurrence | None = right
+        if acting:
+            before = self.changed(acting[:-1])
+            try:
+                changed = None if before is None else acting[-1].change.recurrence(before)
+            except Exception:
+                if len(acting) == 1:
+                    raise
+                changed = None
         if right.X.size + right.W.size + right.R.size <= LARGEST_CACHED:
             self._changed[acting] = changed
         return changed
-
-    def _change(self, hypothesis: Hypothesis) -> Recurrence | None:
-        if not hypothesis:
-            return self.recurrence
-        before = self.changed(hypothesis[:-1])
-        try:
-            return None if before is None else hypothesis[-1].change.recurrence(before)
-        except Exception:
-            if len(hypothesis) == 1:
-                raise
-            return None
 
     def stacks(
         self, hypotheses: Iterable[Hypothesis], steps: int
@@ -336,7 +326,9 @@ class WrongOutputs:
         for each in hypotheses:
             if (changed := self.changed(each)) is not None:
                 groups.setdefault((engine_of(each), kind_of(changed)), []).append(each)
-        count = stack_size(self.recurrence, steps)
+        D, G, H, size = self.recurrence.W.shape
+        rows = steps * self.recurrence.X.shape[1]
+        count = max(1, NUMBERS // max(1, int(D * (rows * (G * H + size) + G * H * (size + H)))))
         for group in groups.values():
             for start in range(0, len(group), count):
                 some = group[start : start + count]
@@ -363,31 +355,29 @@ class WrongOutputs:
     def _results(
         self, hypotheses: Iterable[Hypothesis]
     ) -> Iterator[tuple[list[Hypothesis], Result]]:
-        """Yield the results of hypotheses in stacks, with one more axis in front."""
+        """Yield the results of hypotheses in stacks, with one more axis in front.
+
+        One that changes results is a stack of its own.
+        """
         plain: list[Hypothesis] = []
         for each in hypotheses:
             if all(m.change.result is RIGHT.result for m in each):
                 plain.append(each)
-            elif (result := self._result(each)) is not None:
-                yield [each], result
+                continue
+            if (changed := self.changed(each)) is None:
+                continue
+            run = self._runs.of(engine_of(each))
+            for mutant in each:
+                run = partial(mutant.change.result, run)
+            try:
+                found = run(changed)
+            except Exception:
+                if len(each) == 1:
+                    raise
+                continue
+            Y = None if found.Y is None else found.Y[None]
+            yield [each], Result(Y, tuple(state[None] for state in found.last))
         yield from self.computed(plain, len(self.recurrence.X), evaluate)
-
-    def _result(self, hypothesis: Hypothesis) -> Result | None:
-        """Return the result of a hypothesis that changes results, as a stack of one."""
-        run, changed = self._runs.of(engine_of(hypothesis)), self.changed(hypothesis)
-        if changed is None:
-            return None
-        for mutant in hypothesis:
-            run = partial(mutant.change.result, run)
-        try:
-            found = run(changed)
-        except Exception:
-            if len(hypothesis) == 1:
-                raise
-            return None
-        return Result(
-            None if found.Y is None else found.Y[None], tuple(state[None] for state in found.last)
-        )
 
     def _distances(
         self, result: Result, tolerances: Sequence[Array] | None = None
@@ -436,8 +426,13 @@ class WrongOutputs:
         bad: Array = np.asarray(~np.isfinite(result.Y.astype(np.float64)).all(axis=-1))
         if not bad.any():
             return None, None
-        before = _before(bad, self.recurrence.directions)
-        return before[..., None], np.asarray(bad.any(axis=1))[..., None]
+        after = np.zeros_like(bad)
+        for d, direction in enumerate(self.recurrence.directions):
+            steps = slice(None, None, -1 if direction is Direction.REVERSE else 1)
+            walked = np.logical_or.accumulate(bad[:, steps, d], axis=1)
+            first = np.zeros_like(walked[:, :1])
+            after[:, steps, d] = np.concatenate([first, walked[:, :-1]], axis=1)
+        return after[..., None], np.asarray(bad.any(axis=1))[..., None]
 
     def coarsely(self, hypothesis: Hypothesis, dtype: str) -> float:
         """Return the margin of a hypothesis computed in a coarser dtype.
@@ -456,7 +451,11 @@ class WrongOutputs:
         ):
             return math.inf
         ((_, result),) = self._results([hypothesis])
-        return float(self._distances(result, self._coarse(hypothesis, dtype))[0][0])
+        derived = self._derive(dtype)
+        allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
+        if hypothesis:
+            allowed = [np.full_like(values, values.max(initial=0)) for values in allowed]
+        return float(self._distances(result, allowed)[0][0])
 
     def _coarse_levels(self, hypothesis: Hypothesis, dtype: str) -> float:
         """Return 1 if the reals that a coarser dtype may have become all levels, else infinity.
@@ -469,23 +468,26 @@ class WrongOutputs:
         ):
             return math.inf
         right, errors = self._runs.of(RIGHT.engine)(self.recurrence), self._derive(dtype)
-        low, high = (self._remade(hypothesis, _moved(right, errors, sign)) for sign in (-1, 1))
+
+        def off(sign: int, _: Recurrence) -> Result:
+            """Return the right result as far off as errors allow."""
+            is_there = right.Y is not None and errors.Y is not None
+            Y: Any = right.Y + sign * errors.Y if is_there else None  # type: ignore[operator]
+            last = zip(right.last, errors.last, strict=True)
+            return Result(Y, tuple(state + sign * error for state, error in last))
+
+        ends = []
+        for sign in (-1, 1):
+            run: Run = partial(off, sign)
+            for mutant in hypothesis:
+                run = partial(mutant.change.result, run)
+            ends.append(run(self.recurrence))
         for each in self.requested:
-            ends = [(end.Y, *end.last)[each.which] for end in (low, high)]
-            least, most = (self._node.as_given(each.name, end) for end in ends if end is not None)
+            found = [(end.Y, *end.last)[each.which] for end in ends]
+            least, most = (self._node.as_given(each.name, end) for end in found if end is not None)
             if not ((least <= each.got) & (each.got <= most)).all():
                 return math.inf
         return 1.0
-
-    def _remade(self, hypothesis: Hypothesis, result: Result) -> Result:
-        """Return what a hypothesis makes of a result."""
-
-        def run(_: Recurrence) -> Result:
-            return result
-
-        for mutant in hypothesis:
-            run = partial(mutant.change.result, run)
-        return run(self.recurrence)
 
     def _derive(self, dtype: str) -> Result:
         """Return the tolerances of the right result in a coarser dtype."""
@@ -493,44 +495,6 @@ class WrongOutputs:
             coarse = replace(self.recurrence, dtype=dtype_named(dtype))
             self._derived[dtype] = derive(coarse, PROFILES["standard"])
         return self._derived[dtype]
-
-    def _coarse(self, hypothesis: Hypothesis, dtype: str) -> list[Array]:
-        """Return the tolerances of each requested output in a coarser dtype."""
-        derived = self._derive(dtype)
-        allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
-        if hypothesis:
-            return [np.full_like(values, values.max(initial=0)) for values in allowed]
-        return allowed
-
-
-def _moved(result: Result, errors: Result, sign: int) -> Result:
-    """Return a result as far off as errors allow."""
-    last = zip(result.last, errors.last, strict=True)
-    is_there = result.Y is not None and errors.Y is not None
-    Y: Any = result.Y + sign * errors.Y if is_there else None  # type: ignore[operator]
-    return Result(Y, tuple(state + sign * error for state, error in last))
-
-
-def _requested(found: MeasuredAttempt) -> Iterator[RequestedOutput]:
-    """Yield the requested outputs that can be compared."""
-    node = found.vector.node
-    roles = {row.name: row.role for row in node.operator.outputs}
-    for name, each in found.outputs.items():
-        if each.got is not None and not each.problem:
-            tensors = (each.got, each.wanted, each.tolerance)
-            got, wanted, tolerance = (node.canonical(name, values) for values in tensors)
-            which = RESULTS.index(roles[name])
-            yield RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which)
-
-
-def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:
-    """Return the mask of steps after a bad one of the same direction and sequence [S, T, D, N]."""
-    found = np.zeros_like(bad)
-    for d, direction in enumerate(directions):
-        steps = slice(None, None, -1 if direction is Direction.REVERSE else 1)
-        walked = np.logical_or.accumulate(bad[:, steps, d], axis=1)
-        found[:, steps, d] = np.concatenate([np.zeros_like(walked[:, :1]), walked[:, :-1]], axis=1)
-    return found
 
 
 def is_rounded_to(got: Array, wanted: Array, dtype: DType) -> bool:

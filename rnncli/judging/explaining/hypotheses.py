@@ -137,28 +137,28 @@ def evidence_of_failure(
     """Try readings and single mutants on a case that differs, and collect its features."""
     vector, steps = found.vector, steps_of(found)
     fitting = single_fits(found, mutants, steps) if fits is None else dict(fits)
-    is_named = any(_is_exact(part) for name in fitting for part in parts_of(name))
+    is_named = any(  # by a hypothesis that is not an approximation: many of those look alike
+        part not in MUTANTS or MUTANTS[part].family != APPROXIMATE_FAMILY
+        for name in fitting
+        for part in parts_of(name)
+    )
+    regions: Mapping[str, HeldRegion] = {}
+    if not is_named and steps is not None and steps.wrong.any():
+        wrong = WrongOutputs(found)
+        if wrong.is_comparable and not wrong.recurrence.quantiser:
+            singles = [(mutant,) for mutant in mutants if _may_be_seen(mutant, wrong)]
+            # What holds in some units, and what holds from a step on.
+            screens = [Screen(wrong, steps), Screen(wrong, steps, since=0)]
+            likely = dict.fromkeys(h for screen in screens for h in screen.partly_likely(singles))
+            regions = regions_of(wrong, steps, screens[0], likely)
     return Evidence(
         *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, fitting),
         got={} if is_named else found.got,
         dtype=vector.record["dtype"],
         features=features_of(vector),
         places=places_of(found, steps),
-        regions={} if is_named or steps is None else _regions(found, mutants, steps),
+        regions=regions,
     )
-
-
-def _regions(
-    found: MeasuredAttempt, mutants: Sequence[Mutant], steps: Steps
-) -> Mapping[str, HeldRegion]:
-    """Return the single hypotheses that hold in a region of a case, by name."""
-    wrong = WrongOutputs(found)
-    if not (wrong.is_comparable and steps.wrong.any()) or wrong.recurrence.quantiser:
-        return {}
-    singles = [(mutant,) for mutant in mutants if _may_be_seen(mutant, wrong)]
-    screens = [Screen(wrong, steps), Screen(wrong, steps, since=0)]  # in some units; from there on
-    likely = dict.fromkeys(each for screen in screens for each in screen.partly_likely(singles))
-    return regions_of(wrong, steps, screens[0], likely)
 
 
 def single_fits(
@@ -277,11 +277,6 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
         yield Mutant(name, (other.cell.name,), READING, "", "", replacing(other))
 
 
-def _is_exact(part: str) -> bool:
-    """Whether a hypothesis is not an approximation, many of which look alike at times."""
-    return part not in MUTANTS or MUTANTS[part].family != APPROXIMATE_FAMILY
-
-
 def _margins(fits: Iterable[Fit]) -> dict[str, float]:
     """Return the margins of fits by name."""
     return {name_of(fit.hypothesis): float(fit.margin) for fit in fits}
@@ -317,30 +312,21 @@ def explained(attempt: JudgedAttempt) -> CaseVerdict:
     """Complete a verdict on wrong outputs: where they go wrong, and which known bugs give them.
 
     Of a call that is stale after another one of its session, the bugs are what that one may leave
-    behind.
+    behind. A call that may be wrong alone as well has its own bugs if nothing leaks; one that an
+    earlier case makes wrong has none.
     """
-    verdict, found = attempt.verdict, attempt.measured
+    verdict, found, before = attempt.verdict, attempt.measured, attempt.before
     if found is None or not verdict.outputs or found.agrees:
         return verdict
     steps = steps_of(found)
+    fits = {} if before is None else leak_fits(found, before)
+    is_stale = before is not None and verdict.verdict is Verdict.STALE
+    if not (fits or is_stale or verdict.after):
+        mutants = mutants_of(found.vector.recurrence.cell.name)
+        fits = single_fits(found, mutants, steps, most=AFFORDABLE)
     return msgspec.structs.replace(
         verdict,
         localisation=steps.localisation if steps else None,
-        fits=_fits(attempt, found, steps),
+        fits=fits,
         error_map=error_map(found),
     )
-
-
-def _fits(attempt: JudgedAttempt, found: MeasuredAttempt, steps: Steps | None) -> dict[str, float]:
-    """Return the bugs that give the outputs; none where an earlier case makes them wrong.
-
-    A call that may be wrong alone as well has its own bugs if nothing leaks.
-    """
-    if attempt.before is not None:
-        leaks = leak_fits(found, attempt.before)
-        if leaks or attempt.verdict.verdict is Verdict.STALE:
-            return leaks
-    if attempt.verdict.after:
-        return {}
-    mutants = mutants_of(found.vector.recurrence.cell.name)
-    return single_fits(found, mutants, steps, most=AFFORDABLE)

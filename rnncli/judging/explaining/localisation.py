@@ -125,23 +125,16 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
         return None
     if node.unit and Y in node.unit:  # the states that it had are not known, only their levels
         return None
+    # An implementation whose states are already wrong cannot be exact, so steps of exact cases are
+    # judged by the standard profile, as are those of profiles unknown to this version.
+    standard = PROFILES["standard"]
+    profile = PROFILES.get(found.rule.profile or vector.record["profile"], standard)
     return Steps.of(
         vector.recurrence,
         node.canonical(Y, output.got),
-        _profile(found.rule.profile or vector.record["profile"]),
+        standard if profile.is_exact else profile,
         node.canonical(Y, output.errors.margin) > 1,
     )
-
-
-def _profile(name: str) -> Profile:
-    """Return the profile to judge steps by.
-
-    An implementation whose states are already wrong cannot be exact, so steps of exact cases are
-    judged by the standard profile, as are those of profiles unknown to this version.
-    """
-    standard = PROFILES["standard"]
-    found = PROFILES.get(name, standard)
-    return standard if found.is_exact else found
 
 
 class Spot(NamedTuple):
@@ -175,16 +168,31 @@ class Steps:
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:
-        """Check every step of Y [T, D, N, H], some elements of which differ."""
+        """Check every step of Y [T, D, N, H], some elements of which differ; padding must be 0."""
         T, _, N, _ = Y.shape
         lengths = np.full(N, T) if recurrence.lengths is None else recurrence.lengths
         live = np.arange(T)[:, None] < lengths
-        paths = tuple(
-            Trajectory.of(of_directions(recurrence, part), Y[:, part], hostile=False)
-            for part in alike(recurrence)
+        padding = ~live[None, :, :, None]
+        paths, margins = [], []
+        for part in alike(recurrence):
+            path = Trajectory.of(of_directions(recurrence, part), Y[:, part], hostile=False)
+            right = np.where(padding, 0.0, predicted(path))
+            allowed = np.where(padding, 0.0, step_tolerances(path, profile))
+            margin = errors_of(path.H[:, 1:], right, allowed).margin
+            # From an h too large to be stored the implementation may have continued from its
+            # finite value, which is unknown.
+            overflowed = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
+            overflowed[:, 0] = False
+            margin[overflowed & ~padding[..., 0]] = 0.0
+            paths.append(path)
+            margins.append(margin)
+        differing = [
+            in_order(differs[:, d], recurrence.lengths, direction)
+            for d, direction in enumerate(recurrence.directions)
+        ]
+        return cls(
+            recurrence, profile, np.stack(differing), tuple(paths), np.concatenate(margins), live
         )
-        margin = np.concatenate([_margin(path, profile, live) for path in paths])
-        return cls(recurrence, profile, _processed(recurrence, differs), paths, margin, live)
 
     @property
     def wrong(self) -> Array:
@@ -195,8 +203,9 @@ class Steps:
     def spot(self) -> Spot | None:
         """The first wrong element: of live steps, else of padding, else the first that differs."""
         for found in (self.wrong, self.margin > 1, self.differs):
-            if found.any():
-                return _first(found)
+            if found.any():  # by step, then by the other axes
+                by_step = found.swapaxes(0, 1)
+                return Spot(*map(int, np.unravel_index(int(by_step.argmax()), by_step.shape)))
         return None
 
     @property
@@ -205,82 +214,35 @@ class Steps:
         spot = self.spot
         if spot is None:
             return None
-        steps, of = int(self.wrong.any(axis=3).sum()), len(self.margin) * int(self.live.sum())
-        t = self._time(spot)
-        return Localisation(
-            *(t, spot.direction, spot.batch, spot.unit, steps, of),
-            sentence=self._sentence(spot, t, steps, of),
-        )
-
-    def _time(self, spot: Spot) -> int:
-        """Return the time index of a step; padding keeps its index."""
-        length = self._length(spot.batch)
-        reverse = self.recurrence.directions[spot.direction] is Direction.REVERSE
-        return length - 1 - spot.step if reverse and spot.step < length else spot.step
-
-    def _length(self, batch: int) -> int:
-        lengths = self.recurrence.lengths
-        return len(self.recurrence.X) if lengths is None else int(lengths[batch])
-
-    def _sentence(self, spot: Spot, t: int, steps: int, of: int) -> str:
+        T, lengths = len(self.recurrence.X), self.recurrence.lengths
         directions = self.recurrence.directions
-        which = directions[spot.direction]
+        n, which = spot.batch, directions[spot.direction]
+        length = T if lengths is None else int(lengths[n])
+        # Steps count in processing order, time from the first input; padding keeps its index.
+        is_reversed = which is Direction.REVERSE and spot.step < length
+        t = length - 1 - spot.step if is_reversed else spot.step
+
         several = len(directions) > 1 or which is Direction.REVERSE
         direction = f", direction {spot.direction} ({which})" if several else ""
-        where = f"t={t}{direction}, sequence {spot.batch}, unit {spot.unit}{self._remark(spot, t)}"
-        return f"first wrong at {where}; {self._extent(spot, steps, of)}"
-
-    def _remark(self, spot: Spot, t: int) -> str:
-        """Return what is special about a step, in words."""
-        length, T = self._length(spot.batch), len(self.recurrence.X)
+        where = f"t={t}{direction}, sequence {n}, unit {spot.unit}"
         if t >= length:
-            return f", past the end of sequence {spot.batch}, which has length {length}"
-        first = f", in its {'first' if length > 1 else 'only'} step" if spot.step == 0 else ""
-        last = f", where sequence {spot.batch} ends" if t == length - 1 and length < T else ""
-        return first + last
+            where += f", past the end of sequence {n}, which has length {length}"
+        else:
+            where += f", in its {'first' if length > 1 else 'only'} step" * (spot.step == 0)
+            where += f", where sequence {n} ends" * (t == length - 1 and length < T)
 
-    def _extent(self, spot: Spot, steps: int, of: int) -> str:
+        steps, of = int(self.wrong.any(axis=3).sum()), len(self.margin) * int(self.live.sum())
         if steps == 0:
-            padding = spot.step >= self._length(spot.batch)
-            return "only padding is wrong" if padding else "no step is wrong alone: errors add up"
-        if steps == of:
-            return "wrong in every step"
-        if steps == 1:
-            return f"wrong in this one of {of} steps, and carried on"
-        return f"wrong in {steps} of {of} steps"
-
-
-def _margin(path: Trajectory, profile: Profile, live: Array) -> Array:
-    """Return error / tolerance of each step alone [D, T, N, H]; padding must be 0."""
-    padding = ~live[None, :, :, None]
-    right = np.where(padding, 0.0, predicted(path))
-    allowed = np.where(padding, 0.0, step_tolerances(path, profile))
-    margin = errors_of(path.H[:, 1:], right, allowed).margin
-    margin[_overflowed(path) & ~padding[..., 0]] = 0.0
-    return margin
-
-
-def _processed(recurrence: Recurrence, values: Array) -> Array:
-    """Bring values [T, D, N, H] into processing order, [D, T, N, H]."""
-    return np.stack(
-        [
-            in_order(values[:, d], recurrence.lengths, direction)
-            for d, direction in enumerate(recurrence.directions)
-        ]
-    )
-
-
-def _overflowed(path: Trajectory) -> Array:
-    """Return the mask of steps that start from an h too large to be stored, [D, T, N].
-
-    The implementation may have continued from its finite value, which is unknown.
-    """
-    found = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
-    found[:, 0] = False
-    return found
-
-
-def _first(wrong: Array) -> Spot:
-    """Return the first element of a mask [D, T, N, H]: by step, then by the other axes."""
-    by_step = wrong.swapaxes(0, 1)
-    return Spot(*map(int, np.unravel_index(int(by_step.argmax()), by_step.shape)))
+            extent = "no step is wrong alone: errors add up"
+            if spot.step >= length:
+                extent = "only padding is wrong"
+        elif steps == of:
+            extent = "wrong in every step"
+        elif steps == 1:
+            extent = f"wrong in this one of {of} steps, and carried on"
+        else:
+            extent = f"wrong in {steps} of {of} steps"
+        return Localisation(
+            *(t, spot.direction, n, spot.unit, steps, of),
+            sentence=f"first wrong at {where}; {extent}",
+        )

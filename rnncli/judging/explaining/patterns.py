@@ -105,20 +105,15 @@ class Features:
 
 def features_of(vector: Vector) -> Features:
     """Return the features of a case."""
-    return Features(dict(_words(vector)), dict(vector.record["sizes"]))
-
-
-def _words(vector: Vector) -> Iterator[tuple[str, str]]:
     needs = vector.record["requirements"]
-    rows = vector.node.operator.attributes
-    roles = {name: row.role or name for name, row in rows.items()}
-    for name in (*needs["attributes"], *needs["inputs"]):
-        if roles.get(name) not in ELSEWHERE:
-            yield name, TOPICS.get(name, name)
-    yield from ((name, "activations") for name in needs["activations"])
-    yield from ((phrase, topic) for phrase, topic, holds in WORDS if holds(vector))
-    yield f"dtype {needs['dtype']}", "dtype"
-    yield from ((f"{name} requested", "outputs") for name in vector.record["outputs"])
+    roles = {name: row.role or name for name, row in vector.node.operator.attributes.items()}
+    given = (*needs["attributes"], *needs["inputs"])
+    words = {name: TOPICS.get(name, name) for name in given if roles.get(name) not in ELSEWHERE}
+    words |= dict.fromkeys(needs["activations"], "activations")
+    words |= {phrase: topic for phrase, topic, holds in WORDS if holds(vector)}
+    words[f"dtype {needs['dtype']}"] = "dtype"
+    words |= {f"{name} requested": "outputs" for name in vector.record["outputs"]}
+    return Features(words, dict(vector.record["sizes"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,17 +133,14 @@ class SharedFeature:
 
 def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
     """Yield the conditions that some but not all of the cases meet, the simplest first."""
-    for condition in (*_of_words(cases), *_of_sizes(cases)):
+    found = []
+    for phrase, topic in {p: topic for case in cases for p, topic in case.words.items()}.items():
+        has = np.array([phrase in case.words for case in cases])
+        found.append(SharedFeature(f"with {phrase}", topic, has))
+        found.append(SharedFeature(f"without {phrase}", topic, ~has))
+    for condition in (*found, *_of_sizes(cases)):
         if 0 < np.count_nonzero(condition.holds) < len(cases):
             yield condition
-
-
-def _of_words(cases: Sequence[Features]) -> Iterator[SharedFeature]:
-    words = {phrase: topic for case in cases for phrase, topic in case.words.items()}
-    for phrase, topic in words.items():
-        has = np.array([phrase in case.words for case in cases])
-        yield SharedFeature(f"with {phrase}", topic, has)
-        yield SharedFeature(f"without {phrase}", topic, ~has)
 
 
 def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
@@ -192,32 +184,25 @@ def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
     canonical = found.vector.node.canonical
     differing = [each for each in found.outputs.values() if each.differs and not each.problem]
     wrong = {each.name: canonical(each.name, each.errors.margin > 1) for each in differing}
-    places = _in_steps(steps, wrong, (tuple(wrong), len(found.outputs)))
-    values = [
-        canonical(each.name, each.got)[wrong[each.name]]
+    outputs = tuple(wrong), len(found.outputs)
+    got = [
+        canonical(each.name, each.got)[wrong[each.name]].astype(np.float64)
         for each in differing
         if each.got is not None
     ]
-    return replace(places, one_value=_is_one_value(values))
+    numbers = np.concatenate(got) if got else np.zeros(0)
+    one_value = numbers.size > 1 and len(np.unique(numbers)) == 1
 
-
-def _is_one_value(values: Sequence[Array]) -> bool:
-    numbers = np.concatenate([v.astype(np.float64) for v in values]) if values else np.zeros(0)
-    return numbers.size > 1 and len(np.unique(numbers)) == 1
-
-
-def _in_steps(
-    steps: Steps | None, wrong: Mapping[str, Array], outputs: tuple[tuple[str, ...], int]
-) -> Places:
     if steps is not None and steps.wrong.any():
         step = int(steps.wrong.any(axis=(0, 2, 3)).argmax())
         first = _along(steps.wrong[:, step], LAST)
-        return Places(_along(steps.wrong, AXES), outputs, first=first)
+        return Places(_along(steps.wrong, AXES), outputs, one_value=one_value, first=first)
     if steps is not None and len(wrong) == 1 and steps.differs.any():
-        padding = ~steps.live[None, :, :, None]
-        return Places({}, outputs, only_padding=not (steps.differs & ~padding).any())
+        only_padding = not (steps.differs & steps.live[None, :, :, None]).any()
+        return Places({}, outputs, only_padding, one_value)
     last = [values for values in wrong.values() if values.ndim == len(LAST)]
-    return Places(_along(np.logical_or.reduce(last), LAST) if last else {}, outputs)
+    along = _along(np.logical_or.reduce(last), LAST) if last else {}
+    return Places(along, outputs, one_value=one_value)
 
 
 def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ...], int]]:
@@ -326,28 +311,28 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
     for axis in NOUNS:
         known = [each.wrong[axis] for each in places if axis in each.wrong]
         if known and all(indices for indices, _ in known):
-            found = tuple(_of_axis(axis, known))
-            yield from found or _at_first(axis, places)
+            first = [each.first[axis] for each in places if axis in each.first]
+            if pattern := _of_axis(axis, known):
+                yield pattern
+            elif len(first) == len(known) and (pattern := _of_axis(axis, first)):
+                yield replace(pattern, sentence=f"{pattern.sentence}, at the first wrong step")
 
 
-def _at_first(axis: str, places: Sequence[Places]) -> Iterator[Pattern]:
-    """Yield the pattern of the first wrong steps, all of which must be known."""
-    known = [each.first[axis] for each in places if axis in each.first]
-    if len(known) == sum(axis in each.wrong for each in places):
-        for each in _of_axis(axis, known):
-            yield replace(each, sentence=f"{each.sentence}, at the first wrong step")
-
-
-def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[Pattern]:
-    """Yield patterns of the wrong indices along an axis."""
+def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
+    """Return the pattern of the wrong indices along an axis."""
     every = sorted({k for indices, _ in known for k in indices})
     first, last = every[0], every[-1]
     noun, sizes = NOUNS[axis], [size for _, size in known]
-    if _is_the_same(every, known):
+    # The same indices, few or evenly spaced, in all cases that have them, and not all to the end.
+    is_same = (
+        (len(every) <= MOST_LISTED or len({*np.diff(every).tolist()}) == 1)
+        and all(indices == tuple(k for k in every if k < size) for indices, size in known)
+        and any(indices != tuple(range(first, size)) for indices, size in known)
+    )
+    if is_same:
         words, among = f"only {_listed(noun, every)} wrong", [len(some) for some, _ in known]
     elif pattern := _left_over(axis, known):
-        yield pattern
-        return
+        return pattern
     elif all(indices == (size - 1,) for indices, size in known):
         words, among = f"only the last {noun} is wrong", [1 for _ in sizes]
     elif last < min(sizes) - 1:
@@ -356,23 +341,11 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
     elif first:
         words, among = f"{noun}s are wrong from {noun} {first} on", [size - first for size in sizes]
     else:
-        return
+        return None
     chance = math.prod(
         _part(n, size, len(some)) for n, (some, size) in zip(among, known, strict=True)
     )
-    yield Pattern(f"{words}, in {counted(len(known), 'case')}", (axis,), chance)
-
-
-def _is_the_same(every: Sequence[int], known: Sequence[tuple[tuple[int, ...], int]]) -> bool:
-    """Whether the same indices are wrong in all cases that have them, and not just all to the end.
-
-    They are few or evenly spaced, so that they can be listed.
-    """
-    return (
-        (len(every) <= MOST_LISTED or len({*np.diff(every).tolist()}) == 1)
-        and all(indices == tuple(k for k in every if k < size) for indices, size in known)
-        and any(indices != tuple(range(every[0], size)) for indices, size in known)
-    )
+    return Pattern(f"{words}, in {counted(len(known), 'case')}", (axis,), chance)
 
 
 def _listed(noun: str, indices: Sequence[int]) -> str:
@@ -406,8 +379,7 @@ class HeldRegion(NamedTuple):
 def region_in_words(regions: Sequence[HeldRegion]) -> str:
     """Return where some hypothesis holds, along the axis of most of its regions."""
     ((axis, _),) = Counter(each.axis for each in regions).most_common(1)
-    known = [(each.indices, each.size) for each in regions if each.axis == axis]
-    found = next(_of_axis(axis, known), None)
+    found = _of_axis(axis, [(each.indices, each.size) for each in regions if each.axis == axis])
     if found is None:
         return f"only in some {NOUNS[axis]}s"
     return found.sentence.replace(" is wrong", "").replace(" are wrong", "")

@@ -74,7 +74,10 @@ class Screen:
         self._C = [np.concatenate(states) for states in C]
         known = np.isfinite(self._H).all(axis=(1, 3))
         self._Y = next(each for each in wrong.requested if each.which == 0)
-        self._wider = WIDER * (1 + _gain(wrong.recurrence.R))
+        sizes = np.abs(wrong.recurrence.R.astype(np.float64))
+        # By which a product with R amplifies an error of h, at most.
+        gain = float(max(sizes.sum(axis=axis).max(initial=0.0) for axis in (-1, -2)))
+        self._wider = WIDER * (1 + gain)
         self._known = (known & steps.live[spot.step])[..., None]
 
     def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -112,39 +115,31 @@ class Screen:
 
     def predicted(self, stack: Recurrence, engine: Engine) -> Array:
         """Return the h of the step for the recurrences of a stack, [S, D, N, H]."""
-        parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
+        parts = []
+        for part in alike(stack):  # directions with the same activations
+            X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
+            lanes = lanes_with(of_directions(stack, part), X)
+            if self._start:
+                C = (_for_each(values[part], stack) for values in self._C)
+                lanes = replace(lanes, initial=(H[:, 0], *C))
+            else:
+                H[:, 0] = lanes.initial[0]
+            found, _ = forced(lanes, engine, X, H)
+            parts.append(found[:, -1].reshape(len(stack.X), -1, *found.shape[2:]))
         return np.concatenate(parts, axis=1)
 
     def margin(self, h: Array, got: Array) -> Array:
-        """Return the error / tolerance of predicted h [..., N, H]; 0 where NaN hides it."""
-        h = as_stored(h, self._wrong.recurrence.dtype)
+        """Return the error / tolerance of predicted h [..., N, H]; 0 where NaN hides it.
+
+        Tolerances are wider the more R amplifies earlier errors.
+        """
+        dtype = self._wrong.recurrence.dtype
+        h = as_stored(h, dtype)
+        ulps = max(LEAST_ULPS, self._Y.max_ulp) * 2.0 ** (1 - dtype.precision)
         with np.errstate(all="ignore"):
             near = (h == got) | np.isnan(h + got)
-            return np.asarray(np.where(near, 0.0, np.abs(h - got) / self._allowed(h)))
-
-    def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
-        """Return the h of the step for directions with the same activations."""
-        X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
-        lanes = lanes_with(stack, X)
-        if self._start:
-            lanes = replace(lanes, initial=(H[:, 0], *(_for_each(C[part], stack) for C in self._C)))
-        else:
-            H[:, 0] = lanes.initial[0]
-        found, _ = forced(lanes, engine, X, H)
-        return found[:, -1].reshape(len(stack.X), -1, *found.shape[2:])
-
-    def _allowed(self, h: Array) -> Array:
-        """Return the tolerances of h, wider the more R amplifies earlier errors."""
-        ulps = max(LEAST_ULPS, self._Y.max_ulp) * 2.0 ** (
-            1 - self._wrong.recurrence.dtype.precision
-        )
-        return np.asarray(self._wider * np.maximum(self._Y.widest, ulps * np.abs(h)))
-
-
-def _gain(R: Array) -> float:
-    """Return the largest factor by which a product with R amplifies an error of h."""
-    sizes = np.abs(R.astype(np.float64))
-    return float(max(sizes.sum(axis=axis).max(initial=0.0) for axis in (-1, -2)))
+            allowed = self._wider * np.maximum(self._Y.widest, ulps * np.abs(h))
+            return np.asarray(np.where(near, 0.0, np.abs(h - got) / allowed))
 
 
 def _for_each(values: Array, stack: Recurrence) -> Array:
@@ -156,20 +151,19 @@ def regions_of(
     wrong: WrongOutputs, steps: Steps, screen: Screen, hypotheses: Iterable[Hypothesis]
 ) -> dict[str, HeldRegion]:
     """Return the hypotheses that hold in a region of a case, by name, the nearest first."""
-    case = _Case(steps, screen)
+    case, right = _Case(steps, screen), wrong.recurrence
     found = {}
     for each in hypotheses:
         changed = wrong.changed(each)
-        if changed is None or not _is_walked_alike(each, wrong.recurrence, changed):
-            continue
-        if region := case.region(partial(_taught, changed, engine_of(each), steps)):
+        if (
+            changed is not None
+            and all(mutant.change.result is RIGHT.result for mutant in each)
+            and changed.X.shape == right.X.shape
+            and is_same(right, changed, of_walks)
+            and (region := case.region(partial(_taught, changed, engine_of(each), steps)))
+        ):
             found[name_of(each)] = region
     return dict(sorted(found.items(), key=lambda item: item[1].margin))
-
-
-def _is_walked_alike(hypothesis: Hypothesis, right: Recurrence, changed: Recurrence) -> bool:
-    results = all(mutant.change.result is RIGHT.result for mutant in hypothesis)
-    return results and changed.X.shape == right.X.shape and is_same(right, changed, of_walks)
 
 
 def _taught(
