@@ -205,14 +205,11 @@ class CellErrors:
                 if leaf is self._linear.equations.old[0]:
                     diagonal[..., k, :] += self._at(steps, factor)
                 elif isinstance(leaf, Recurrent) and not is_of_H(leaf):
-                    found[:, :, :, k] += self._through(leaf, factor, steps)
-        return found
-
-    def _through(self, leaf: Expression, factor: Factor, steps: slice) -> Array:
-        """Return diag(factor) R J, where J are the derivatives of R's operand."""
-        inner = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
-        found: Array = self._linear.R[leaf.label][:, None, None] @ inner
-        found *= self._at(steps, factor)[..., None]
+                    # diag(factor) R J, where J are the derivatives of R's operand.
+                    J = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
+                    RJ: Array = self._linear.R[leaf.label][:, None, None] @ J
+                    RJ *= self._at(steps, factor)[..., None]
+                    found[:, :, :, k] += RJ
         return found
 
     def _at(self, steps: slice, factor: Factor) -> Any:
@@ -269,7 +266,9 @@ def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
     added = errors.fresh(None)
     for _ in range(PASSES):
         found = from_h + added
-        _carry_C(errors, found)
+        if errors.own is not None:  # by which the old C contributes
+            for t in range(1, T):
+                found[:, t] += errors.own[:, t] * found[:, t - 1, :, 1:]
         before[:, 1:, :, 1:] = found[..., 1:, :]
         last, added = added, errors.fresh(errors.along(before))
         if not (added > SETTLED * last).any():
@@ -304,13 +303,6 @@ def _from_h(errors: CellErrors, entering: Array) -> Array:
     return whole
 
 
-def _carry_C(errors: CellErrors, found: Array) -> None:
-    """Add the contribution of the old C to the variances of each step."""
-    if errors.own is not None:
-        for t in range(1, found.shape[1]):
-            found[:, t] += errors.own[:, t] * found[:, t - 1, :, 1:]
-
-
 class _Blocks:
     """The squared derivatives of every step, in blocks of steps; a single block is cached."""
 
@@ -323,12 +315,10 @@ class _Blocks:
 
     def __iter__(self) -> Iterator[tuple[int, Array]]:
         for start in range(0, self._T, self._steps):
-            yield start, self._of(slice(start, min(start + self._steps, self._T)))
-
-    def _of(self, steps: slice) -> Array:
-        if self._cached is None or self._steps < self._T:
-            self._cached = self._errors.squares(steps)
-        return self._cached
+            if self._cached is None or self._steps < self._T:
+                stop = min(start + self._steps, self._T)
+                self._cached = self._errors.squares(slice(start, stop))
+            yield start, self._cached
 
 
 def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:

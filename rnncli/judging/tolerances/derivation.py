@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -55,6 +55,10 @@ _LEAST_EXPONENT = -149  # of float32: its smallest subnormal is 2**-149
 _NOISE = 1 - 2.0**-40
 STATES = "HC"
 
+# The directions of a recurrence that have the same activations, as a recurrence with only these,
+# their indices, and the position of the whole recurrence among those to derive.
+_Piece: TypeAlias = "tuple[Recurrence, slice, int]"
+
 
 def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = None) -> Result:
     """Return the tolerance of each element of a recurrence's result.
@@ -81,19 +85,42 @@ def derive_all(
     Small recurrences of the same kind and sizes are processed together, like directions of one:
     that is several times faster for them.
     """
-    goldens = [_with_all_steps(*pair) for pair in evaluated]
-    found = [_zeros(golden) for golden in goldens]
-    groups: dict[Any, list[_AlikeDirections]] = {}
+    goldens: list[Any] = []  # with the states of all steps
+    found: list[Any] = []
+    for recurrence, given in evaluated:
+        golden: Any = given
+        if given is None or given.Y is None:
+            golden = evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
+        goldens.append(golden)
+        Y, *last = (np.zeros(part.shape, np.float32) for part in (golden.Y, *golden.last))
+        found.append(Result(Y, tuple(last)))
+
+    # Groups of alike directions whose squared derivatives fit the cache.
+    groups: dict[Any, list[list[_Piece]]] = {}
+    taken: Counter[Any] = Counter()
     for k, (recurrence, _) in enumerate(evaluated):
-        if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
-            for part in alike(recurrence):
-                piece = _AlikeDirections(of_directions(recurrence, part), part, k)
-                groups.setdefault(kind_of_steps(piece.recurrence), []).append(piece)
-    for pieces in groups.values():
-        for some in _chunks(pieces):
-            _derive_together(some, goldens, found, profile)
+        if profile.is_exact or not goldens[k].Y.size:
+            continue
+        for part in alike(recurrence):
+            some = of_directions(recurrence, part)
+            kind, D, H = kind_of_steps(some), len(some.directions), some.R.shape[-1]
+            size = D * math.prod(some.X.shape[:-1]) * H * H
+            chunks = groups.setdefault(kind, [[]])
+            if chunks[-1] and taken[kind] + size > TOGETHER:
+                chunks.append([])
+                taken[kind] = 0
+            chunks[-1].append((some, part, k))
+            taken[kind] += size
+    for chunks in groups.values():
+        for pieces in chunks:
+            _derive_together(pieces, goldens, found, profile)
+
     for golden, tolerance in zip(goldens, found, strict=True):
-        _match_what_is_not_finite(golden, tolerance)
+        tensors = (golden.Y, *golden.last), (tolerance.Y, *tolerance.last)
+        for wanted, values in zip(*tensors, strict=True):
+            finite = np.isfinite(wanted)
+            if not finite.all():  # what is not finite must match exactly
+                values[~finite] = 0
     return [
         tolerance if recurrence.wants_Y else Result(None, tolerance.last)
         for (recurrence, _), tolerance in zip(evaluated, found, strict=True)
@@ -114,33 +141,6 @@ def round_up(values: Array) -> Array:
         return np.asarray(up, dtype=np.float32)
 
 
-class _AlikeDirections(NamedTuple):
-    """The directions of a recurrence that have the same activations.
-
-    Attributes:
-        recurrence: the recurrence with these directions only.
-        part: their indices.
-        position: index of the whole recurrence among those to derive.
-    """
-
-    recurrence: Recurrence
-    part: slice
-    position: int
-
-
-def _with_all_steps(recurrence: Recurrence, golden: Result | None) -> Result:
-    if golden is not None and golden.Y is not None:
-        return golden
-    return evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
-
-
-def _zeros(golden: Result) -> Result:
-    """Return zeros in the shapes of a result."""
-    assert golden.Y is not None
-    Y, *last = (np.zeros(part.shape, np.float32) for part in (golden.Y, *golden.last))
-    return Result(Y, tuple(last))
-
-
 def kind_of_steps(recurrence: Recurrence) -> tuple[Any, ...]:
     """Return the key that recurrences processed together share."""
     return (
@@ -152,30 +152,14 @@ def kind_of_steps(recurrence: Recurrence) -> tuple[Any, ...]:
     )
 
 
-def _chunks(pieces: list[_AlikeDirections]) -> Iterator[list[_AlikeDirections]]:
-    """Split into groups whose squared derivatives fit the cache."""
-    chunk: list[_AlikeDirections] = []
-    taken = 0
-    for piece in pieces:
-        D, H = len(piece.recurrence.directions), piece.recurrence.R.shape[-1]
-        size = D * math.prod(piece.recurrence.X.shape[:-1]) * H * H
-        if chunk and taken + size > TOGETHER:
-            yield chunk
-            chunk, taken = [], 0
-        chunk.append(piece)
-        taken += size
-    yield chunk
-
-
 def _derive_together(
-    pieces: list[_AlikeDirections], goldens: list[Result], found: list[Result], profile: Profile
+    pieces: list[_Piece], goldens: list[Result], found: list[Result], profile: Profile
 ) -> None:
     """Write the tolerances of pieces to their results.
 
     NaN and infinity are handled only if a tolerance is not finite without that.
     """
-    first = pieces[0].recurrence
-    rounding = profile.rounding(first.dtype)
+    rounding = profile.rounding(pieces[0][0].dtype)
     tolerances = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
@@ -193,17 +177,6 @@ def _derive_together(
         Y, *last = (part_of(values, part) for values in (found[k].Y, *found[k].last))
         put_back(recurrence, tolerances[start:stop], Y, last)  # type: ignore[arg-type]
         start = stop
-
-
-def _match_what_is_not_finite(golden: Result, tolerance: Result) -> None:
-    for wanted, values in zip(
-        (golden.Y, *golden.last), (tolerance.Y, *tolerance.last), strict=True
-    ):
-        assert wanted is not None
-        assert values is not None
-        finite = np.isfinite(wanted)
-        if not finite.all():
-            values[~finite] = 0
 
 
 class Signal(NamedTuple):
@@ -229,27 +202,24 @@ def signals_of(recurrence: Recurrence) -> tuple[Signal, ...]:
     Raises:
         Unsupported: the equations are not of the form that tolerances are derived for.
     """
-    found = equations_of(recurrence)
-    gates = recurrence.cell.gates
-    signals = [s for k, node in enumerate(found.activated) for s in _of_activation(k, node, gates)]
-    kept = [signal for signal in signals if signal.node not in (*found.new, *found.symbols)]
-    states = [
-        Signal(f"state_{STATES[k]}", 2 * len(found.activated) + k, symbol)
-        for k, symbol in enumerate(found.symbols)
-    ]
-    return (*_distinct(kept), *states)
-
-
-def _of_activation(k: int, node: Expression, gates: str) -> Iterator[Signal]:
-    """Yield the argument and the value of the k-th activation."""
-    gate = next(_gates(node.of), None)
-    if gate is None:
-        of = STATES[node.of.label] if isinstance(node.of, State | NewState) else "sum"
-        names = f"pre_{node.label}_of_{of}", f"{node.label}_of_{of}"
-    else:
-        names = f"pre_{gates[gate]}", f"gate_{gates[gate]}"
-    for row, (name, each) in enumerate(zip(names, (node.of, node), strict=True)):
-        yield Signal(name, 2 * k + row, each)
+    equations, gates = equations_of(recurrence), recurrence.cell.gates
+    found: list[Signal] = []
+    seen: Counter[str] = Counter()
+    for k, node in enumerate(equations.activated):
+        gate = next(_gates(node.of), None)
+        if gate is None:
+            of = STATES[node.of.label] if isinstance(node.of, State | NewState) else "sum"
+            names = f"pre_{node.label}_of_{of}", f"{node.label}_of_{of}"
+        else:
+            names = f"pre_{gates[gate]}", f"gate_{gates[gate]}"
+        for row, (name, each) in enumerate(zip(names, (node.of, node), strict=True), 2 * k):
+            if each not in (*equations.new, *equations.symbols):
+                seen[name] += 1  # a name used before gets a number
+                number = f"_{seen[name]}" if seen[name] > 1 else ""
+                found.append(Signal(name + number, row, each))
+    for k, symbol in enumerate(equations.symbols):
+        found.append(Signal(f"state_{STATES[k]}", 2 * len(equations.activated) + k, symbol))
+    return tuple(found)
 
 
 def _gates(node: Expression) -> Iterator[int]:
@@ -259,15 +229,6 @@ def _gates(node: Expression) -> Iterator[int]:
     elif not isinstance(node, Activated):
         for operand in node.operands:
             yield from _gates(operand)
-
-
-def _distinct(signals: Iterable[Signal]) -> Iterator[Signal]:
-    """Yield signals; a name used before gets a number."""
-    seen: Counter[str] = Counter()
-    for signal in signals:
-        seen[signal.name] += 1
-        again = seen[signal.name]
-        yield signal if again == 1 else signal._replace(name=f"{signal.name}_{again}")
 
 
 def answers_of(recurrence: Recurrence, golden: Result, profile: Profile) -> Answers:

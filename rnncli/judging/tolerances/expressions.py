@@ -157,12 +157,6 @@ class Equations:
     gates_of_H: int
     activated: tuple[Expression, ...]
 
-    @property
-    def multiplies_H_alone(self) -> bool:
-        """Whether H is taken only as Ht-1*(R^T)."""
-        nodes = (node for state in self.new for node in _within(state) if not is_of_H(node))
-        return not any(self.old[0] in node.operands for node in nodes)
-
 
 def equations_of(recurrence: Recurrence) -> Equations:
     """Return the expressions of a recurrence's cell.
@@ -176,7 +170,8 @@ def equations_of(recurrence: Recurrence) -> Equations:
         bias=recurrence.Rb is not None,
         options=recurrence.options,
     )
-    if recurrence.quantiser is not None and not found.multiplies_H_alone:
+    nodes = (node for state in found.new for node in _within(state) if not is_of_H(node))
+    if recurrence.quantiser is not None and any(found.old[0] in node.operands for node in nodes):
         raise Unsupported(
             f"cell {recurrence.cell.name}: tolerances of quantised states are derived for cells"
             " that take only products of Ht-1"
@@ -214,12 +209,30 @@ def equations(
     states = cell.step(p, _rows(GateInput((), gate) for gate in gates), old)
     new, in_symbols = _apart(states, symbols)
     nodes = list(dict.fromkeys(node for state in new for node in _within(state)))
-    _check(cell, nodes)
+
+    applied = [part for node in nodes if isinstance(node, Recurrent) for part in _within(node)]
+    others = (
+        isinstance(node, NewState) or (isinstance(node, State) and node.label) for node in applied
+    )
+    if any(others) or cell.states > len("HC"):
+        raise Unsupported(
+            f"cell {cell.name}: tolerances are derived for H and at most one more state, with R "
+            "applied to H alone"
+        )
+
+    def alike(node: Expression) -> tuple[int, str, bool]:
+        return _level(node), node.label, is_sum(node.of)
+
+    groups: dict[Expression, tuple[Group, int]] = {}
+    evaluated = sorted((node for node in nodes if isinstance(node, Activated)), key=alike)
+    for _, group in groupby(evaluated, alike):
+        together = tuple(group)
+        groups |= {node: (together, k) for k, node in enumerate(together)}
     return Equations(
         old=old,
         new=new,
         symbols=symbols,
-        groups={node: (group, k) for group in _groups(nodes) for k, node in enumerate(group)},
+        groups=groups,
         of_C=frozenset(node for node in nodes if any(part in old[1:] for part in _within(node))),
         in_order=tuple(sorted(range(cell.states), key=lambda k: _depth(new[k], new))),
         gates_of_H=max((node.label + 1 for node in nodes if is_of_H(node)), default=0),
@@ -277,27 +290,6 @@ def _within(node: Expression) -> Iterator[Expression]:
     for operand in node.operands:
         yield from _within(operand)
     yield node
-
-
-def _check(cell: Cell, nodes: Sequence[Expression]) -> None:
-    applied = [part for node in nodes if isinstance(node, Recurrent) for part in _within(node)]
-    others = (
-        isinstance(node, NewState) or (isinstance(node, State) and node.label) for node in applied
-    )
-    if any(others) or cell.states > len("HC"):
-        raise Unsupported(
-            f"cell {cell.name}: tolerances are derived for H and at most one more state, with R "
-            "applied to H alone"
-        )
-
-
-def _groups(nodes: Sequence[Expression]) -> Iterator[Group]:
-    def alike(node: Expression) -> tuple[int, str, bool]:
-        return _level(node), node.label, is_sum(node.of)
-
-    activated = sorted((node for node in nodes if isinstance(node, Activated)), key=alike)
-    for _, group in groupby(activated, alike):
-        yield tuple(group)
 
 
 def _level(node: Expression) -> int:
@@ -372,7 +364,12 @@ def by_old_states(node: Expression, new: tuple[Expression, ...]) -> Derivatives:
 @cache
 def biased(node: Expression) -> tuple[Subexpression, ...]:
     """Return the leaves with errors beyond first order."""
-    return tuple(Subexpression(by, leaf) for leaf, by in linear(node).items() if _is_biased(leaf))
+    return tuple(
+        Subexpression(by, leaf)
+        for leaf, by in linear(node).items()
+        if isinstance(leaf, Activated)
+        or (isinstance(leaf, Recurrent) and (biased(leaf.of) or crosses(leaf.of)))
+    )
 
 
 @cache
@@ -400,11 +397,6 @@ def terms(node: Expression) -> tuple[Expression, ...]:
     if isinstance(node, Sum | Negative):
         return tuple(term for operand in node.operands for term in terms(operand))
     return (node,) * bool(linear(node))
-
-
-def _is_biased(leaf: Expression) -> bool:
-    inner = isinstance(leaf, Recurrent) and bool(biased(leaf.of) or crosses(leaf.of))
-    return inner or isinstance(leaf, Activated)
 
 
 def _added(products: Iterable[tuple[Factor, Derivatives]]) -> Derivatives:

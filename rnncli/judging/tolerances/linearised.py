@@ -99,18 +99,13 @@ class Linearised:
         self.levels = None if quantiser is None else QuantisedStates(quantiser, H, rounding)
         taken = H if self.levels is None else self.levels.values
         self._by_H = product(taken, path.R[: self.equations.gates_of_H])
-        self._of_X = self._input_noise()
+        # The variance that Xt*(W^T) has from inputs rounded to other levels.
+        noise = None if path.X_errors is None else of_level_errors(path.X_errors, rounding)
+        self._of_X = None if noise is None else through(noise, path.W**2)
         self._responses: dict[Group, Response] = {}
         self._raw: dict[Expression, Any] = {}
         self._values: dict[Expression, Any] = {} if path.hostile else self._raw
         self._moduli: dict[Expression, Any] = {}
-
-    def _input_noise(self) -> Array | None:
-        """Return the variance that Xt*(W^T) has from inputs rounded to other levels."""
-        errors = self._path.X_errors
-        if errors is None:
-            return None
-        return through(of_level_errors(errors, self._rounding), self._path.W**2)
 
     def of_products(self, of_H: Array) -> Array:
         """Return the variances of Ht-1*(R^T) of each gate [G, D, T, N, H]."""
@@ -194,38 +189,37 @@ class Linearised:
 
         if node not in known and node in self.equations.of_C:
             found = node.evaluate(value)
-            known[node] = self._activated(node, value(node.of)) if found is None else found
+            if found is None:
+                letter = node.label
+                clip = self._path.recurrence.bound(letter)
+                x = np.clip(value(node.of), -clip, clip)
+                found = self._path.activation(letter)(MATH, x)
+            known[node] = found
         elif node not in known:
             values = self.raw(node)
             known[node] = values if isinstance(values, float) else values[:, t % values.shape[1]]
         return known[node]
 
-    def _activated(self, node: Expression, x: Array) -> Any:
-        clip = self._path.recurrence.bound(node.label)
-        return self._path.activation(node.label)(MATH, np.clip(x, -clip, clip))
-
     def response(self, node: Expression) -> tuple[Response, int]:
-        """Return the response of an activation's group, and its index in the group."""
+        """Return the response of an activation's group, and its index in the group.
+
+        The arguments of a group are [group, D, T, N, H].
+        """
         group, k = self.equations.groups[node]
         if group not in self._responses:
-            self._responses[group] = self._respond(group)
+            letter, path = group[0].label, self._path
+            x, error = self._arguments([each.of for each in group])
+            rest = path.activation(letter), x, error, path.recurrence.bound(letter), self._rounding
+            argument, gate = self.inner.of_activation(letter) if self.inner else (None, None)
+            response = (
+                LevelledResponse(*rest, argument=argument, gate=gate)
+                if argument or gate
+                else Response(*rest)
+            )
+            if path.hostile:
+                response.forgive(np.isfinite(x))
+            self._responses[group] = response
         return self._responses[group], k
-
-    def _respond(self, group: Group) -> Response:
-        """Return the response of a group of activations to its arguments [group, D, T, N, H]."""
-        letter, path = group[0].label, self._path
-        x, error = self._arguments([node.of for node in group])
-        bound = path.recurrence.bound(letter)
-        rest = path.activation(letter), x, error, bound, self._rounding
-        argument, gate = self.inner.of_activation(letter) if self.inner else (None, None)
-        response = (
-            LevelledResponse(*rest, argument=argument, gate=gate)
-            if argument or gate
-            else Response(*rest)
-        )
-        if path.hostile:
-            response.forgive(np.isfinite(x))
-        return response
 
     def _arguments(self, nodes: list[Expression]) -> tuple[Array, Array]:
         """Return the values and deviations of the arguments of some activations."""
@@ -344,20 +338,21 @@ class OwnBounds:
 
     def bound(self, node: Expression) -> Any:
         """Return a bound on an expression's error beyond first order, None for zero."""
-        if node not in self._bounds:
-            self._bounds[node] = self._bound(node)
-        return self._bounds[node]
-
-    def _bound(self, node: Expression) -> Any:
+        if node in self._bounds:
+            return self._bounds[node]
         if isinstance(node, Activated):
-            own, inner = self._systematic(node), self.bound(node.of)
-            return own if inner is None else own + self._steepness(node) * inner
-        if isinstance(node, Recurrent):
+            found, inner = self._systematic(node), self.bound(node.of)
+            if inner is not None:
+                found = found + self._steepness(node) * inner
+        elif isinstance(node, Recurrent):
             inner = self.bound(node.of)
-            return None if inner is None else np.sqrt(self.linear.through(inner * inner, node))
-        inner = ((self.linear.modulus(by), self.bound(leaf)) for by, leaf in biased(node))
-        own = (times(by, bound) for by, bound in inner if bound is not None)
-        return total((*own, *self._crosses(node)))
+            found = None if inner is None else np.sqrt(self.linear.through(inner * inner, node))
+        else:
+            bounds = ((self.linear.modulus(by), self.bound(leaf)) for by, leaf in biased(node))
+            own = (times(by, bound) for by, bound in bounds if bound is not None)
+            found = total((*own, *self._crosses(node)))
+        self._bounds[node] = found
+        return found
 
     def _steepness(self, node: Expression) -> Any:
         response, k = self.linear.response(node)
@@ -385,19 +380,19 @@ class Bounds(OwnBounds):
 
     def error(self, node: Expression) -> Any:
         """Return the total error bound of an expression."""
-        if node not in self._errors:
-            self._errors[node] = self._error(node)
-        return self._errors[node]
-
-    def _error(self, node: Expression) -> Any:
+        if node in self._errors:
+            return self._errors[node]
         if isinstance(node, Activated):
             errors, k = self._errors_of_group(node)
-            return errors.error[k]
-        if isinstance(node, State | NewState) or is_of_H(node):
-            return self.carried(node)
-        if isinstance(node, Recurrent):
-            return total((self.carried(node), self.bound(node)))
-        return total((self._added(node, self.error), *self._crosses(node)))
+            found = errors.error[k]
+        elif isinstance(node, State | NewState) or is_of_H(node):
+            found = self.carried(node)
+        elif isinstance(node, Recurrent):
+            found = total((self.carried(node), self.bound(node)))
+        else:
+            found = total((self._added(node, self.error), *self._crosses(node)))
+        self._errors[node] = found
+        return found
 
     def _systematic(self, node: Expression) -> Any:
         errors, k = self._errors_of_group(node)
@@ -405,24 +400,22 @@ class Bounds(OwnBounds):
 
     def _errors_of_group(self, node: Expression) -> tuple[GroupErrors, int]:
         """Return the errors of an activation's group, and its index in the group."""
-        group, k = self.linear.equations.groups[node]
+        group, index = self.linear.equations.groups[node]
         if group not in self._group_errors:
-            self._group_errors[group] = self._compute_group_errors(group)
-        return self._group_errors[group], k
-
-    def _compute_group_errors(self, group: Group) -> GroupErrors:
-        response, _ = self.linear.response(group[0])
-        carried = np.zeros(response.y.shape)
-        for k, node in enumerate(group):
-            for term in terms(node.of):
-                carried[k] += self._variance(term)
-        np.sqrt(carried, out=carried)
-        reach = carried + response.spread
-        for k, node in enumerate(group):
-            if (inner := self.bound(node.of)) is not None:
-                reach[k] += inner
-        systematic = response.systematic(reach)
-        return GroupErrors(carried, systematic, response.steepness * reach + systematic)
+            response, _ = self.linear.response(group[0])
+            carried = np.zeros(response.y.shape)
+            for k, each in enumerate(group):
+                for term in terms(each.of):
+                    carried[k] += self._variance(term)
+            np.sqrt(carried, out=carried)
+            reach = carried + response.spread
+            for k, each in enumerate(group):
+                if (inner := self.bound(each.of)) is not None:
+                    reach[k] += inner
+            systematic = response.systematic(reach)
+            error = response.steepness * reach + systematic
+            self._group_errors[group] = GroupErrors(carried, systematic, error)
+        return self._group_errors[group], index
 
     def _variance(self, term: Expression) -> Any:
         """Return the variance that a term of a sum has from those of the states.

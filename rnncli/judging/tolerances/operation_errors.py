@@ -121,22 +121,31 @@ class Response:
         clip: float,
         rounding: Rounding,
     ) -> None:
+        row = self._row = activation.sensitivity
         self._activation = activation
-        self._row = activation.sensitivity
         self._values = activation.alpha or 0.0, activation.beta or 0.0
         clipped = np.minimum(np.maximum(x, -clip), clip) if math.isfinite(clip) else x
         self.spread = spread
         self.y = np.asarray(activation(MATH, clipped))
-        self.slope = np.asarray(self._row.derivative(clipped, self.y, *self._values))
+        self.slope = np.asarray(row.derivative(clipped, self.y, *self._values))
         if clipped is not x:
             self.slope = np.where(np.abs(x) > clip, 0.0, self.slope)
         self.steepness = np.abs(self.slope)
-        self.own = self._evaluation_error(clipped, rounding)
-        self._kinks = [(kink, np.abs(x - kink.position)) for kink in self._breaks(clip)]
+
+        self.own: Array = np.abs(self.y)
+        if row.inner is not None:
+            self.own += row.inner(clipped, self.y, *self._values)
+        self.own *= rounding.relative
+        self.own += rounding.floor + rounding.absolute * row.cancels(*self._values)
+
+        kinks = [kink for kink in row.kinks(*self._values) if abs(kink.position) <= clip]
+        if math.isfinite(clip):
+            kinks += [self._edge(-clip), self._edge(clip)]
+        self._kinks = [(kink, np.abs(x - kink.position)) for kink in kinks]
         self._half = 0.5 * np.abs(x)
-        if self._row.curvature is not None:
-            self._far = 0.5 * self._row.curvature(self._half, *self._values)
-            self._near = _steepest(self._row.curvature, *self._values)
+        if row.curvature is not None:
+            self._far = 0.5 * row.curvature(self._half, *self._values)
+            self._near = _steepest(row.curvature, *self._values)
 
     def forgive(self, finite: Array) -> None:
         """Set errors to 0 where the argument is not finite: a saturated value stays saturated."""
@@ -172,21 +181,6 @@ class Response:
             if kink.jump:
                 found += kink.jump * (reach >= away)
         return found
-
-    def _evaluation_error(self, x: Array, rounding: Rounding) -> Array:
-        size: Array = np.abs(self.y)
-        if self._row.inner is not None:
-            size += self._row.inner(x, self.y, *self._values)
-        size *= rounding.relative
-        size += rounding.floor + rounding.absolute * self._row.cancels(*self._values)
-        return size
-
-    def _breaks(self, clip: float) -> tuple[Kink, ...]:
-        """Return the points at which the clipped activation is not smooth."""
-        within = [k for k in self._row.kinks(*self._values) if abs(k.position) <= clip]
-        if not math.isfinite(clip):
-            return tuple(within)
-        return (*within, self._edge(-clip), self._edge(clip))
 
     def _edge(self, position: float) -> Kink:
         """Return the kink of clipping: the slope is the function's inside and 0 outside."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import ml_dtypes
@@ -20,7 +20,7 @@ from rnncli.recurrence.lanes import lanes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rnncli.numerics import Array, DType
+    from rnncli.numerics import Array
     from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence, Result
@@ -170,47 +170,53 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     - if states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly
       where the expected values do.
     """
-    limits = _Limits.of(recurrence.dtype, profile)
-    if _is_small(recurrence, limits):
-        return ""
-    seen = _Observer(recurrence, limits)
-    seen.run()
-    return (
-        _problem_of_sums(recurrence, seen, limits)
-        or _problem_of_states(seen, limits)
-        or (_problem_of_stored(recurrence, golden) if seen.overflows else "")
+    dtype, R = recurrence.dtype, recurrence.R  # sums have at least the dtype's own precision
+    is_wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
+    accumulator = dtype_named("float32") if is_wide else dtype
+    largest_state, largest_sum = (
+        float(ml_dtypes.finfo(each.numpy).max)  # type: ignore[no-untyped-call]
+        for each in (dtype, accumulator)
     )
+    if _is_small(recurrence, largest_state, largest_sum):
+        return ""
+    seen = _Observer(recurrence, largest_state)
+    seen.run()
+
+    lanes = lanes_of(recurrence)
+    X = np.abs(np.where(np.isfinite(lanes.X), lanes.X, 0).astype(np.float64))
+    W = np.abs(recurrence.W.astype(np.float64)).max(axis=1, initial=0.0)  # of any gate, [D, H, I]
+    flat = X.reshape(len(X), math.prod(X.shape[1:-1]), X.shape[-1])
+    with np.errstate(all="ignore"):
+        total = (
+            float(np.max(flat @ W.swapaxes(1, 2), initial=0.0))
+            + R.shape[-1] * seen.multiplied * _size(R)
+            + (_size(recurrence.Wb) + _size(recurrence.Rb))
+            + _size(recurrence.P) * seen.kept[-1]
+        )
+    if not total < (1 - NEAR) * largest_sum:
+        return (
+            f"the terms of a gate add up to {total:.3g} in modulus, and {accumulator}, in which"
+            f" they may be summed, ends at {largest_sum:.3g}: some order could overflow on its way"
+        )
+
+    if seen.is_near:
+        return (
+            f"a state is within {NEAR:.0%} of {largest_state:.3g}, the largest {dtype}:"
+            " rounding errors decide whether it overflows"
+        )
+    if max(seen.kept) >= largest_sum:
+        return f"a state reaches {max(seen.kept):.3g}, beyond the largest {accumulator}"
+
+    for form in BLENDS if seen.overflows else ():
+        if wrong := _first_wrong(_stored_in_dtype(recurrence, form), golden, _are_other_kinds):
+            return (
+                f"a kernel that keeps its states in {dtype} has {wrong.got:g} at"
+                f" canonical {wrong.name}{wrong.place}, where {wrong.wanted:g} is expected"
+            )
+    return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """The largest finite numbers of states and sums.
-
-    Attributes:
-        dtype: the dtype of the tensors.
-        state: its largest number.
-        accumulator: the dtype of sums.
-        total: its largest number.
-    """
-
-    dtype: DType
-    state: float
-    accumulator: DType
-    total: float
-
-    @classmethod
-    def of(cls, dtype: DType, profile: Profile) -> _Limits:
-        """Return the limits; sums have at least the dtype's own precision."""
-        wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
-        accumulator = dtype_named("float32") if wide else dtype
-        return cls(dtype, _largest(dtype), accumulator, _largest(accumulator))
-
-
-def _largest(dtype: DType) -> float:
-    return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
-
-
-def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
+def _is_small(recurrence: Recurrence, largest_state: float, largest_sum: float) -> bool:
     """Whether the magnitudes of the tensors alone rule out an overflow."""
     names = {activation.name for row in recurrence.activations for activation in row}
     if not names <= WITHIN_ONE:
@@ -222,7 +228,7 @@ def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
         + recurrence.R.shape[-1] * h * _size(recurrence.R)
         + (_size(recurrence.Wb) + _size(recurrence.Rb) + cell * _size(recurrence.P))
     )
-    return bool(2 * total < limits.total and 2 * max(h, cell) < limits.state)
+    return bool(2 * total < largest_sum and 2 * max(h, cell) < largest_state)
 
 
 def _size(values: Array | None) -> float:
@@ -239,23 +245,20 @@ class _Observer:
     Attributes:
         kept: the largest finite modulus of each state that is carried from step to step.
         multiplied: the largest finite modulus of the operands of products with R.
-        overflows: whether a state exceeds the dtype.
-        is_near: whether a state is so near the dtype's largest number that rounding errors decide.
+        overflows: whether a state exceeds the dtype's largest number.
+        is_near: whether a state is so near that number that rounding errors decide.
     """
 
-    def __init__(self, recurrence: Recurrence, limits: _Limits) -> None:
-        self.recurrence, self.limits = recurrence, limits
+    def __init__(self, recurrence: Recurrence, largest: float) -> None:
+        self._recurrence, self._largest = recurrence, largest
         self.kept = [0.0] * recurrence.cell.states
         self.multiplied = 0.0
         self.overflows = self.is_near = False
 
     def run(self) -> None:
         """Evaluate the recurrence and record its states."""
-        wide = replace(
-            self.recurrence,
-            dtype=dtype_named("float64"),
-            cell=replace(self.recurrence.cell, step=self._step),
-        )
+        cell = replace(self._recurrence.cell, step=self._step)
+        wide = replace(self._recurrence, dtype=dtype_named("float64"), cell=cell)
         self._observe(evaluate(wide, NumPyEngine(FLOAT64)).last)
 
     def _step(self, p: Parameters, x: Value, states: States) -> States:
@@ -265,58 +268,14 @@ class _Observer:
             self.multiplied = max(self.multiplied, _size(np.asarray(state)))
             return p.R(state, *gates)
 
-        return self.recurrence.cell.step(replace(p, R=multiply), x, states)
+        return self._recurrence.cell.step(replace(p, R=multiply), x, states)
 
     def _observe(self, states: Iterable[Any]) -> None:
         for k, state in enumerate(map(np.asarray, states)):
-            moduli = np.abs(state) / self.limits.state
+            moduli = np.abs(state) / self._largest
             self.kept[k] = max(self.kept[k], _size(state))
             self.overflows |= bool((moduli > 1).any())
             self.is_near |= bool((np.abs(moduli - 1) < NEAR).any())
-
-
-def _problem_of_sums(recurrence: Recurrence, seen: _Observer, limits: _Limits) -> str:
-    """Return why the terms of a gate may exceed the accumulator, or ""."""
-    lanes = lanes_of(recurrence)
-    X = np.abs(np.where(np.isfinite(lanes.X), lanes.X, 0).astype(np.float64))
-    W = np.abs(recurrence.W.astype(np.float64)).max(axis=1, initial=0.0)  # of any gate, [D, H, I]
-    flat = X.reshape(len(X), math.prod(X.shape[1:-1]), X.shape[-1])
-    with np.errstate(all="ignore"):
-        largest = float(np.max(flat @ W.swapaxes(1, 2), initial=0.0))
-        total = (
-            largest
-            + recurrence.R.shape[-1] * seen.multiplied * _size(recurrence.R)
-            + (_size(recurrence.Wb) + _size(recurrence.Rb))
-            + _size(recurrence.P) * seen.kept[-1]
-        )
-    if total < (1 - NEAR) * limits.total:
-        return ""
-    return (
-        f"the terms of a gate add up to {total:.3g} in modulus, and {limits.accumulator}, in which"
-        f" they may be summed, ends at {limits.total:.3g}: some order could overflow on its way"
-    )
-
-
-def _problem_of_states(seen: _Observer, limits: _Limits) -> str:
-    if seen.is_near:
-        return (
-            f"a state is within {NEAR:.0%} of {limits.state:.3g}, the largest {limits.dtype}:"
-            " rounding errors decide whether it overflows"
-        )
-    if max(seen.kept) < limits.total:
-        return ""
-    return f"a state reaches {max(seen.kept):.3g}, beyond the largest {limits.accumulator}"
-
-
-def _problem_of_stored(recurrence: Recurrence, golden: Result) -> str:
-    """Return where states kept in the dtype give unexpected infinities or NaN, or ""."""
-    for form in BLENDS:
-        if wrong := _first_wrong(_stored_in_dtype(recurrence, form), golden, _are_other_kinds):
-            return (
-                f"a kernel that keeps its states in {recurrence.dtype} has {wrong.got:g} at"
-                f" canonical {wrong.name}{wrong.place}, where {wrong.wanted:g} is expected"
-            )
-    return ""
 
 
 def _stored_in_dtype(recurrence: Recurrence, blend: Blend | None) -> Result:

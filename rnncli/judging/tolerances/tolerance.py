@@ -286,13 +286,9 @@ def _edges_above(x: Array, t: Array, positions: Array, left: Array, right: Array
 
 
 def _each_three_digits(values: Array) -> Array:
-    """Round numbers [n] up to three significant decimal digits, [n, 1]."""
-    return np.array([[_three_digits(value)] for value in values.tolist()])
-
-
-def _three_digits(value: float) -> float:
-    """Round a number >= 0 up to three significant decimal digits."""
-    if value == 0:
-        return 0.0
-    found = float(_THREE_DIGITS.create_decimal(Decimal(value)))
-    return found if found >= value else math.nextafter(found, math.inf)
+    """Round numbers [n] >= 0 up to three significant decimal digits, [n, 1]."""
+    found = []
+    for value in values.tolist():
+        up = float(_THREE_DIGITS.create_decimal(Decimal(value))) if value else 0.0
+        found.append([up if up >= value else math.nextafter(up, math.inf)])
+    return np.array(found)

@@ -94,8 +94,13 @@ class Trajectory:
         L, T, N, _ = X.shape
         H = np.empty((L, T + 1, N, R.shape[-1]))
         H[:, 0] = first
-        _follow(recurrence, Y, H)
-        Wb, Rb, P = (_wide(per_gate(v)) for v in (recurrence.Wb, recurrence.Rb, recurrence.P))
+        front = Y.shape[:-4]
+        followed = H.reshape(*front, len(recurrence.directions), T + 1, N, R.shape[-1])  # a view
+        for d, direction in enumerate(recurrence.directions):
+            steps = in_order(Y[..., d, :, :], recurrence.lengths, direction, len(front))
+            followed[..., d, 1:, :, :] = steps
+        rows = (per_gate(v) for v in (recurrence.Wb, recurrence.Rb, recurrence.P))
+        Wb, Rb, P = (None if v is None else v.astype(np.float64)[:, :, None] for v in rows)
         C0 = others[0] if others else np.zeros_like(first)
         errors = input_errors(recurrence)
         X_errors = None if errors is None else in_lanes(recurrence, errors).reshape(X.shape)
@@ -171,17 +176,3 @@ def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
     """Join optional tensors [G, D, ...] along D; either all or none are None."""
     present = [tensor for tensor in tensors if tensor is not None]
     return np.concatenate(present, axis=1) if present else None
-
-
-def _wide(values: Array | None) -> Array | None:
-    """Return a row for each gate [G, D, 1, H] as [G, D, 1, 1, H]."""
-    return None if values is None else values.astype(np.float64)[:, :, None]
-
-
-def _follow(recurrence: Recurrence, Y: Array, H: Array) -> None:
-    """Write the states after every step Y [..., T, D, N, H] to H [D, T + 1, N, H]."""
-    front = Y.shape[:-4]
-    followed = H.reshape(*front, len(recurrence.directions), *H.shape[1:])  # a view
-    for d, direction in enumerate(recurrence.directions):
-        steps = in_order(Y[..., d, :, :], recurrence.lengths, direction, len(front))
-        followed[..., d, 1:, :, :] = steps
