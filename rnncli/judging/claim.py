@@ -101,15 +101,15 @@ class Claim(Distinct):
     @property
     def text(self) -> str:
         """The claim as YAML, which `parse_claim` reads."""
-        entries = msgspec.to_builtins(self)
-        return "".join(f"{name}:{_yaml(value)}\n" for name, value in entries.items())
-
-
-def _yaml(value: Any) -> str:
-    """Return an entry; JSON is YAML, which a digest like 1e5 must not be read as."""
-    if not isinstance(value, list) or not value:
-        return f" {json.dumps(value, ensure_ascii=False)}"
-    return "".join(f"\n  - {json.dumps(each, ensure_ascii=False)}" for each in value)
+        lines = []
+        for name, value in msgspec.to_builtins(self).items():
+            # JSON is YAML, which a digest like 1e5 must not be read as.
+            if isinstance(value, list) and value:
+                lines.append(f"{name}:")
+                lines += [f"  - {json.dumps(each, ensure_ascii=False)}" for each in value]
+            else:
+                lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+        return "".join(f"{line}\n" for line in lines)
 
 
 def is_claim(root: YamlNode) -> bool:

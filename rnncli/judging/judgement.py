@@ -34,12 +34,11 @@ from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
-    from rnncli.packs.vector import Answers, Vector
+    from rnncli.packs.vector import Vector
 
 # The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {
@@ -95,31 +94,35 @@ def judged(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> JudgedAt
     """Judge one attempt, as `judge` does, and keep what an explanation of the verdict reads."""
     vector = rule.declared(vector)
     must_run = vector.record["expect"] == "result"
-    if must_run and attempt.status is Status.RAN:
-        verdict, measured = _judge_outputs(MeasuredAttempt(vector, attempt.outputs, rule))
-        verdict = _with_signals(verdict, attempt, vector, rule)
-        return JudgedAttempt(replace(verdict, seconds=attempt.seconds), measured)
-    ended = (ENDED if must_run else REJECTED)[attempt.status]
-    message = vector.record["reason"] if ended is Verdict.ACCEPTED else attempt.message
-    return JudgedAttempt(CaseVerdict(vector.id, ended, message, seconds=attempt.seconds))
+    if not (must_run and attempt.status is Status.RAN):
+        ended = (ENDED if must_run else REJECTED)[attempt.status]
+        message = vector.record["reason"] if ended is Verdict.ACCEPTED else attempt.message
+        return JudgedAttempt(CaseVerdict(vector.id, ended, message, seconds=attempt.seconds))
+    verdict, found = _judge_outputs(MeasuredAttempt(vector, attempt.outputs, rule))
 
-
-def _with_signals(
-    verdict: CaseVerdict, attempt: Attempt, vector: Vector, rule: Rule
-) -> CaseVerdict:
-    """Return a verdict on outputs and signals, unless the outputs are those of another reading."""
-    if not attempt.signals or verdict.verdict not in (Verdict.PASS, Verdict.DIFFERS):
-        return verdict
-    wanted = rule.signals(vector)
-    measured = measured_outputs(attempt.signals, wanted, rule)
-    signals = judge_signals(attempt.signals, wanted, measured)
-    agree = all(signal.verdict is Verdict.PASS for signal in signals)
-    return replace(
-        verdict,
-        verdict=verdict.verdict if agree else Verdict.DIFFERS,
-        message=first_wrong(measured.values(), vector.recurrence.directions),
-        outputs=(*verdict.outputs, *signals),
-    )
+    # Signals of every step, which need not be all, in order of evaluation; those of a run whose
+    # outputs are those of another reading are not judged.
+    if attempt.signals and verdict.verdict in (Verdict.PASS, Verdict.DIFFERS):
+        wanted = rule.signals(vector)
+        measured = measured_outputs(attempt.signals, wanted, rule)
+        signals = [
+            _output_verdict(f"{STEPS}/{name}", signal, "")
+            for name, signal in measured.items()
+            if signal.got is not None
+        ]
+        signals += [
+            OutputVerdict(f"{STEPS}/{name}", Verdict.DIFFERS, "the pack stores no such signal")
+            for name in attempt.signals
+            if name not in wanted.outputs
+        ]
+        agree = all(signal.verdict is Verdict.PASS for signal in signals)
+        verdict = replace(
+            verdict,
+            verdict=verdict.verdict if agree else Verdict.DIFFERS,
+            message=first_wrong(measured.values(), vector.recurrence.directions),
+            outputs=(*verdict.outputs, *signals),
+        )
+    return JudgedAttempt(replace(verdict, seconds=attempt.seconds), found)
 
 
 def first_wrong(signals: Iterable[MeasuredOutput], directions: Sequence[Direction]) -> str:
@@ -148,27 +151,6 @@ def first_wrong(signals: Iterable[MeasuredOutput], directions: Sequence[Directio
     return f"the first wrong signal is {name} at {where}"
 
 
-def judge_signals(
-    got: Tensors, wanted: Answers, signals: Mapping[str, MeasuredOutput]
-) -> tuple[OutputVerdict, ...]:
-    """Judge the signals of every step that an implementation recorded, which need not be all.
-
-    Verdicts are on `steps/gate_i` and so on, in order of evaluation.
-    """
-    return (
-        *(
-            _output_verdict(f"{STEPS}/{name}", signal, "")
-            for name, signal in signals.items()
-            if signal.got is not None
-        ),
-        *(
-            OutputVerdict(f"{STEPS}/{name}", Verdict.DIFFERS, "the pack stores no such signal")
-            for name in got
-            if name not in wanted.outputs
-        ),
-    )
-
-
 def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
     """Judge outputs by the vector's own reading or else by another; return also what decided."""
     if own.agrees:
@@ -177,7 +159,12 @@ def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
     agreeing = [each for each in map(own.under, own.vector.alternatives) if each.agrees]
     for other in agreeing:
         if not own.rule.requires_declaration(other.reading):
-            return _useful(_acceptable(other), other), other
+            outputs = tuple(
+                replace(each, verdict=Verdict.ACCEPTABLE, reading=other.reading)
+                for each in judge_outputs(other)
+            )
+            accepted = (other.vector.id, Verdict.ACCEPTABLE, "", other.reading, outputs)
+            return _useful(CaseVerdict(*accepted), other), other
     named = [each.reading for each in agreeing if not _problem(each)]
     reading = named[0] if named else ""
     message = f"gives what {reading} gives: --reading {reading} judges by that" if reading else ""
@@ -185,17 +172,11 @@ def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
     return CaseVerdict(own.vector.id, Verdict.DIFFERS, message, reading, outputs), own
 
 
-def _acceptable(other: MeasuredAttempt) -> CaseVerdict:
-    named = tuple(
-        replace(each, verdict=Verdict.ACCEPTABLE, reading=other.reading)
-        for each in judge_outputs(other)
-    )
-    return CaseVerdict(other.vector.id, Verdict.ACCEPTABLE, "", other.reading, named)
-
-
 def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:
     """Judge outputs by name: the requested ones in their order, then any others."""
-    missing = _missing(found.got)
+    names = ", ".join(list(found.got)[:_NAMED]) + ", ..." * (len(found.got) > _NAMED)
+    there = f"the outputs are {names}" if found.got else "there are no outputs"
+    missing = f"is missing; {there}"
     return (
         *(_output_verdict(name, output, missing) for name, output in found.outputs.items()),
         *(OutputVerdict(printable(n), Verdict.DIFFERS, "was not requested") for n in found.extra),
@@ -209,9 +190,17 @@ def _output_verdict(name: str, output: MeasuredOutput, missing: str) -> OutputVe
     if not output.wanted.size:
         return OutputVerdict(name, Verdict.PASS)
     assert output.got is not None
-    margin = output.errors.margin
-    largest = float(output.errors.absolute.max())
+    absolute, margin = output.errors
+    largest = float(absolute.max())
     differing = int(np.count_nonzero(margin > 1))
+    worst = None
+    if largest:  # the element with the largest margin; among infinite ones, the largest error
+        position = int(margin.argmax())
+        if np.isinf(margin.flat[position]):
+            position = int(np.where(np.isinf(margin), absolute, -1.0).argmax())
+        index = tuple(map(int, np.unravel_index(position, margin.shape)))
+        values = (output.got, output.wanted, output.tolerance)
+        worst = Element(index, *(float(each[index]) for each in values))
     return OutputVerdict(
         name,
         outcome_of(output.problem, differing),
@@ -220,26 +209,9 @@ def _output_verdict(name: str, output: MeasuredOutput, missing: str) -> OutputVe
         margin=float(margin.max()),
         max_abs=largest,
         max_ulp=float(ulp_distance(output.got, output.wanted).max()) if largest else 0.0,
-        worst=_worst(output) if largest else None,
+        worst=worst,
         histogram=histogram(margin),
     )
-
-
-def _missing(got: Tensors) -> str:
-    names = ", ".join(list(got)[:_NAMED]) + ", ..." * (len(got) > _NAMED)
-    return f"is missing; the outputs are {names}" if got else "is missing; there are no outputs"
-
-
-def _worst(output: MeasuredOutput) -> Element:
-    """Return the element with the largest margin; among infinite ones, the largest error."""
-    absolute, margin = output.errors
-    position = int(margin.argmax())
-    if np.isinf(margin.flat[position]):
-        position = int(np.where(np.isinf(margin), absolute, -1.0).argmax())
-    index = tuple(map(int, np.unravel_index(position, margin.shape)))
-    assert output.got is not None
-    values = (output.got, output.wanted, output.tolerance)
-    return Element(index, *(float(each[index]) for each in values))
 
 
 def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
@@ -247,14 +219,17 @@ def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
 
     If no sequence has a step, nothing was computed: the outputs are right, and none was judged.
     """
-    problem = _problem(found)
-    if not problem:
-        if found.vector.recurrence.has_steps:
-            return verdict
-        own = (OutputVerdict(o.name, o.verdict, reading=o.reading) for o in verdict.outputs)
-        return replace(verdict, outputs=tuple(own))
-    message = f"{_named(found.rule)} cannot judge this: {problem}"
-    return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
+    rule = found.rule
+    if problem := _problem(found):
+        by = f"profile '{rule.profile}'" if rule.profile else "the pack's own tolerance"
+        if rule.tolerance is not None:
+            by = "the given tolerance"
+        message = f"{by} cannot judge this: {problem}"
+        return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
+    if found.vector.recurrence.has_steps:
+        return verdict
+    own = (OutputVerdict(o.name, o.verdict, reading=o.reading) for o in verdict.outputs)
+    return replace(verdict, outputs=tuple(own))
 
 
 def _problem(found: MeasuredAttempt) -> str:
@@ -270,12 +245,6 @@ def _problem(found: MeasuredAttempt) -> str:
         if problem := conditioning_problem(output.wanted, output.width, limit):
             return f"{output.name} is ill-conditioned: {problem}"
     return ""
-
-
-def _named(rule: Rule) -> str:
-    if rule.tolerance is not None:
-        return "the given tolerance"
-    return f"profile '{rule.profile}'" if rule.profile else "the pack's own tolerance"
 
 
 class SessionCalls(NamedTuple):
@@ -312,25 +281,23 @@ def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
         found.append(call)
     seconds = sum(call.verdict.seconds for call in found)
     worst = max(found, key=lambda call: severity(call.verdict))
+
     if worst.verdict.verdict is Verdict.ACCEPTABLE:
-        worst = next(_at_odds(session, worst.verdict.reading, rule), worst)
+        reading = worst.verdict.reading
+        for number, attempt in enumerate(session.attempts):
+            data_set = session.order[number]
+            vector = session.vector.calls[data_set]
+            measured = MeasuredAttempt(vector, attempt.outputs, rule)
+            own = reading if reading in vector.alternatives else ""  # else it changes nothing here
+            if not measured.under(own).agrees:
+                sentence = (
+                    f"call {number + 1} of {len(session.order)}: does not follow {reading}, by"
+                    " which another call is acceptable"
+                )
+                verdict = CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
+                worst = JudgedAttempt(verdict, measured)
+                break
     return worst._replace(verdict=replace(worst.verdict, seconds=seconds))
-
-
-def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[JudgedAttempt]:
-    """Yield a verdict on each call that contradicts the reading accepted for another call."""
-    for number, attempt in enumerate(session.attempts):
-        data_set = session.order[number]
-        vector = session.vector.calls[data_set]
-        measured = MeasuredAttempt(vector, attempt.outputs, rule)
-        own = reading if reading in vector.alternatives else ""  # else it changes nothing here
-        if not measured.under(own).agrees:
-            sentence = (
-                f"call {number + 1} of {len(session.order)}: does not follow {reading}, by which"
-                " another call is acceptable"
-            )
-            verdict = CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
-            yield JudgedAttempt(verdict, measured)
 
 
 def _call(session: SessionCalls, data_set: int, attempt: Attempt, rule: Rule) -> JudgedAttempt:
@@ -362,16 +329,13 @@ def _told_apart(
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
     """Return the verdict on a call that fails `after` something, in words, but is right alone."""
-    what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
+    names = [each.name for each in verdict.outputs if each.verdict is Verdict.DIFFERS]
+    wrong = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
+    what = ENDS.get(session.attempts[number].status, wrong)
     message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
     sentence = f"{call}after {after}, {what}{message}; alone it is right"
     return replace(verdict, verdict=Verdict.STALE, message=sentence)
-
-
-def _wrong(verdict: CaseVerdict) -> str:
-    names = [each.name for each in verdict.outputs if each.verdict is Verdict.DIFFERS]
-    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
 
 
 def severity(verdict: CaseVerdict) -> tuple[int, float, bool]:

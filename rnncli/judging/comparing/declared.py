@@ -37,11 +37,14 @@ def under_readings(vector: Vector, readings: Mapping[str, str]) -> Vector:
 
 def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
     own, roundings = vector.record["readings"], vector.node.roundings
-    changed = {
-        name: _standing(roundings, name, choice)
-        for name, choice in readings.items()
-        if own.get(name, choice) != choice and roundings.get(f"{name}={choice}", name)
-    }
+    changed = {}
+    for name, choice in readings.items():
+        stands_for = roundings.get(f"{name}={choice}", name)
+        if own.get(name, choice) != choice and stands_for:
+            # A unit may round by another choice of the same reading: of one that dresses no gate,
+            # `state` stands for `gates`, which it cannot have.
+            other, _, standing = stands_for.partition("=")
+            changed[name] = standing if standing and other == name else choice
     if not changed:
         return vector
     node, others = vector.node.under(changed), dict(vector.alternatives)
@@ -69,15 +72,6 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
         record=record,
         call=vector.call,
     )
-
-
-def _standing(roundings: Mapping[str, str], name: str, choice: str) -> str:
-    """Return the choice of the same reading by which a unit rounds as by another, or this one.
-
-    Of a unit that dresses no gate, `state` stands for `gates`, which it cannot have.
-    """
-    other, _, standing = roundings.get(f"{name}={choice}", "").partition("=")
-    return standing if other == name else choice
 
 
 def _proved(vector: Vector, node: Node) -> Answers:

@@ -171,22 +171,15 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
         absolute = np.asarray(np.abs(g - w))  # numbers of outputs without axes are arrays, too
         margin = np.asarray(absolute / tolerance)
         unsettled = np.isnan(margin)
-        if unsettled.any():
-            _settle(g, w, Errors(absolute, margin), unsettled)
+        if unsettled.any():  # 0/0, NaN and infinities: 0 if the values match, else infinite
+            g, w, off = g[unsettled], w[unsettled], absolute[unsettled]
+            equal = (g == w) | (np.isnan(g) & np.isnan(w))
+            finite = np.isfinite(g) & np.isfinite(w)
+            margin[unsettled] = np.where(equal | finite, 0.0, np.inf)
+            absolute[unsettled] = np.where(equal, 0.0, np.where(finite, off, np.inf))
         if max_ulp:
             margin = np.minimum(margin, ulp_distance(got, wanted) / max_ulp)
     return Errors(absolute, margin)
-
-
-def _settle(got: Array, wanted: Array, errors: Errors, unsettled: Array) -> None:
-    """Set the errors of 0/0, NaN and infinities: 0 if the values match, else infinite."""
-    g, w = got[unsettled], wanted[unsettled]
-    equal = (g == w) | (np.isnan(g) & np.isnan(w))
-    finite = np.isfinite(g) & np.isfinite(w)
-    errors.margin[unsettled] = np.where(equal | finite, 0.0, np.inf)
-    errors.absolute[unsettled] = np.where(
-        equal, 0.0, np.where(finite, errors.absolute[unsettled], np.inf)
-    )
 
 
 def histogram(margin: Array) -> tuple[int, ...]:
@@ -207,7 +200,10 @@ def error_map(found: MeasuredAttempt) -> tuple[tuple[float, ...], ...] | None:
     for output in found.outputs.values():
         if not output.problem and output.differs:
             margin = found.vector.node.canonical(output.name, output.errors.margin)
-            return _pairs(_condensed(_by_row(margin)))
+            by_row = margin.max(axis=-2)  # [T, D, H] or [D, H]
+            if by_row.ndim > 2:
+                by_row = by_row.swapaxes(0, 1).reshape(-1, margin.shape[-1])
+            return _condensed(np.asarray(by_row))
     return None
 
 
@@ -221,26 +217,15 @@ def error_over_time(found: MeasuredAttempt) -> tuple[tuple[float, ...], ...]:
         if output.wanted.ndim == STEPWISE and output.wanted.size and not output.problem:
             margin = found.vector.node.canonical(output.name, output.errors.margin)
             by_step = margin.max(axis=(2, 3)).T  # of [T, D, N, H]
-            return _pairs(_condensed(by_step, MOST_STEPS))
+            return _condensed(by_step, MOST_STEPS)
     return ()
 
 
-def _by_row(margin: Array) -> Array:
-    """Return margins [T, D, N, H] or [D, N, H] as [D*T, H] or [D, H]."""
-    largest = margin.max(axis=-2)
-    if largest.ndim > 2:
-        largest = largest.swapaxes(0, 1).reshape(-1, margin.shape[-1])
-    return np.asarray(largest)
-
-
-def _condensed(values: Array, limit: int = LIMIT) -> Array:
+def _condensed(values: Array, limit: int = LIMIT) -> tuple[tuple[float, ...], ...]:
+    """Return a table with at most so many rows and columns: the largest of those put together."""
     for axis in (0, 1):
         size = values.shape[axis]
         if size > limit:
             starts = np.arange(limit) * size // limit
             values = np.maximum.reduceat(values, starts, axis=axis)
-    return values
-
-
-def _pairs(values: Array) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, values.tolist()))

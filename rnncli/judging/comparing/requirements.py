@@ -120,23 +120,22 @@ class Term:
 
     def reason(self, record: Mapping[str, Any]) -> str:
         """Return why a case does not meet the term, or ""."""
-        row, has = FIELDS[self.field], _entry(record, self.field)
+        row, has, wanted = FIELDS[self.field], _entry(record, self.field), self.sign == "="
         if not isinstance(has, KINDS[row.kind]):
             return f"requires {self}, but the case has no {self.field}"
         if row.kind == "words":
-            failing = [each for each in has if (each in self.values) != (self.sign == "=")]
+            failing = [each for each in has if (each in self.values) != wanted]
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
-        return "" if self._is_met(has) else f"requires {self}, has {_shown(has)}"
+        if self.sign in COMPARISONS:
+            is_met = COMPARISONS[self.sign](has, int(self.values[0]))
+        else:
+            is_met = (str(has) in self.values) == wanted
+        return "" if is_met else f"requires {self}, has {_shown(has)}"
 
     @property
     def expression(self) -> str:
         """The term as the command line takes it."""
         return f"{self.field}{self.sign}{'|'.join(self.values)}"
-
-    def _is_met(self, has: Any) -> bool:
-        if self.sign in COMPARISONS:
-            return COMPARISONS[self.sign](has, int(self.values[0]))
-        return (str(has) in self.values) == (self.sign == "=")
 
     def __str__(self) -> str:
         """Return the term in words."""
@@ -237,34 +236,27 @@ def _needs(record: Mapping[str, Any], fields: Iterable[str]) -> Iterator[tuple[s
 
 
 def _term(text: str, expression: str) -> Term:
+    def invalid(problem: str) -> InvalidRequest:
+        return InvalidRequest(f"cannot require '{expression}': {problem}")
+
     match = _TERM.fullmatch(text.strip())
     if match is None:
-        raise _invalid(expression, f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
+        raise invalid(f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
     field, sign = match["field"], match["sign"].replace("==", "=")
     if field not in FIELDS:
         hint = did_you_mean(field, FIELDS) or f"; there are {', '.join(FIELDS)}"
-        raise _invalid(expression, f"unknown field '{field}'{hint}")
+        raise invalid(f"unknown field '{field}'{hint}")
+    row, is_number = FIELDS[field], FIELDS[field].kind == "number"
     values = tuple(value.strip() for value in match["values"].split("|"))
-    if problem := _value_problem(field, sign, values):
-        raise _invalid(expression, problem)
-    if FIELDS[field].kind == "number":
-        values = tuple(str(int(value)) for value in values)
-    return Term(field, sign, values)
-
-
-def _value_problem(field: str, sign: str, values: tuple[str, ...]) -> str:
-    row = FIELDS[field]
-    if sign in COMPARISONS and (row.kind != "number" or len(values) > 1):
-        what = "is not a number" if row.kind != "number" else "is compared with one number"
-        return f"'{field}' {what}; write {field}={'|'.join(values)}"
+    if sign in COMPARISONS and not (is_number and len(values) == 1):
+        what = "is compared with one number" if is_number else "is not a number"
+        raise invalid(f"'{field}' {what}; write {field}={'|'.join(values)}")
     for value in values:
-        if row.kind == "number" and not re.fullmatch(r"[0-9]{1,18}", value):
-            return f"'{field}' is compared with a whole number, got '{value}'"
+        if is_number and not re.fullmatch(r"[0-9]{1,18}", value):
+            raise invalid(f"'{field}' is compared with a whole number, got '{value}'")
         if row.values and value not in row.values:
             hint = did_you_mean(value, row.values) or f"; there are {', '.join(row.values)}"
-            return f"'{field}' is never '{value}'{hint}"
-    return ""
-
-
-def _invalid(expression: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"cannot require '{expression}': {problem}")
+            raise invalid(f"'{field}' is never '{value}'{hint}")
+    if is_number:
+        values = tuple(str(int(value)) for value in values)
+    return Term(field, sign, values)

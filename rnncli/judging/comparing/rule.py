@@ -89,37 +89,30 @@ class Rule:
     @property
     def text(self) -> str:
         """The rule in words: "profile strict", "rtol 0.001, round=truncate"."""
-        declared = (f"{name}={choice}" for name, choice in self.readings.items())
-        return ", ".join((self._limits, *declared))
-
-    @property
-    def _limits(self) -> str:
         if self.tolerance is None:
-            return f"profile {self.profile}" if self.profile else "the pack's tolerances"
-        words = [
-            f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
-            for name in BOUNDS
-            for output, value in getattr(self.tolerance, name).numbers.items()
-            if value
-        ]
-        return ", ".join(words) or "exact equality"
+            limits = f"profile {self.profile}" if self.profile else "the pack's tolerances"
+        else:
+            words = [
+                f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
+                for name in BOUNDS
+                for output, value in getattr(self.tolerance, name).numbers.items()
+                if value
+            ]
+            limits = ", ".join(words) or "exact equality"
+        return ", ".join((limits, *(f"{name}={choice}" for name, choice in self.readings.items())))
 
     @property
     def options(self) -> list[str]:
         """The rule as options of a command line."""
-        declared = (("--reading", f"{name}={choice}") for name, choice in self.readings.items())
-        return [*self._options, *(word for pair in declared for word in pair)]
-
-    @property
-    def _options(self) -> list[str]:
-        if self.tolerance is None:
-            return ["--profile", self.profile] if self.profile else []
-        options = [
-            (f"--{name.replace('_', '-')}", text)
-            for name in BOUNDS
-            for text in getattr(self.tolerance, name).texts()
-        ]
-        return [word for pair in options or [("--atol", "0")] for word in pair]
+        pairs = [("--profile", self.profile)] if self.profile else []
+        if self.tolerance is not None:
+            pairs = [
+                (f"--{name.replace('_', '-')}", text)
+                for name in BOUNDS
+                for text in getattr(self.tolerance, name).texts()
+            ] or [("--atol", "0")]
+        pairs += [("--reading", f"{name}={choice}") for name, choice in self.readings.items()]
+        return [word for pair in pairs for word in pair]
 
     def check(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Refuse a tolerance for an output that no case requests, or a reading that none has.

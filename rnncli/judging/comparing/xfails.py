@@ -136,30 +136,24 @@ def parse_xfails(text: str, file: str) -> Xfails:
     findings: list[tuple[Place, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         content = line.strip()
-        if content and not content.startswith("#"):
-            place = Place(file, number, line.index(content[0]) + 1)
-            entry = _entry(content, place)
-            if isinstance(entry, Xfail):
-                entries.append(entry)
-            else:
-                findings.append((place, entry))
+        if not content or content.startswith("#"):
+            continue
+        place = Place(file, number, line.index(content[0]) + 1)
+        match = _LINE.fullmatch(content)
+        assert match  # `content` is stripped and not empty
+        pattern, reason = match["pattern"], match["reason"].strip()
+        named = [word.strip() for word in (match["verdicts"] or "").strip(" \t[]").split(",")]
+        if match["verdicts"] is None:
+            named = list(BY_DEFAULT)
+        unknown = [word for word in named if word not in FAILURES]
+        if unknown:
+            word = unknown[0]
+            hint = did_you_mean(word, FAILURES) or f"; there are {', '.join(sorted(FAILURES))}"
+            findings.append((place, f"'{word}' is not a verdict that can be expected{hint}"))
+        elif not reason:
+            findings.append((place, f"'{pattern}' has no reason; write why it fails after it"))
+        else:
+            entries.append(Xfail(pattern, frozenset(map(Verdict, named)), reason, place))
     if findings:
         raise ConfigError(findings)
     return Xfails(tuple(entries))
-
-
-def _entry(content: str, place: Place) -> Xfail | str:
-    """Return the entry of a line, or what is wrong with it."""
-    match = _LINE.fullmatch(content)
-    assert match  # `content` is stripped and not empty
-    pattern, reason = match["pattern"], match["reason"].strip()
-    named = [word.strip() for word in (match["verdicts"] or "").strip(" \t[]").split(",")]
-    if match["verdicts"] is None:
-        named = list(BY_DEFAULT)
-    for word in named:
-        if word not in FAILURES:
-            hint = did_you_mean(word, FAILURES) or f"; there are {', '.join(sorted(FAILURES))}"
-            return f"'{word}' is not a verdict that can be expected{hint}"
-    if not reason:
-        return f"'{pattern}' has no reason; write why it fails after it"
-    return Xfail(pattern, frozenset(map(Verdict, named)), reason, place)

@@ -17,7 +17,7 @@ from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.rule import Rule
@@ -115,36 +115,25 @@ def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
         return {}
     trials = [Trial(call, rule) for call in vector.calls]
     session = [trials[k] for k in vector.call_order]
-    return {
-        mutant.id: best_of(
-            _in_session(mutant, session) if mutant.calls > 1 else _one_by_one(mutant, trials)
-        )
-        for mutant in structural_of(vector.recurrence.cell.name)
-    }
+    found = {}
+    for mutant in structural_of(vector.recurrence.cell.name):
+        reached: list[Outcome] = []
+        if mutant.calls <= 1:  # each call by itself, until one catches the mutant
+            for trial in trials:
+                reached.append(trial.of(mutant))
+                if reached[-1].fate is Fate.KILLED:
+                    break
+        elif len(session) < mutant.calls:
+            reached = [ONE_CALL]
+        elif all(reasons := [mutant.equivalent_when(trial.recurrence) for trial in session]):
+            reached = [Outcome(Fate.EQUIVALENT, reason=reasons[0])]
+        else:
+            run = mutant.session()
+            reached = [t.outcome(run(t.recurrence, Compute.FLOAT64)) for t in session]
+        found[mutant.id] = best_of(reached)
+    return found
 
 
 def best_of(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the best of several outcomes: by fate, then by largest margin."""
     return min(outcomes, key=lambda found: (FATES.index(found.fate), -found.margin))
-
-
-def _one_by_one(mutant: StructuralMutant, calls: Iterable[Trial]) -> Iterator[Outcome]:
-    """Yield the outcome of each call, until one catches the mutant."""
-    for trial in calls:
-        found = trial.of(mutant)
-        yield found
-        if found.fate is Fate.KILLED:
-            return
-
-
-def _in_session(mutant: StructuralMutant, calls: Sequence[Trial]) -> Iterator[Outcome]:
-    """Yield the outcomes of the calls of one session."""
-    reasons = [mutant.equivalent_when(trial.recurrence) for trial in calls]
-    if len(calls) < mutant.calls:
-        yield ONE_CALL
-    elif all(reasons):
-        yield Outcome(Fate.EQUIVALENT, reason=reasons[0])
-    else:
-        run = mutant.session()
-        for trial in calls:
-            yield trial.outcome(run(trial.recurrence, Compute.FLOAT64))

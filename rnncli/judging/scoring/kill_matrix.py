@@ -209,12 +209,12 @@ class KillMatrix(Displayed):
     @property
     def by_data_set(self) -> list[Score]:
         """The score of the first data sets of all vectors alone, of the second ones, and so on."""
-        most = max((len(row.of_calls) for row in self.rows), default=0)
-        return [score(f"test_data_set_{k}", self._at_call(k)) for k in range(most)]
-
-    def _at_call(self, call: int) -> list[VectorRow]:
-        some = (row for row in self.rows if len(row.of_calls) > call)
-        return [row._replace(outcomes=row.of_calls[call]) for row in some]
+        found = []
+        for k in range(max((len(row.of_calls) for row in self.rows), default=0)):
+            some = [row for row in self.rows if len(row.of_calls) > k]
+            rows = [row._replace(outcomes=row.of_calls[k]) for row in some]
+            found.append(score(f"test_data_set_{k}", rows))
+        return found
 
     @cached_property
     def structural(self) -> KillMatrix:
@@ -252,7 +252,16 @@ class KillMatrix(Displayed):
         for the set-covering problem).
         """
         caught = {row.id: set(row.caught) for row in self.rows}
-        chosen = _without_superfluous(_greedy(caught), caught)
+        left = set().union(*caught.values())
+        chosen: list[str] = []
+        while left:
+            best = max(caught, key=lambda name: len(caught[name] & left))  # the first of equals
+            chosen.append(best)
+            left -= caught[best]
+        for name in list(chosen):
+            others = set().union(*(caught[other] for other in chosen if other != name))
+            if caught[name] <= others:
+                chosen.remove(name)
         return [row.id for row in self.rows if row.id in chosen]
 
     def _grouped(self, name: Callable[[VectorRow], str]) -> list[Score]:
@@ -294,38 +303,23 @@ def score(name: str, rows: Iterable[VectorRow], keep: Callable[[str], bool] = ev
 
 def survivors(rows: Iterable[VectorRow]) -> Iterator[Survivor]:
     """Yield the mutants that no vector catches."""
-    for bug, found in _bugs(rows).items():
-        fate = fate_of(found.values())
-        if fate is not Fate.KILLED:
-            alike = {name: each for name, each in found.items() if each.fate is fate}
-            yield Survivor(bug, fate, *_REASONS[fate](alike))
-
-
-def _acceptable(found: Mapping[str, Outcome]) -> tuple[float, str]:
-    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
-    return max(outcome.margin for outcome in found.values()), "; ".join(reasons)
-
-
-def _survived(found: Mapping[str, Outcome]) -> tuple[float, str]:
-    nearest = max(found, key=lambda name: found[name].margin)
-    margin, count = found[nearest].margin, len(found)
-    where = f"{counted(count, 'vector')} that could show it"
-    if not margin:
-        return 0.0, f"changes nothing in {where}"
-    return margin, f"within tolerance in {where}; nearest {nearest}"
-
-
-def _unexercised(found: Mapping[str, Outcome]) -> tuple[None, str]:
-    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
-    return None, f"never exercised: {'; or '.join(reasons)}"
-
-
-# Fate -> the largest margin and the reason of a mutant that is not killed.
-_REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, str]]] = {
-    Fate.ACCEPTABLE: _acceptable,
-    Fate.SURVIVED: _survived,
-    Fate.EQUIVALENT: _unexercised,
-}
+    for bug, by_vector in _bugs(rows).items():
+        fate = fate_of(by_vector.values())
+        if fate is Fate.KILLED:
+            continue
+        found = {name: each for name, each in by_vector.items() if each.fate is fate}
+        reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+        nearest = max(found, key=lambda name: found[name].margin)
+        margin, where = found[nearest].margin, f"{counted(len(found), 'vector')} that could show it"
+        if fate is Fate.EQUIVALENT:
+            yield Survivor(bug, fate, None, f"never exercised: {'; or '.join(reasons)}")
+        elif fate is Fate.ACCEPTABLE:
+            yield Survivor(bug, fate, margin, "; ".join(reasons))
+        elif margin:
+            sentence = f"within tolerance in {where}; nearest {nearest}"
+            yield Survivor(bug, fate, margin, sentence)
+        else:
+            yield Survivor(bug, fate, 0.0, f"changes nothing in {where}")
 
 
 def _bugs(
@@ -347,25 +341,6 @@ def fate_of(outcomes: Iterable[Outcome]) -> Fate:
     return next(fate for fate in Fate if fate in fates)
 
 
-def _greedy(caught: Mapping[str, set[Bug]]) -> list[str]:
-    left = set().union(*caught.values())
-    chosen: list[str] = []
-    while left:
-        best = max(caught, key=lambda name: len(caught[name] & left))  # the first of equals
-        chosen.append(best)
-        left -= caught[best]
-    return chosen
-
-
-def _without_superfluous(chosen: list[str], caught: Mapping[str, set[Bug]]) -> list[str]:
-    kept = list(chosen)
-    for name in chosen:
-        others = set().union(*(caught[other] for other in kept if other != name))
-        if caught[name] <= others:
-            kept.remove(name)
-    return kept
-
-
 class CoverageItem(NamedTuple):
     """The coverage of one dimension.
 
@@ -381,43 +356,36 @@ class CoverageItem(NamedTuple):
 
 
 def coverage_of(rows: Sequence[VectorRow]) -> list[CoverageItem]:
-    """Return the coverage of some vectors."""
-    threads = CoverageItem("threads", "nothing", THREADS)
-    return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), threads, *_named(rows)]
+    """Return the coverage of some vectors: sizes, calls, threads, dtypes and operator versions."""
+    found = []
+    for axis, noun in AXES.items():
+        sizes = sorted({row.sizes[axis] for row in rows})
+        crossed = [edge for edge in EDGES if sizes[-1] > edge]
+        words = f"{_spelled(sizes[:6])}{' ...' if len(sizes) > 6 else ''}, at most {sizes[-1]}"
+        words += f"; beyond {_spelled(crossed)}" if crossed else ""
+        missing = ["1"] if 1 not in sizes else []
+        if len(crossed) < len(EDGES):
+            missing.append(f"beyond {_spelled(EDGES[len(crossed) :])}")
+        found.append(CoverageItem(f"{axis}, {noun}", words, "; ".join(missing)))
 
-
-def _sizes(axis: str, rows: Iterable[VectorRow]) -> CoverageItem:
-    sizes = sorted({row.sizes[axis] for row in rows})
-    crossed = [edge for edge in EDGES if sizes[-1] > edge]
-    words = f"{_spelled(sizes[:6])}{' ...' if len(sizes) > 6 else ''}, at most {sizes[-1]}"
-    beyond = f"; beyond {_spelled(crossed)}" if crossed else ""
-    missing = [f"beyond {_spelled(EDGES[len(crossed) :])}"] if len(crossed) < len(EDGES) else []
-    ones = ["1"] if 1 not in sizes else []
-    return CoverageItem(f"{axis}, {AXES[axis]}", words + beyond, "; ".join(ones + missing))
-
-
-def _calls(rows: Sequence[VectorRow]) -> CoverageItem:
     again = sum(row.calls > 1 for row in rows)
     once = len(rows) - again
-    missing = f"{once} of {len(rows)} {plural(once, 'is', 'are')} called once" if once else ""
-    return CoverageItem("second calls", f"{again} of {counted(len(rows), 'case')}", missing)
+    called = f"{once} of {len(rows)} {plural(once, 'is', 'are')} called once" if once else ""
+    found.append(CoverageItem("second calls", f"{again} of {counted(len(rows), 'case')}", called))
+    found.append(CoverageItem("threads", "nothing", THREADS))
 
-
-def _named(rows: Sequence[VectorRow]) -> list[CoverageItem]:
-    """Return the coverage of dtypes and operator versions, among those of the same types."""
+    # Dtypes and operator versions, among those of the same types.
     operators = list(dict.fromkeys(row.operator for row in rows))
     types = {OPERATORS[name].type for name in operators}
     versions = [row for row in OPERATORS.values() if row.type in types]
     dtypes = list(dict.fromkeys(row.dtype for row in rows))
     every = dict.fromkeys(dtype for row in versions for dtype in row.dtypes)
     absent = [dtype for dtype in every if dtype not in dtypes]
+    others = [row.name for row in versions if row.name not in operators]
     return [
+        *found,
         CoverageItem("dtypes", _spelled(dtypes), _spelled(absent)),
-        CoverageItem(
-            "operators",
-            _spelled(operators),
-            _spelled(row.name for row in versions if row.name not in operators),
-        ),
+        CoverageItem("operators", _spelled(operators), _spelled(others)),
     ]
 
 
