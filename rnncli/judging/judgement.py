@@ -263,19 +263,15 @@ class SessionCalls(NamedTuple):
     attempts: Sequence[Attempt]
     alone: Callable[[Vector], Attempt] | None = None
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the calls are of one session, so that the first data set comes again."""
-        return len(self.order) > len({*self.order})
-
 
 def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
     """Judge a case by all of its calls; the verdict is that on the worst, not explained yet."""
+    is_one = len(session.order) > len({*session.order})  # session: the first data set comes again
     found: list[JudgedAttempt] = []
     for number in range(len(session.attempts)):
         call = _call(session, session.order[number], session.attempts[number], rule)
         # If the first call fails, that is the report; later calls are not run alone.
-        is_asked = session.is_one and number and found[0].verdict.verdict not in FAILURES
+        is_asked = is_one and number and found[0].verdict.verdict not in FAILURES
         if is_asked and call.verdict.verdict in FAILURES:
             call = _told_apart(session, number, call, found[0], rule)
         found.append(call)

@@ -68,22 +68,20 @@ class Xfails:
     entries: tuple[Xfail, ...] = ()
 
     @cached_property
-    def _by_id(self) -> Mapping[str, list[tuple[int, Xfail]]]:
-        """The entries without a wildcard and their places, by the one id that each matches."""
-        found: dict[str, list[tuple[int, Xfail]]] = {}
+    def _sorted(self) -> tuple[Mapping[str, list[tuple[int, Xfail]]], list[tuple[int, Xfail]]]:
+        """The entries and their places: by the one id that each matches, and the patterns."""
+        by_id: dict[str, list[tuple[int, Xfail]]] = {}
+        patterns: list[tuple[int, Xfail]] = []
         for place, entry in enumerate(self.entries):
-            if not entry.is_pattern:
-                found.setdefault(entry.pattern, []).append((place, entry))
-        return found
-
-    @cached_property
-    def _patterns(self) -> list[tuple[int, Xfail]]:
-        return [(k, entry) for k, entry in enumerate(self.entries) if entry.is_pattern]
+            several = patterns if entry.is_pattern else by_id.setdefault(entry.pattern, [])
+            several.append((place, entry))
+        return by_id, patterns
 
     def _matching(self, case_id: str) -> list[tuple[int, Xfail]]:
         """Return the entries that match a case, in the order of the file."""
-        several = [(k, entry) for k, entry in self._patterns if entry.matches(case_id)]
-        return sorted([*self._by_id.get(case_id, ()), *several], key=itemgetter(0))
+        by_id, patterns = self._sorted
+        several = [(k, entry) for k, entry in patterns if entry.matches(case_id)]
+        return sorted([*by_id.get(case_id, ()), *several], key=itemgetter(0))
 
     def reason(self, case_id: str, verdict: Verdict) -> str:
         """Return why a case was expected to fail, or "" if it was not, or not with this verdict.

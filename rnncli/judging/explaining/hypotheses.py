@@ -66,22 +66,22 @@ MOST_COMBINED = 6
 
 def sentence_of(hypothesis: str) -> str:
     """Return what goes wrong, in words."""
-    return " ".join(map(_sentence, parts_of(hypothesis)))
-
-
-def _sentence(name: str) -> str:
-    if name in UNTABLED:
-        return UNTABLED[name]
-    if name in PRECISIONS:
-        return f"Computes in {PRECISIONS[name]}, whatever the dtype of the tensors."
-    reading, _, choice = name.partition("=")
-    if not choice:
-        known = MUTANTS.get(name)  # a run of another version of rnncli may name others
-        return known.sentence if known else "This version of rnncli does not know it."
-    row = READINGS.get(reading)
-    if row is None or choice not in row.choices:  # in a pack from another version of rnncli
-        return f"Reads {reading} as {choice}."
-    return f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
+    sentences = []
+    for name in parts_of(hypothesis):
+        reading, _, choice = name.partition("=")
+        row, mutant = READINGS.get(reading), MUTANTS.get(name)
+        if name in UNTABLED:
+            sentence = UNTABLED[name]
+        elif name in PRECISIONS:
+            sentence = f"Computes in {PRECISIONS[name]}, whatever the dtype of the tensors."
+        elif not choice:  # a run of another version of rnncli may name others
+            sentence = mutant.sentence if mutant else "This version of rnncli does not know it."
+        elif row is None or choice not in row.choices:  # in a pack from another version of rnncli
+            sentence = f"Reads {reading} as {choice}."
+        else:
+            sentence = f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
+        sentences.append(sentence)
+    return " ".join(sentences)
 
 
 def naming(fits: Mapping[str, float]) -> str:

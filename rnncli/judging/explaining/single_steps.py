@@ -8,7 +8,6 @@ shows: one wrong unit makes all others wrong a step later.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,19 +149,54 @@ def _for_each(values: Array, stack: Recurrence) -> Array:
 def regions_of(
     wrong: WrongOutputs, steps: Steps, screen: Screen, hypotheses: Iterable[Hypothesis]
 ) -> dict[str, HeldRegion]:
-    """Return the hypotheses that hold in a region of a case, by name, the nearest first."""
-    case, right = _Case(steps, screen), wrong.recurrence
-    found = {}
+    """Return the hypotheses that hold in a region of a case, by name, the nearest first.
+
+    Every live step in the region is that of the hypothesis, and all others are right although the
+    hypothesis would be seen in some of them.
+    """
+    right = np.concatenate([predicted(path) for path in steps.paths])
+    got = np.concatenate([path.H for path in steps.paths])[:, 1:]
+    live = np.broadcast_to(steps.live[None, :, :, None], got.shape)
+    off = steps.wrong & (screen.margin(right, got) > 1)
+    if np.count_nonzero(off) < LEAST_WRONG:
+        return {}
+    insides = {}  # axis -> the mask of its indices with something wrong
+    for axis, k in AXES.items():
+        others = tuple(each for each in AXES.values() if each != k)
+        insides[axis] = np.asarray(off.any(axis=others, keepdims=True))
+    first = int(np.flatnonzero(insides["steps"])[0])
+    since = np.reshape(np.arange(got.shape[1]) >= first, (1, -1, 1, 1))
+
+    found: dict[str, HeldRegion] = {}
+
+    def held(name: str, axis: str, inside: Array, h: Array) -> bool:
+        margin = float(screen.margin(h, got).max(where=inside & live, initial=0.0))
+        if margin <= 1:
+            indices = tuple(np.flatnonzero(inside).tolist())
+            found[name] = HeldRegion(axis, indices, inside.size, margin)
+        return margin <= 1
+
     for each in hypotheses:
         changed = wrong.changed(each)
         if (
-            changed is not None
-            and all(mutant.change.result is RIGHT.result for mutant in each)
-            and changed.X.shape == right.X.shape
-            and is_same(right, changed, of_walks)
-            and (region := case.region(partial(_taught, changed, engine_of(each), steps)))
+            changed is None
+            or any(mutant.change.result is not RIGHT.result for mutant in each)
+            or changed.X.shape != wrong.recurrence.X.shape
+            or not is_same(wrong.recurrence, changed, of_walks)
         ):
-            found[name_of(each)] = region
+            continue
+        name, engine = name_of(each), engine_of(each)
+        whole = _taught(changed, engine, steps, 0)
+        shown = live & ~off & (screen.margin(whole, right) > SEEN)
+        if not shown.any():
+            continue
+        for axis, inside in insides.items():
+            if not (inside & shown).any() and held(name, axis, inside, whole):
+                break
+        else:
+            if (shown & ~since).any():
+                later = _taught(changed, engine, steps, first)
+                held(name, "steps", since, np.concatenate([right[:, :first], later], axis=1))
     return dict(sorted(found.items(), key=lambda item: item[1].margin))
 
 
@@ -189,49 +223,3 @@ def _taught(
         X = lanes.X[:, since:].astype(FLOAT64)
         parts.append(forced(lanes, engine(FLOAT64), X, before)[0])
     return as_stored(np.concatenate(parts), changed.dtype)
-
-
-class _Case:
-    """What an implementation got at each step, and what is right there [D, T, N, H]."""
-
-    def __init__(self, steps: Steps, screen: Screen) -> None:
-        self.screen = screen
-        self.right = np.concatenate([predicted(path) for path in steps.paths])
-        self.got = np.concatenate([path.H for path in steps.paths])[:, 1:]
-        self.live = np.broadcast_to(steps.live[None, :, :, None], self.got.shape)
-        self.wrong = steps.wrong & (screen.margin(self.right, self.got) > 1)
-
-    def region(self, taught: Callable[[int], Array]) -> HeldRegion | None:
-        """Return the region in which steps are those of a hypothesis, and right elsewhere.
-
-        Args:
-            taught: first step -> the h of the hypothesis from there on.
-        """
-        if np.count_nonzero(self.wrong) < LEAST_WRONG:
-            return None
-        whole = taught(0)
-        shown = self.live & ~self.wrong & (self.screen.margin(whole, self.right) > SEEN)
-        if not shown.any():
-            return None
-        for axis, k in AXES.items():
-            inside = np.asarray(self.wrong.any(axis=_all_but(k), keepdims=True))
-            if not (inside & shown).any() and (found := self._held(axis, inside, whole)):
-                return found
-        first = int(np.flatnonzero(self.wrong.any(axis=_all_but(AXES["steps"])))[0])
-        inside = np.reshape(np.arange(self.got.shape[1]) >= first, (1, -1, 1, 1))
-        if not (shown & ~inside).any():
-            return None
-        return self._held(
-            "steps", inside, np.concatenate([self.right[:, :first], taught(first)], axis=1)
-        )
-
-    def _held(self, axis: str, inside: Array, h: Array) -> HeldRegion | None:
-        """Return a region if all live steps in it are those of a hypothesis."""
-        margin = self.screen.margin(h, self.got)
-        largest = float(margin.max(where=inside & self.live, initial=0.0))
-        indices = tuple(np.flatnonzero(inside).tolist())
-        return HeldRegion(axis, indices, inside.size, largest) if largest <= 1 else None
-
-
-def _all_but(axis: int) -> tuple[int, ...]:
-    return tuple(each for each in AXES.values() if each != axis)

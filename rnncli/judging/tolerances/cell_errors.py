@@ -63,6 +63,7 @@ class CellErrors:
             self._linear.noise_of_all(node, kept=self._linear.value(symbol))
             for node, symbol in zip(self._new, equations.symbols, strict=True)
         ]
+        self._squares: Array | None = None
         self.own: Array | None = None
         if self.states > 1:
             by_C = [of.get(equations.old[1], 0.0) for of in self._derivatives]
@@ -145,6 +146,21 @@ class CellErrors:
         J = self._jacobian(self._derivatives, steps)
         J *= J
         return J
+
+    def blocks(self) -> Iterator[tuple[int, Array]]:
+        """Yield the squared derivatives of the new states by the old h, in blocks of steps.
+
+        Each is [D, t, N, S, H, H], with the first of its t steps; a single block is cached.
+        """
+        D, T, N, H = self.sizes
+        steps = max(1, BLOCK_NUMBERS // max(1, D * N * self.states * H * H))
+        for start in range(0, T, steps):
+            squares = self._squares
+            if squares is None:
+                squares = self.squares(slice(start, min(start + steps, T)))
+            if steps >= T:
+                self._squares = squares
+            yield start, squares
 
     def fresh(self, variances: StateVariances | None) -> Array:
         """Return the variances that each step adds, [D, T, N, S, H].
@@ -240,15 +256,15 @@ def variances_of(errors: CellErrors) -> Array:
     the first pass leaves them out, and each further pass uses the states' errors of the one before.
     Directions that do not converge get infinite variances: nothing is known about them.
     """
-    blocks, added = _Blocks(errors), errors.fresh(None)
-    found = _carry(errors, blocks, added)
+    added = errors.fresh(None)
+    found = _carry(errors, added)
     growing = np.ones(len(found), np.bool_)  # directions converge independently
     for _ in range(PASSES):
         before, added = added, errors.fresh(errors.along(found))
         growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
         if not growing.any():  # the variances have converged as well
             return found
-        found[growing] = _carry(errors, blocks, added)[growing]
+        found[growing] = _carry(errors, added)[growing]
     found[growing] = np.inf
     return found
 
@@ -293,7 +309,7 @@ def _from_h(errors: CellErrors, entering: Array) -> Array:
     """Return (J o J) times the variances of the old h, [D, T, N, S, H]."""
     D, T, N, H = errors.sizes
     found = np.empty((D, T, N, errors.states * H))
-    for start, squares in _Blocks(errors):
+    for start, squares in errors.blocks():
         steps = slice(start, start + squares.shape[1])
         matrices = squares.reshape(D, -1, N, errors.states * H, H)
         taken = errors.multiplied(entering[:, steps], steps)
@@ -303,25 +319,7 @@ def _from_h(errors: CellErrors, entering: Array) -> Array:
     return whole
 
 
-class _Blocks:
-    """The squared derivatives of every step, in blocks of steps; a single block is cached."""
-
-    def __init__(self, errors: CellErrors) -> None:
-        D, T, N, H = errors.sizes
-        self._errors = errors
-        self._T = T
-        self._steps = max(1, BLOCK_NUMBERS // max(1, D * N * errors.states * H * H))
-        self._cached: Array | None = None
-
-    def __iter__(self) -> Iterator[tuple[int, Array]]:
-        for start in range(0, self._T, self._steps):
-            if self._cached is None or self._steps < self._T:
-                stop = min(start + self._steps, self._T)
-                self._cached = self._errors.squares(slice(start, stop))
-            yield start, self._cached
-
-
-def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
+def _carry(errors: CellErrors, fresh: Array) -> Array:
     """Iterate v <- (J o J) v + q from v = 0: initial states are exact."""
     D, T, N, S, H = fresh.shape
     found = np.empty((T + 1, D, N, S, H))
@@ -329,7 +327,7 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     flat = found.reshape(T + 1, D, N, S * H, 1)
     added = fresh.swapaxes(0, 1)
     own = None if errors.own is None else errors.own.swapaxes(0, 1)
-    for start, squares in blocks:
+    for start, squares in errors.blocks():
         matrices = squares.reshape(D, -1, N, S * H, H).swapaxes(0, 1)
         for t, matrix in enumerate(matrices, start):
             old = errors.entering(found[t], t)

@@ -315,20 +315,6 @@ class StateVariances(NamedTuple):
     new: Array
 
 
-class GroupErrors(NamedTuple):
-    """Error bounds of a group of activations, given the errors of the states, [group, D, T, N, H].
-
-    Attributes:
-        carried: first-order error of their arguments due to the states.
-        systematic: error of the activations beyond first order.
-        error: total error of the activations.
-    """
-
-    carried: Array
-    systematic: Array
-    error: Array
-
-
 class OwnBounds:
     """Bounds on the systematic errors of activations, carried through other expressions."""
 
@@ -375,7 +361,7 @@ class Bounds(OwnBounds):
         super().__init__(linear)
         self._variances = variances
         self._by_H = linear.of_products(variances.old[..., 0, :])
-        self._group_errors: dict[Group, GroupErrors] = {}
+        self._of_groups: dict[Group, tuple[Array, Array, Array]] = {}
         self._errors: dict[Expression, Any] = {}
 
     def error(self, node: Expression) -> Any:
@@ -383,8 +369,7 @@ class Bounds(OwnBounds):
         if node in self._errors:
             return self._errors[node]
         if isinstance(node, Activated):
-            errors, k = self._errors_of_group(node)
-            found = errors.error[k]
+            _, _, found = self._activation_errors(node)
         elif isinstance(node, State | NewState) or is_of_H(node):
             found = self.carried(node)
         elif isinstance(node, Recurrent):
@@ -395,13 +380,18 @@ class Bounds(OwnBounds):
         return found
 
     def _systematic(self, node: Expression) -> Any:
-        errors, k = self._errors_of_group(node)
-        return errors.systematic[k]
+        _, systematic, _ = self._activation_errors(node)
+        return systematic
 
-    def _errors_of_group(self, node: Expression) -> tuple[GroupErrors, int]:
-        """Return the errors of an activation's group, and its index in the group."""
+    def _activation_errors(self, node: Expression) -> tuple[Array, Array, Array]:
+        """Return the errors of an activation, given those of the states, each [D, T, N, H].
+
+        Returns:
+            First-order error of its argument due to the states; its own error beyond first order;
+            its total error.
+        """
         group, index = self.linear.equations.groups[node]
-        if group not in self._group_errors:
+        if group not in self._of_groups:
             response, _ = self.linear.response(group[0])
             carried = np.zeros(response.y.shape)
             for k, each in enumerate(group):
@@ -414,8 +404,9 @@ class Bounds(OwnBounds):
                     reach[k] += inner
             systematic = response.systematic(reach)
             error = response.steepness * reach + systematic
-            self._group_errors[group] = GroupErrors(carried, systematic, error)
-        return self._group_errors[group], index
+            self._of_groups[group] = carried, systematic, error
+        carried, systematic, error = self._of_groups[group]
+        return carried[index], systematic[index], error[index]
 
     def _variance(self, term: Expression) -> Any:
         """Return the variance that a term of a sum has from those of the states.
@@ -440,8 +431,8 @@ class Bounds(OwnBounds):
     def carried(self, node: Expression) -> Any:
         """Return the first-order error of an expression due to the states."""
         if isinstance(node, Activated):
-            errors, k = self._errors_of_group(node)
-            return self._steepness(node) * errors.carried[k]
+            carried, _, _ = self._activation_errors(node)
+            return self._steepness(node) * carried
         if isinstance(node, State | NewState | Recurrent):
             return np.sqrt(self._variance(node))
         return self._added(node, self.carried)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -52,29 +52,21 @@ def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
         for backwards in (False, True):
             found = evaluate(whole, _RoundedEngine(recurrence.dtype.numpy, backwards=backwards))
             if wrong := _first_wrong(found, golden, _unequal):
+                name, place, got, wanted = wrong
                 order = "last term first" if backwards else "first term first"
                 return (
-                    f"{wrong.name} is not exact: summed in {recurrence.dtype}, {order}, its"
-                    f" canonical element {wrong.place} is {wrong.got!r}, not {wrong.wanted!r}"
+                    f"{name} is not exact: summed in {recurrence.dtype}, {order}, its"
+                    f" canonical element {place} is {got!r}, not {wanted!r}"
                 )
         if golden.Y is None:
             golden = backend_named("numpy").run(whole, Compute.FLOAT64)
         return _headroom_problem(whole, golden)
 
 
-class _WrongElement(NamedTuple):
-    """An element of a result in canonical layout that is not as expected."""
-
-    name: str
-    place: list[int]
-    got: float
-    wanted: float
-
-
 def _first_wrong(
     found: Result, golden: Result, differ: Callable[[Array, Array], Array]
-) -> _WrongElement | None:
-    """Return the first element of a result that differs from the expected one."""
+) -> tuple[str, list[int], float, float] | None:
+    """Return the first element that is not as expected: of what, where, what it is, and is due."""
     for name, values, wanted in zip(
         ("Y", "Y_h", "Y_c"), (found.Y, *found.last), (golden.Y, *golden.last), strict=False
     ):
@@ -84,7 +76,7 @@ def _first_wrong(
         if len(where):
             place = [int(k) for k in where[0]]
             got, due = (float(each[tuple(place)]) for each in (values, wanted))
-            return _WrongElement(name, place, got, due)
+            return name, place, got, due
     return None
 
 
@@ -209,9 +201,10 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
 
     for form in BLENDS if seen.overflows else ():
         if wrong := _first_wrong(_stored_in_dtype(recurrence, form), golden, _are_other_kinds):
+            name, place, got, wanted = wrong
             return (
-                f"a kernel that keeps its states in {dtype} has {wrong.got:g} at"
-                f" canonical {wrong.name}{wrong.place}, where {wrong.wanted:g} is expected"
+                f"a kernel that keeps its states in {dtype} has {got:g} at"
+                f" canonical {name}{place}, where {wanted:g} is expected"
             )
     return ""
 
