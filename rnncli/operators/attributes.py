@@ -176,11 +176,18 @@ def activation_problems(
     names = [text(name) for name in names]
     spellings = operator.attributes["activations"].choices
     for name in dict.fromkeys(names):
-        if not _is_known(name, operator, spellings):
+        canonical = _CANONICAL.get(name.casefold())  # in any case, unless spellings are exact
+        if not (name in spellings if spellings else canonical in operator.activations):
             known = spellings or operator.activations
             hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
             yield Problem(subject, f"unknown activation '{name}' for {operator.name}{hint}")
-    counts = _accepted_counts(operator, directions)
+    of_one = len(operator.cell.activations)
+    accepted = {"each": [directions], "one": [1], "equal": [*range(1, directions + 1)]}
+    counts = [of_one * lists for lists in accepted[operator.activation_lists]]
+    if operator.spare_activation and directions == 1:
+        counts = [of_one, of_one + 1]
+    first, second = names[:of_one], names[of_one:]
+    folded = [[name.casefold() for name in each] for each in (first, second)]
     if len(names) not in counts:
         letters = ", ".join(operator.cell.activations)
         if operator.activation_lists != "one":
@@ -190,36 +197,12 @@ def activation_problems(
             f"activations must name {' or '.join(map(str, counts))}"
             f" function{'s' * (counts[-1] > 1)} ({letters}), got {len(names)}",
         )
-    elif operator.activation_lists == "equal" and not _are_equal(operator, names):
-        first = len(operator.cell.activations)
+    elif operator.activation_lists == "equal" and second and folded[0] != folded[1]:
         yield Problem(
             subject,
             f"both directions of a {operator.type} must have the same activations, got"
-            f" {' '.join(names[:first])} and {' '.join(names[first:])}: OpenVINO computes both with"
-            " the first",
+            f" {' '.join(first)} and {' '.join(second)}: OpenVINO computes both with the first",
         )
-
-
-def _is_known(name: str, operator: Operator, spellings: Sequence[str]) -> bool:
-    """Return whether an operator has an activation: in any case, unless it has exact spellings."""
-    canonical = _CANONICAL.get(name.casefold())
-    return name in spellings if spellings else canonical in operator.activations
-
-
-def _are_equal(operator: Operator, names: Sequence[str]) -> bool:
-    """Return whether the activations of a second direction, if named, are those of the first."""
-    folded = [name.casefold() for name in names]
-    first = len(operator.cell.activations)
-    return folded[first:] in ([], folded[:first])
-
-
-def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
-    """Return the lengths that `activations` may have."""
-    of_one = len(operator.cell.activations)
-    if operator.spare_activation and directions == 1:
-        return (of_one, of_one + 1)
-    accepted = {"each": [directions], "one": [1], "equal": [*range(1, directions + 1)]}
-    return tuple(of_one * lists for lists in accepted[operator.activation_lists])
 
 
 def resolve_activations(
@@ -230,7 +213,11 @@ def resolve_activations(
     The attributes are complete, by role; of the readings, alpha-order and threshold-tie count.
     """
     per_direction = len(operator.cell.activations)
-    names = _names(operator, attributes["activations"], directions)
+    chosen = attributes["activations"]
+    names = list(operator.default_activations) * directions if chosen is None else list(chosen)
+    if operator.activation_lists != "each":
+        names = names[:per_direction] * directions
+    names = names[: per_direction * directions]  # the forward direction's first
     rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]
     is_queue = readings.get("alpha-order", "queue") == "queue"
     alphas, betas = (
@@ -241,15 +228,6 @@ def resolve_activations(
     return tuple(
         tuple(bound[start : start + per_direction]) for start in range(0, len(bound), per_direction)
     )
-
-
-def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) -> list[str]:
-    """Return the name of every activation, the forward direction's first."""
-    count = len(operator.cell.activations) * directions
-    names = list(operator.default_activations) * directions if chosen is None else list(chosen)
-    if operator.activation_lists != "each":
-        names = names[: len(operator.cell.activations)] * directions
-    return names[:count]
 
 
 def _assigned(

@@ -137,15 +137,12 @@ def _sizes(
             assert row is not None
             sizes[symbol] = Size(value, f"{row.name} is {value}")
     if "hidden_size" not in sizes and "R" in inputs and inputs["R"].ndim == 3:
-        hidden = inputs["R"].shape[_last_hidden_axis(operator)]
+        (R,) = (row for row in operator.inputs if row.role == "R")
+        # The last axis that has one row for each unit.
+        axis = max(k for k, dim in enumerate(R.shape()) if dim == Dim("hidden_size"))
+        hidden = inputs["R"].shape[axis]
         sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}, taken from R")
     return sizes
-
-
-def _last_hidden_axis(operator: Operator) -> int:
-    """Return the last axis of R that has one row for each unit."""
-    (R,) = (row for row in operator.inputs if row.role == "R")
-    return max(k for k, dim in enumerate(R.shape()) if dim == Dim("hidden_size"))
 
 
 def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array]) -> Iterator[str]:
@@ -154,8 +151,11 @@ def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array])
     allowed = operator.input_dtypes(row)
     first = next(other.name for other in operator.inputs if other.kind == row.kind)
     if dtype not in allowed:
-        later = _later_dtype(operator, dtype) if not row.dtypes else ""
-        yield f"{row.name} must be {_listed(allowed)}, got {dtype}{later}"
+        rows = [r for r in OPERATORS.values() if r.type == operator.type and dtype in r.dtypes]
+        later = f" ({dtype} exists from {rows[0].name} on)" if rows and not row.dtypes else ""
+        *others, last = allowed
+        listed = f"{', '.join(others)} or {last}" if others else last
+        yield f"{row.name} must be {listed}, got {dtype}{later}"
     elif first in inputs:
         common = element_type(inputs[first])
         if common in allowed and dtype != common:
@@ -168,16 +168,6 @@ def element_type(values: Array) -> str:
         return dtype_of(values).name
     except InvalidRequest:
         return str(values.dtype)
-
-
-def _later_dtype(operator: Operator, dtype: str) -> str:
-    """Say which version of the operator introduced a dtype."""
-    later = [r for r in OPERATORS.values() if r.type == operator.type and dtype in r.dtypes]
-    return f" ({dtype} exists from {later[0].name} on)" if later else ""
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _shape_problems(
@@ -232,23 +222,20 @@ def reading_problems(
 ) -> Iterator[Problem]:
     """Yield the readings that do not exist, or have no effect on an operator or a unit of it."""
     known = readings_of(operator, is_unit=bool(unit))
-    found = [
-        Problem(("readings", name), sentence)
-        for name, value in readings.items()
-        if (sentence := _misread(operator, known, name, value))
-    ]
-    yield from found
-    if unit and not found:
+    is_right = True
+    for name, value in readings.items():
+        sentence = ""
+        try:
+            check_reading(name, value)
+        except InvalidRequest as error:
+            sentence = str(error)
+        else:
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                sentence = f"reading '{name}' makes no difference to {operator.name}"
+                sentence += f" (its readings are {listed})"
+        if sentence:
+            is_right = False
+            yield Problem(("readings", name), sentence)
+    if unit and is_right:
         yield from inner_problems(operator, unit, readings)
-
-
-def _misread(operator: Operator, known: Mapping[str, str], name: str, value: str) -> str:
-    """Return what is wrong with a reading, or ""."""
-    try:
-        check_reading(name, value)
-    except InvalidRequest as error:
-        return str(error)
-    if name in known:
-        return ""
-    listed = ", ".join(known) or "none"
-    return f"reading '{name}' makes no difference to {operator.name} (its readings are {listed})"

@@ -92,17 +92,16 @@ def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]
     Integers in a Python list take the only integer type that the operator's row allows, if it can
     hold them; arrays keep theirs.
     """
-    dtypes = {row.name: row.dtypes for row in operator.inputs}
-    return {name: _array(values, dtypes.get(name, ())) for name, values in inputs.items()}
-
-
-def _array(values: Any, dtypes: Sequence[str]) -> Array:
-    array = np.asarray(values)
-    untyped = isinstance(values, list | tuple) and (array.dtype.kind == "i" or not array.size)
-    if not untyped or len(dtypes) != 1:
-        return array
-    narrow = array.astype(dtype_named(dtypes[0]).numpy)
-    return narrow if np.array_equal(narrow, array) else array
+    types, found = {row.name: row.dtypes for row in operator.inputs}, {}
+    for name, values in inputs.items():
+        found[name] = array = np.asarray(values)
+        is_untyped = isinstance(values, list | tuple) and (
+            array.dtype.kind == "i" or not array.size
+        )
+        if is_untyped and len(allowed := types.get(name, ())) == 1:
+            narrow = array.astype(dtype_named(allowed[0]).numpy)
+            found[name] = narrow if np.array_equal(narrow, array) else array
+    return found
 
 
 def compute_named(name: str) -> Compute:

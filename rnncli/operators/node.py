@@ -177,14 +177,11 @@ class WeightCache:
         if nbytes > self._of_one or not all(v is None or is_constant(v) for v in sources):
             return weights
         weights = weights._replace(constants=Constants())
-        self._keep(key, CachedWeights(sources, weights, nbytes))
-        return weights
-
-    def _keep(self, key: tuple[object, ...], new: CachedWeights) -> None:
         with self._lock:
-            if sum(self.sizes) + new.nbytes > self._of_all or len(self._cached) >= self._nodes:
+            if sum(self.sizes) + nbytes > self._of_all or len(self._cached) >= self._nodes:
                 self._cached.clear()
-            self._cached[key] = new
+            self._cached[key] = CachedWeights(sources, weights, nbytes)
+        return weights
 
 
 EVALUATED = WeightCache(nodes=256, of_one=1 << 24, of_all=1 << 26)
@@ -288,6 +285,14 @@ class Node:
         if (given := values.get("input_forget")) not in {None, 0, 1}:
             sentence = f"input_forget {given} is taken as 1, the only value that couples the gates"
             warnings.warn(f"{sentence} in the specification's text", RnncliWarning, stacklevel=2)
+        second = {
+            row.option
+            for name, row in READINGS.items()
+            if self.readings.get(name) == row.choices[1]
+        }
+        options: dict[str, Any] = {
+            name: bool(values.get(name)) or name in second for name in CellOptions._fields
+        }
         return {
             "cell": self.operator.cell,
             "directions": self.directions,
@@ -295,7 +300,7 @@ class Node:
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
-            "options": _options(values, self.readings, self.inner_levels),
+            "options": CellOptions(**{**options, "levels": self.inner_levels}),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -327,7 +332,16 @@ class Node:
 
     def recurrence(self, inputs: Mapping[str, Array], cache: WeightCache = EVALUATED) -> Recurrence:
         """Return the canonical recurrence for inputs, by name, that are free of problems."""
-        tensors = _by_role(self._orders, self.unit.reals(inputs) if self.unit else inputs)
+        tensors: dict[str, Array] = {}  # by role, in native byte order and canonical axis order
+        for name, tensor in (self.unit.reals(inputs) if self.unit else inputs).items():
+            role, move, _ = self._orders[name]
+            native = tensor.dtype.isnative
+            values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
+            tensors[role] = values if move is None else move(values)
+        lengths = tensors.get("lengths")
+        if lengths is not None:
+            is_full = bool(np.all(lengths == tensors["X"].shape[-3]))
+            lengths = None if is_full else lengths.astype(np.int64)
         is_literal = self.readings.get("recurrence") == "literal"
         weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
@@ -347,7 +361,7 @@ class Node:
             Rb=weights.Rb,
             P=weights.P,
             initial=tuple([tensors.get(name) for name in states]),
-            lengths=_lengths(tensors),
+            lengths=lengths,
             quantiser=quantiser,
             unit=UnitTensors(self, inputs) if self.unit else None,
             **self._settings,
@@ -484,17 +498,6 @@ def _kinds(inputs: Mapping[str, Array]) -> Kinds:
     return tuple([(name, values.dtype, values.shape) for name, values in inputs.items()])
 
 
-def _by_role(orders: Orders, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs by role, in native byte order and canonical axis order."""
-    by_role = {}
-    for name, tensor in inputs.items():
-        role, move, _ = orders[name]
-        native = tensor.dtype.isnative
-        values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
-        by_role[role] = values if move is None else move(values)
-    return by_role
-
-
 @lru_cache(maxsize=256)
 def _orders(operator: Operator, variant: int) -> Orders:
     """Return the role of each input and output, and its moves to canonical order and back.
@@ -509,26 +512,6 @@ def _orders(operator: Operator, variant: int) -> Orders:
     return orders
 
 
-def _options(
-    values: Mapping[str, Any], readings: Mapping[str, str], levels: InnerLevels | None
-) -> CellOptions:
-    """Return the options that attributes, by role, and readings set."""
-    set_by_reading = {
-        row.option for name, row in READINGS.items() if readings.get(name) == row.choices[1]
-    }
-    names = CellOptions._fields
-    is_set: dict[str, Any] = {n: bool(values.get(n)) or n in set_by_reading for n in names}
-    return CellOptions(**{**is_set, "levels": levels})
-
-
-def _lengths(tensors: Mapping[str, Array]) -> Array | None:
-    """Return the lengths as int64, or None if every sequence is as long as X."""
-    lengths = tensors.get("lengths")
-    if lengths is None or bool(np.all(lengths == tensors["X"].shape[-3])):
-        return None
-    return lengths.astype(np.int64)
-
-
 def any_unlocked(tensors: WeightTensors) -> bool:
     """Return whether a former constant has become writeable, which disqualifies it."""
     for values in tensors:  # noqa: SIM110 -- a generator takes twice as long, at every call
@@ -538,8 +521,12 @@ def any_unlocked(tensors: WeightTensors) -> bool:
 
 
 def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: bool) -> Weights:
-    if not _has_directions(operator):  # of a cell: it has one
-        tensors = _with_directions(tensors)
+    if not _has_directions(operator):  # a cell, which has one: W and R have columns as well
+        axes = (-3, -3, *[-2] * (len(tensors) - 2))
+        tensors = tuple(
+            None if values is None else np.expand_dims(values, axis)
+            for values, axis in zip(tensors, axes, strict=True)
+        )
     W, R, B, Wb, Rb, P, *factors = tensors
     assert W is not None
     assert R is not None
@@ -565,15 +552,6 @@ def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: b
 @cache
 def _has_directions(operator: Operator) -> bool:
     return operator.has("num_directions")
-
-
-def _with_directions(tensors: WeightTensors) -> WeightTensors:
-    """Return W and R [..., rows, columns] and the others [..., rows] with an axis of directions."""
-    axes = (-3, -3, *[-2] * (len(tensors) - 2))
-    return tuple(
-        None if values is None else np.expand_dims(values, axis)
-        for values, axis in zip(tensors, axes, strict=True)
-    )
 
 
 def _integers(

@@ -28,7 +28,9 @@ def operator_named(name: str) -> Operator:
         return OPERATORS[name]
     kind, _, version = name.partition("-")
     versioned = [row for row in _versions(kind) if row.versioned]
-    if versions := versioned or ([] if version else _called(kind)):
+    folded = "" if version else kind.casefold()  # a type in another case
+    called = [row for row in OPERATORS.values() if folded == row.type.casefold()]
+    if versions := versioned or called:
         listed = ", ".join(row.name for row in versions)
         is_opset = version.isdecimal() and len(version) < 5  # int() refuses thousands of digits
         serving = _serving(versions, int(version)) if is_opset else None
@@ -58,12 +60,6 @@ def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
 def _versions(op_type: str) -> list[Operator]:
     """Return all versions of an operator type, oldest first."""
     return [row for row in OPERATORS.values() if row.type == op_type]
-
-
-def _called(word: str) -> list[Operator]:
-    """Return all operators whose type a word names, ignoring case."""
-    folded = word.casefold()
-    return [row for row in OPERATORS.values() if folded == row.type.casefold()]
 
 
 def _serving(versions: list[Operator], opset: int) -> Operator | None:

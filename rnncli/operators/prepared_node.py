@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.operators.node import AxisMove
     from rnncli.operators.operator import Operator
-    from rnncli.recurrence.recurrence import Recurrence
 
     NodeInputs = Sequence[Array | None]
 
@@ -96,21 +95,17 @@ class PreparedNode:
             if not (bound and bound.is_for(steady)):
                 orders = [node.move(name) for name in self._varying(self.names)[:-1]]
                 bound = BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
-            self._bind(kinds, bound, recurrence)
+            is_full = recurrence.lengths is None
+            if (bound.full if is_full else bound.ragged) is None:  # asked once
+                call = bound_call(self._engine[0], recurrence, self._engine[1])
+                extended = bound._replace(full=call) if is_full else bound._replace(ragged=call)
+                remember(self._bound, kinds, extended)
         return node.arranged((result.Y, *result.last))
 
     def by_name(self, inputs: NodeInputs) -> dict[str, Array]:
         """Return the present inputs by the operator's names."""
         named = zip(self.names, inputs, strict=False)
         return {name: values for name, values in named if values is not None}
-
-    def _bind(self, kinds: tuple[Any, ...], bound: BoundNode, recurrence: Recurrence) -> None:
-        """Ask the backend once for its fast path for recurrences like this one."""
-        is_full = recurrence.lengths is None
-        if (bound.full if is_full else bound.ragged) is None:
-            call = bound_call(self._engine[0], recurrence, self._engine[1])
-            extended = bound._replace(full=call) if is_full else bound._replace(ragged=call)
-            remember(self._bound, kinds, extended)
 
 
 class BoundNode(NamedTuple):
@@ -188,9 +183,9 @@ class OperatorSession:
     ) -> None:
         engine = backend_named(backend), compute_named(compute)
         self._asked = operator, dict(attributes), outputs, readings
-        self._held = {
-            name: _read_only_copy(values) for name, values in arrays_of(operator, held).items()
-        }
+        self._held = {name: values.copy() for name, values in arrays_of(operator, held).items()}
+        for values in self._held.values():
+            lock(values)
         if violations := [
             problem
             for problem in problems(operator, attributes, self._held, outputs, readings)
@@ -227,10 +222,3 @@ class OperatorSession:
             checked(operator, attributes, {**self._held, **inputs}, outputs, readings)
         made = self._node.run(in_order)
         return dict(zip(self.outputs, made))  # noqa: B905 -- `strict` takes 0.1 us
-
-
-def _read_only_copy(values: Array) -> Array:
-    """Return a read-only copy."""
-    copy = values.copy()
-    lock(copy)
-    return copy
