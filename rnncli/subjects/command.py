@@ -73,7 +73,6 @@ from rnncli.supervision.programs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
@@ -179,15 +178,15 @@ class CommandSubject:
         if ending.exit != 0:
             return Attempt(Status.CRASHED, message=ending.sentence)
         try:
-            return Attempt(Status.RAN, self._outputs(folder, vector))
+            if "outputs" in self._used:
+                names, wanted = vector.record["outputs"], vector.answers.outputs
+                outputs = read_folder(folder / "outputs", names, wanted)
+            else:
+                (file,) = (name for name in self._used if name.startswith("outputs."))
+                outputs = read_file(folder / file, vector)
         except RnncliError as error:
             return garbage(error)
-
-    def _outputs(self, folder: Path, vector: Vector) -> Tensors:
-        if "outputs" in self._used:
-            return read_folder(folder / "outputs", vector.record["outputs"], vector.answers.outputs)
-        (file,) = (name for name in self._used if name.startswith("outputs."))
-        return read_file(folder / file, vector)
+        return Attempt(Status.RAN, outputs)
 
 
 def _placeholders(command: str, words: list[str]) -> set[str]:

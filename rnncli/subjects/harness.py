@@ -26,7 +26,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.files.atomic import put_file
@@ -63,7 +63,6 @@ from rnncli.talk.words import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
@@ -108,7 +107,10 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
             raise
         except InvalidRequest as error:
             raise InvalidRequest(f"{self._said}: {error}; expected {STARTED}") from None
-        described = {name: _described(value) for name, value in about.items()}
+        described = {}
+        for name, value in about.items():
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            described[name] = printable(text)
         return {**described, "protocol": f"{VERSION}", **described_limits(self.limits)}
 
     def stopped(self, seconds: float) -> Ending | None:
@@ -175,7 +177,7 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         """Run a vector; see `AnsweringProcess`."""
         self.answered = request["seq"]
         try:
-            return self._attempt(self._answer(request, deadline))
+            return self._attempt(request, deadline)
         except RnncliError as error:
             return garbage(error)
         finally:  # the files of the request are deleted, but for the model
@@ -202,37 +204,21 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         super().end()
         self._temporary.cleanup()
 
-    def _answer(self, request: JsonObject, deadline: float) -> JsonObject:
+    def _attempt(self, request: JsonObject, deadline: float) -> Attempt:
         answer = self.exchange(request, deadline)
         if answer.get("seq") != request["seq"]:
             number = ascii(answer.get("seq"))
             raise garbled(f"the answer to {number:.80}, not {request['seq']}")
-        return answer
-
-    def _attempt(self, answer: JsonObject) -> Attempt:
         kind = kind_of(answer)
         if kind == "ran":
-            return Attempt(Status.RAN, self._outputs(answer["outputs"]))
+            outputs = {}
+            for name, row in answer["outputs"].items():
+                file = RelativePath(f"{self.answered}/{Identifier(row['file'])}")
+                outputs[name] = read_described(below(self._folder, file), row)
+            return Attempt(Status.RAN, outputs)
         if kind == "skipped":
-            return Attempt(Status.REFUSED, message=_reason(answer))
+            message = printable(answer["message"]) or "no message"
+            link = printable(answer.get("issue_url", ""))
+            return Attempt(Status.REFUSED, message=f"{message} ({link})" if link else message)
         message = printable(answer["context"]["message"])
         return Attempt(Status.CRASHED, message=f"reported an error: {message}")
-
-    def _outputs(self, described: Mapping[str, Any]) -> Tensors:
-        return {
-            name: read_described(
-                below(self._folder, RelativePath(f"{self.answered}/{Identifier(row['file'])}")), row
-            )
-            for name, row in described.items()
-        }
-
-
-def _reason(answer: Mapping[str, Any]) -> str:
-    """Return the reason of a refusal, with the address of its issue."""
-    message = printable(answer["message"]) or "no message"
-    link = printable(answer.get("issue_url", ""))
-    return f"{message} ({link})" if link else message
-
-
-def _described(value: Any) -> str:
-    return printable(", ".join(value) if isinstance(value, list) else str(value))

@@ -52,7 +52,12 @@ class LineChannel:
             GarbageError: the program has written something without being asked.
             TimeoutError: the program does not read.
         """
-        self._refuse_early_answer()
+        poll = select.poll()
+        poll.register(self._in, select.POLLIN)
+        if not self._read and any(events & select.POLLIN for _, events in poll.poll(0)):
+            self._take()
+        if self._read:
+            raise GarbageError(f"wrote {_shown(self._read)} without being asked")
         rest = memoryview(f"{json.dumps(message, separators=(',', ':'))}\n".encode())
         while rest:
             _wait(self._out, select.POLLOUT, deadline)
@@ -80,7 +85,13 @@ class LineChannel:
             self._take()
         line = bytes(self._read[:end])
         del self._read[: end + 1]
-        return _object_in(line)
+        try:
+            value = parse_json(line)
+        except InvalidRequest as error:
+            raise GarbageError(f"wrote {_shown(line)}, which {error}") from None
+        if not isinstance(value, dict):
+            raise GarbageError(f"wrote {_shown(line)}, which is not a JSON object")
+        return value
 
     def close(self) -> None:
         """Close both ends."""
@@ -102,14 +113,6 @@ class LineChannel:
             raise EOFError
         self._read += piece
 
-    def _refuse_early_answer(self) -> None:
-        poll = select.poll()
-        poll.register(self._in, select.POLLIN)
-        if not self._read and any(events & select.POLLIN for _, events in poll.poll(0)):
-            self._take()
-        if self._read:
-            raise GarbageError(f"wrote {_shown(self._read)} without being asked")
-
 
 def _wait(descriptor: int, event: int, deadline: float) -> None:
     """Wait until a descriptor is ready, or closed at its other end."""
@@ -118,16 +121,6 @@ def _wait(descriptor: int, event: int, deadline: float) -> None:
     poll.register(descriptor, event)
     if not poll.poll(left):
         raise TimeoutError
-
-
-def _object_in(line: bytes) -> JsonObject:
-    try:
-        value = parse_json(line)
-    except InvalidRequest as error:
-        raise GarbageError(f"wrote {_shown(line)}, which {error}") from None
-    if not isinstance(value, dict):
-        raise GarbageError(f"wrote {_shown(line)}, which is not a JSON object")
-    return value
 
 
 def shown(text: str) -> str:

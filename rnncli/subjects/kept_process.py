@@ -121,7 +121,12 @@ class KeptSubject(ABC, Generic[ProcessT]):
             return [Attempt(Status.CRASHED, message=f"does not start again: {error}")]
         is_new = not process.answered
         first = first or (OPEN if len(vectors) > 1 else "")
-        attempts = self._asked_in_turn(process, vectors, OPEN if is_new and first else first)
+        place = OPEN if is_new and first else first
+        attempts: list[Attempt] = []
+        for vector in vectors:
+            attempts.append(self._asked(process, vector, AGAIN if attempts else place))
+            if attempts[-1].status is not Status.RAN:
+                break
         has_crashed = attempts[-1].status is Status.CRASHED
         return attempts if is_new or not has_crashed else self.session(vectors, first)
 
@@ -149,13 +154,9 @@ class KeptSubject(ABC, Generic[ProcessT]):
             self.let_go().end()
 
     def _started(self) -> ProcessT:
-        """Return the process; start it if necessary."""
-        if self._process is None:
-            self._process = self._introduced()
-        return self._process
-
-    def _introduced(self) -> ProcessT:
-        """Start a process that describes itself."""
+        """Return the process; start one that describes itself if necessary."""
+        if self._process is not None:
+            return self._process
         process, seconds = self.launch(), self._seconds_to_start
         try:
             self._description = self.introduced(process, time.monotonic() + seconds)
@@ -166,18 +167,8 @@ class KeptSubject(ABC, Generic[ProcessT]):
             if isinstance(error, LostError):
                 raise self.not_started(f"does not start: {error}") from None
             raise
+        self._process = process
         return process
-
-    def _asked_in_turn(
-        self, process: ProcessT, vectors: Sequence[Vector], first: str
-    ) -> list[Attempt]:
-        places = [first, *[AGAIN] * (len(vectors) - 1)]
-        attempts = []
-        for vector, place in zip(vectors, places, strict=True):
-            attempts.append(self._asked(process, vector, place))
-            if attempts[-1].status is not Status.RAN:
-                break
-        return attempts
 
     def _asked(self, process: ProcessT, vector: Vector, place: str) -> Attempt:
         given = with_model(vector)

@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
@@ -126,7 +126,12 @@ class ResultsFolder:
                 raw_place = below(folder, RelativePath(f"{group_of(call)}{raw}"))
                 return found | read_raw_folder(raw_place, wanted)
 
-            reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
+            reason = None
+            with (
+                suppress(MissingFile),
+                open_regular(below(folder, RelativePath(REFUSED_FILE))) as stream,
+            ):
+                reason = first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
             outputs = read(data_set(call), OUTPUTS, vector.record["outputs"], wanted)
             recorded = read(steps_of(call), f"{STEPS}/{OUTPUTS}", [*signals], signals)
         except RnncliError as error:
@@ -147,7 +152,15 @@ class ResultsFile:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self._cases = _by_case(read_tensors(path))
+        self._cases: dict[tuple[str, int], Tensors] = {}  # of each call of each case
+        for full_name, values in read_tensors(path).items():
+            case, _, name = full_name.partition("/")
+            call = 0
+            if match := _CALL.match(name):
+                call, name = int(match[1]), name[match.end() :]
+            if name and not name.startswith(_OTHER_ROLES):  # a pack's other tensors
+                outputs = self._cases.setdefault((case, call), {})
+                outputs[name.removeprefix(f"{OUTPUTS}/")] = values
         if not self._cases:
             raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
 
@@ -180,15 +193,6 @@ def _attempt(outputs: Tensors, reason: str | None) -> Attempt:
     return Attempt(Status.REFUSED, message=reason or SAYS_NO_MORE)
 
 
-def _reason(path: Path) -> str | None:
-    """Return the first line of a refusal's file; None if there is no such file."""
-    try:
-        with open_regular(path) as stream:
-            return first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
-    except MissingFile:
-        return None
-
-
 def room_for(expected: int) -> int:
     """Return the most bytes that results may have, for the bytes of the expected outputs."""
     return max(LEAST_ROOM, BYTES_PER_BYTE * expected)
@@ -208,20 +212,16 @@ def expected_bytes(record: Mapping[str, Any]) -> int:
     """Return the bytes of a case's expected outputs and signals, in all calls."""
     if record["expect"] != "result":
         return 0
-    itemsize = dtype_named(record["dtype"]).numpy.itemsize
-    return sum(map(_elements, calls_of(record))) * itemsize
-
-
-def _elements(call: Mapping[str, Any]) -> int:
-    """Return the number of elements of the outputs and signals of a call."""
-    operator = operator_named(call["operator"])
-    frame = frame_of(operator, call["sizes"], call["attributes"])
-    if frame is None:
-        return 0
-    rows = [row for row in operator.outputs if row.name in call["outputs"]]
-    signal = [frame.sizes[name] for name in OF_A_SIGNAL if name in frame.sizes]
-    signals = len(signal_names(call)) * math.prod(signal)
-    return sum(math.prod(frame.shape(row)) for row in rows) + signals
+    elements = 0
+    for call in calls_of(record):
+        operator = operator_named(call["operator"])
+        frame = frame_of(operator, call["sizes"], call["attributes"])
+        if frame is not None:
+            rows = [row for row in operator.outputs if row.name in call["outputs"]]
+            signal = [frame.sizes[name] for name in OF_A_SIGNAL if name in frame.sizes]
+            elements += sum(math.prod(frame.shape(row)) for row in rows)
+            elements += len(signal_names(call)) * math.prod(signal)
+    return elements * dtype_named(record["dtype"]).numpy.itemsize
 
 
 def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
@@ -259,8 +259,19 @@ def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
         UnreadableFile: a file cannot be read, or is too large.
     """
     files = [name for name in sorted(_names_in(folder)) if name.endswith(RAW)]
-    outputs = {name.removesuffix(RAW): below(folder, RelativePath(name)) for name in files}
-    return {name: _read_raw(path, wanted.get(name)) for name, path in outputs.items()}
+    paths = {name.removesuffix(RAW): below(folder, RelativePath(name)) for name in files}
+    found: Tensors = {}
+    for name, path in paths.items():
+        if (expected := wanted.get(name)) is None:
+            with open_regular(path):
+                found[name] = np.zeros(0, np.uint8)
+            continue
+        content = read_bytes(path, room_for(expected.nbytes))
+        if len(content) == expected.nbytes:
+            found[name] = tensor_from(content, dtype_of(expected), expected.shape)
+        else:
+            found[name] = np.frombuffer(content, BYTES)
+    return found
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -269,16 +280,6 @@ def _names_in(folder: Path) -> list[str]:
         return os.listdir(folder)  # noqa: PTH208 -- ten thousand times, and names suffice
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _read_raw(path: Path, wanted: Array | None) -> Array:
-    if wanted is None:
-        with open_regular(path):
-            return np.zeros(0, np.uint8)
-    content = read_bytes(path, room_for(wanted.nbytes))
-    if len(content) != wanted.nbytes:
-        return np.frombuffer(content, BYTES)
-    return tensor_from(content, dtype_of(wanted), wanted.shape)
 
 
 def read_file(path: Path, vector: Vector) -> Tensors:
@@ -299,21 +300,3 @@ def read_file(path: Path, vector: Vector) -> Tensors:
 def garbage(error: RnncliError) -> Attempt:
     """Return the attempt whose results cannot be read."""
     return Attempt(Status.CRASHED, message=f"gave garbage: {printable(str(error))}")
-
-
-def _by_case(tensors: Tensors) -> dict[tuple[str, int], Tensors]:
-    """Return the outputs of each call of each case; ignore a pack's other tensors."""
-    cases: dict[tuple[str, int], Tensors] = {}
-    for full_name, values in tensors.items():
-        case, _, rest = full_name.partition("/")
-        call, name = _call_of(rest)
-        if name and not name.startswith(_OTHER_ROLES):
-            cases.setdefault((case, call), {})[name.removeprefix(f"{OUTPUTS}/")] = values
-    return cases
-
-
-def _call_of(name: str) -> tuple[int, str]:
-    """Return the call that a tensor belongs to, and its name in that call."""
-    if match := _CALL.match(name):
-        return int(match[1]), name[match.end() :]
-    return 0, name

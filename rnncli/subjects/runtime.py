@@ -165,7 +165,12 @@ def put(run: Callable[[Vector], Tensors], vector: Vector) -> Attempt:
     try:
         outputs = run(vector)
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
-        return Attempt(Status.REFUSED, message=_message(error))
+        # With its class where Python's own message says little.
+        line, kind = first_line(str(error)), type(error)
+        message = line or kind.__name__
+        if kind.__module__ == "builtins":
+            message = f"{kind.__name__}: {line}"
+        return Attempt(Status.REFUSED, message=message)
     try:
         return Attempt(Status.RAN, _tensors(outputs))
     except (InvalidRequest, ValueError) as error:
@@ -181,12 +186,6 @@ def _tensors(outputs: Any) -> Tensors:
             raise InvalidRequest(f"output '{name}' is {type(outputs[name]).__name__}, not a tensor")
         dtype_of(array)
     return arrays
-
-
-def _message(error: Exception) -> str:
-    """Return an exception's message, with its class where Python's own message says little."""
-    line, kind = first_line(str(error)), type(error)
-    return f"{kind.__name__}: {line}" if kind.__module__ == "builtins" else line or kind.__name__
 
 
 def known_settings(settings: Iterable[str], known: Iterable[str]) -> None:

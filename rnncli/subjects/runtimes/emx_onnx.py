@@ -62,7 +62,15 @@ class EmxOnnx(LoadingRuntime):
         held = {each.name for each in model.graph.initializer}
         inputs = [_declared(each) for each in model.graph.input if each.name not in held]
         outputs = [_declared(each) for each in model.graph.output]
-        entry = getattr(self._library(_source(model)), ENTRY)
+
+        # The generator copies names and attributes into comments.
+        if any("*" in text for text in _texts(model)):
+            raise Refusal("a text of the model has an asterisk, which could end a comment of the C")
+        try:
+            source = str(Compiler(OPTIONS).compile(model))
+        except Exception as error:
+            raise Refusal(str(error).partition(DETAILS)[0] or type(error).__name__) from error
+        entry = getattr(self._library(source), ENTRY)
         entry.restype = None
 
         def run(asked: Vector) -> Tensors:
@@ -84,7 +92,11 @@ class EmxOnnx(LoadingRuntime):
             put_file(folder, "model.c", source.encode())
             done = _ended([*self._compiler, *FLAGS, file, "-o", library, "-lm"])
             if not Path(library).exists():
-                raise Refusal(f"the C compiler says: {_error(done)}")
+                # Its first error without the place, which is in a file that is gone.
+                errors = (line.partition("error: ")[2] for line in done.stderr.splitlines())
+                said = first_line("\n".join(errors).strip() or done.stderr)
+                said = said or f"nothing; it ended with exit code {done.returncode}"
+                raise Refusal(f"the C compiler says: {said}")
             return ctypes.CDLL(library)
 
 
@@ -125,21 +137,6 @@ def _declared(info: onnx.ValueInfoProto) -> DeclaredTensor:
     return DeclaredTensor(info.name, dtype, tuple(d.dim_value for d in kind.shape.dim))
 
 
-def _source(model: onnx.ModelProto) -> str:
-    """Return the generated C.
-
-    Raises:
-        Refusal: the generator cannot do it, or the model could put code of its own into it: the
-            generator copies names and attributes into comments, which an asterisk could end.
-    """
-    if any("*" in text for text in _texts(model)):
-        raise Refusal("a text of the model has an asterisk, which could end a comment of the C")
-    try:
-        return str(Compiler(OPTIONS).compile(model))
-    except Exception as error:
-        raise Refusal(str(error).partition(DETAILS)[0] or type(error).__name__) from error
-
-
 def _texts(message: Message) -> Iterator[str]:
     """Yield the texts of a message, at any depth, without the raw data of tensors."""
     for field, value in message.ListFields():
@@ -169,10 +166,3 @@ def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 -- the compiler is the user's
         command, capture_output=True, text=True, errors="replace", check=False
     )
-
-
-def _error(done: subprocess.CompletedProcess[str]) -> str:
-    """Return a compiler's first error without its place, which is in a file that is gone."""
-    errors = (line.partition("error: ")[2] for line in done.stderr.splitlines())
-    said = "\n".join(errors).strip() or done.stderr
-    return first_line(said) or f"nothing; it ended with exit code {done.returncode}"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 # The program that converts, in a process of its own, since it may damage its memory.
@@ -68,7 +67,13 @@ class Mnn(LoadingRuntime):
             module = MNN.nn.load_module_from_file(converted, inputs, outputs, **self._options)
 
         def run(asked: Vector) -> Tensors:
-            made = module.forward([_variable(asked.fed[name]) for name in inputs])
+            given = []
+            for held in (np.ascontiguousarray(asked.fed[name]) for name in inputs):
+                if (dtype := held.dtype.name) not in DTYPES:
+                    raise Refusal(f"has no element type {held.dtype}")
+                shape = list(held.shape)
+                given.append(MNN.expr.const(held, shape, MNN.expr.NCHW, DTYPES[dtype]))
+            made = module.forward(given)
             if len(made) != len(outputs):
                 raise Refusal(f"returns {len(made)} outputs, not {len(outputs)}")
             return {name: made[k].read().copy() for k, name in enumerate(outputs)}
@@ -102,10 +107,3 @@ def _converted(model: bytes, folder: str) -> str:
     if said or not Path(target).exists():
         raise Refusal(first_line("\n".join(said)) or "its converter writes no model")
     return target
-
-
-def _variable(values: Array) -> Any:
-    if values.dtype.name not in DTYPES:
-        raise Refusal(f"has no element type {values.dtype}")
-    held = np.ascontiguousarray(values)
-    return MNN.expr.const(held, list(held.shape), MNN.expr.NCHW, DTYPES[held.dtype.name])

@@ -17,7 +17,7 @@ from rnncli.supervision.programs import first_line
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
@@ -150,7 +150,14 @@ def _native(vector: Vector) -> Any:
     build = NATIVE.get(record["operator"])
     if build is None:
         raise Refusal(f"cannot build {record['operator']} in this version of it")
-    nodes = dict(_parameters(vector))
+    nodes: dict[str, Any] = {}
+    for name, values in all_inputs(vector).items():
+        tensor = as_tensor(values)
+        if name in vector.initializers or name not in vector.inputs:
+            nodes[name] = openvino.op.Constant(tensor, shared_memory=False)
+        else:
+            nodes[name] = opset5.parameter(list(values.shape), tensor.element_type, name)
+            nodes[name].output(0).tensor.set_names({name})
     attributes = with_truths(operator, vector.attributes)
     clip = attributes.pop("clip", None)
     node = build(
@@ -165,17 +172,6 @@ def _native(vector: Vector) -> Any:
             results.append(opset5.result(node.output(k)))
     fed = [nodes[name] for name in vector.fed]
     return openvino.Model(results, fed, record["operator"])
-
-
-def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
-    for name, values in all_inputs(vector).items():
-        tensor = as_tensor(values)
-        if name in vector.initializers or name not in vector.inputs:
-            yield name, openvino.op.Constant(tensor, shared_memory=False)
-        else:
-            node = opset5.parameter(list(values.shape), tensor.element_type, name)
-            node.output(0).tensor.set_names({name})
-            yield name, node
 
 
 def message_of(error: Exception) -> str:

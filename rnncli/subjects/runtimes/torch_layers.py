@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
 LAYERS: Mapping[str, Any] = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "RNN": torch.nn.RNN}
@@ -83,17 +82,6 @@ def _unknown(vector: Vector) -> Iterator[str]:
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"
         return
-    yield from _unknown_attributes(vector, operator)
-    for name in vector.inputs:
-        if name not in INPUTS:
-            yield f"its layers take no {name}"
-    if not np.all(vector.inputs.get("sequence_lens", 1)):
-        yield "its layers take no sequence of length 0"
-    if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
-        yield "its layers take both initial states or none"
-
-
-def _unknown_attributes(vector: Vector, operator: Operator) -> Iterator[str]:
     values = vector.node.values
     for name, row in operator.attributes.items():
         if name not in FREE and values[name] != row.default:
@@ -104,6 +92,13 @@ def _unknown_attributes(vector: Vector, operator: Operator) -> Iterator[str]:
         yield f"its layers have no direction {values['direction']}"
     if operator.type == "GRU" and not values.get("linear_before_reset"):
         yield "its layers reset only after the linear transformation: linear_before_reset 1"
+    for name in vector.inputs:
+        if name not in INPUTS:
+            yield f"its layers take no {name}"
+    if not np.all(vector.inputs.get("sequence_lens", 1)):
+        yield "its layers take no sequence of length 0"
+    if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
+        yield "its layers take both initial states or none"
 
 
 def _activations(vector: Vector, kind: str) -> Mapping[str, str] | None:
