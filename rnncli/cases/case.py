@@ -134,16 +134,30 @@ def describe(case: Case) -> dict[str, Any]:
 
     Reading it gives the same case; absent inputs are null.
     """
+    operator, sources, quantised = case.operator, case.sources, {}
+    if operator.quantised:
+        (scale,) = (row.name for row in operator.inputs if row.role == "W_scale")
+        quantised = {
+            "weights_dtype": _element_type(case, "levels"),
+            "scales": SCALES[len(case.blanks[scale].shape) - 1],
+        }
+    attributes = {row.name: row.default for row in operator.attributes.values()}
+    if operator.activation_lists == "each":
+        attributes["activations"] = [*operator.default_activations] * len(case.node.directions)
+    attributes |= {name: case.attributes[name] for name in attributes if name in case.attributes}
     return {
-        "op": case.operator.name,
+        "op": operator.name,
         "summary": case.summary,
-        "sizes": {n: size for n, size in case.sizes.items() if case.operator.has(n)},
+        "sizes": {n: size for n, size in case.sizes.items() if operator.has(n)},
         "dtype": case.dtype.name,
         **({"quantise": case.unit.written} if case.unit else {}),
         "lengths_dtype": _element_type(case, "lengths"),
-        **_of_quantised(case),
-        "attributes": _attributes(case),
-        "inputs": {row.name: _written(case, row.name) for row in case.operator.inputs},
+        **quantised,
+        "attributes": {name: value for name, value in attributes.items() if value is not None},
+        "inputs": {
+            row.name: sources[row.name].written if row.name in sources else None
+            for row in operator.inputs
+        },
         "outputs": list(case.outputs),
         "readings": dict(case.readings),
         "seed": case.seed,
@@ -159,30 +173,6 @@ def _element_type(case: Case, kind: str) -> str | None:
     return None
 
 
-def _of_quantised(case: Case) -> dict[str, Any]:
-    """Return the keys that only quantised operators have."""
-    if not case.operator.quantised:
-        return {}
-    (scale,) = (row.name for row in case.operator.inputs if row.role == "W_scale")
-    return {
-        "weights_dtype": _element_type(case, "levels"),
-        "scales": SCALES[len(case.blanks[scale].shape) - 1],
-    }
-
-
-def _written(case: Case, name: str) -> object:
-    return case.sources[name].written if name in case.sources else None
-
-
-def _attributes(case: Case) -> dict[str, Any]:
-    """Return all attributes with a value, given or default."""
-    defaults = {row.name: row.default for row in case.operator.attributes.values()}
-    if case.operator.activation_lists == "each":
-        defaults["activations"] = [*case.operator.default_activations] * len(case.node.directions)
-    merged = {name: case.attributes.get(name, default) for name, default in defaults.items()}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
 def key_of(key: str, call: int) -> str:
     """Return the random key of a call; ids contain no slash."""
     return f"{key}/{call}" if call else key
@@ -191,11 +181,8 @@ def key_of(key: str, call: int) -> str:
 def _turned(first: Array, made: Array, blank: Blank) -> Array:
     """Return the input of a later call, changed if it equals the first call's."""
     flat = made.ravel()
-    candidates = (flat, flat[::-1], np.roll(flat, 1), *_shorter(flat, blank))
+    candidates = [flat, flat[::-1], np.roll(flat, 1)]
+    if flat.size == 1 and not blank.dtype.is_float and flat[0] == blank.seq_length:
+        candidates.append(flat - flat // 2)  # one length: a shorter one
     other = (each for each in candidates if each.tobytes() != first.tobytes())
     return np.reshape(next(other, flat), made.shape)
-
-
-def _shorter(flat: Array, blank: Blank) -> list[Array]:
-    is_one_length = flat.size == 1 and not blank.dtype.is_float and flat[0] == blank.seq_length
-    return [flat - flat // 2] if is_one_length else []

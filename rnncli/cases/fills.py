@@ -119,15 +119,12 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
             held = float(round_to(np.array(reach), blank.dtype))
         if math.isinf(held) and not math.isinf(reach):
             yield f"its values reach {reach:g}, which {blank.dtype} cannot hold"
-    for value in () if blank.dtype.is_float else (*values.values(), reach):
-        if not _holds(blank.dtype, value):
+        return
+    limits = np.iinfo(blank.dtype.numpy)
+    for value in (*values.values(), reach):
+        if not float(value).is_integer() or not limits.min <= value <= limits.max:
             yield f"{value:g} is not an integer that {blank.dtype} can hold"
             break
-
-
-def _holds(dtype: DType, value: float) -> bool:
-    limits = np.iinfo(dtype.numpy)
-    return float(value).is_integer() and limits.min <= value <= limits.max
 
 
 def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:

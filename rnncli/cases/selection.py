@@ -50,7 +50,13 @@ class Selection:
         words = dict.fromkeys(word for kind, word in self._steps if kind == "word")
         unknown = [word for word in words if not any(is_called(case, word) for case in cases)]
         why = f"'{self.expression}' selects" if words else "there is"
-        raise NothingSelected(f"{subject}: {why} no case of {len(cases)}{_hint(unknown)}")
+        hint = ""
+        if unknown:
+            listed = " or ".join(f"'{word}'" for word in unknown)
+            hint = f"; no case has {listed} in its id or flags"
+            if dtype := next((word for word in unknown if word in DTYPES), ""):
+                hint += f"; for dtypes `rnncli verify` has --require dtype={dtype}"
+        raise NothingSelected(f"{subject}: {why} no case of {len(cases)}{hint}")
 
     def __call__(self, test: Test) -> bool:
         """Whether a case is selected, given whether a lower-case word is true of it."""
@@ -71,16 +77,6 @@ def is_called(word: str, case_id: str, flags: Iterable[str]) -> bool:
     if word.startswith(ID):
         return word.removeprefix(ID) == case_id.lower()
     return word in case_id or any(word == flag.lower() for flag in flags)
-
-
-def _hint(words: Sequence[str]) -> str:
-    """Return a hint about words that match no case, and where they may belong."""
-    if not words:
-        return ""
-    listed = " or ".join(f"'{word}'" for word in words)
-    dtype = next((word for word in words if word in DTYPES), "")
-    more = f"; for dtypes `rnncli verify` has --require dtype={dtype}" if dtype else ""
-    return f"; no case has {listed} in its id or flags{more}"
 
 
 def _postfix(expression: str) -> Iterator[tuple[str, str]]:

@@ -142,7 +142,18 @@ def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARS
             f"{name}: larger than {LARGEST_FILE >> 20} MiB; put large tensors in a .npz file "
             "and name it: {file: x.npz, key: X}"
         )
-    text = source.removeprefix("\ufeff") if isinstance(source, str) else _decode(source, name)
+    # UTF-8, with or without a byte order mark, as YAML allows.
+    if isinstance(source, str):
+        text = source.removeprefix("\ufeff")
+    elif source.startswith(_UTF16_OR_32):
+        raise ConfigError([(Place(name, 1, 1), "the file is UTF-16 or UTF-32; save it as UTF-8")])
+    else:
+        try:
+            text = source.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start].decode("utf-8", "replace")
+            sentence = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+            raise ConfigError([(_place_at(before, name), sentence)]) from None
     if found := _CONTROL.search(text):
         sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
         raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
@@ -150,18 +161,6 @@ def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARS
 
 
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-
-
-def _decode(data: bytes, name: str) -> str:
-    """Decode UTF-8, with or without a byte order mark, as YAML allows."""
-    if data.startswith(_UTF16_OR_32):
-        raise ConfigError([(Place(name, 1, 1), "the file is UTF-16 or UTF-32; save it as UTF-8")])
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start].decode("utf-8", "replace")
-        sentence = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
-        raise ConfigError([(_place_at(before, name), sentence)]) from None
 
 
 # U+0085, U+2028 and U+2029 break lines in YAML 1.1 but not in 1.2, and editors differ too.
@@ -189,32 +188,24 @@ class _Composer:
     def document(self) -> YamlNode:
         root = YamlNode(None, Place(self._name, 1, 1))
         try:
-            root = self._only_document(root)
+            if (start := self._next_content()) is not None:
+                if start.version not in (None, (1, 2)):
+                    version = ".".join(map(str, start.version))
+                    sentence = f"the file says YAML {version}; it would be read as YAML 1.2"
+                    self._find(start, sentence)
+                if start.tags:
+                    self._find(start, "tags are refused; remove %TAG")
+                root = self._compose(next(self._events), depth=1)
+                if (second := self._next_content()) is not None:
+                    self._find(second, "a second document begins here; a file holds one")
         except ConfigError as error:  # the parser stopped; earlier findings also count
             self._findings.extend(error.findings)
         self._findings.raise_any()
         return root
 
-    def _only_document(self, empty: YamlNode) -> YamlNode:
-        start = self._next_content()
-        if start is None:
-            return empty
-        self._check_directives(start)
-        root = self._compose(next(self._events), depth=1)
-        if (second := self._next_content()) is not None:
-            self._find(second, "a second document begins here; a file holds one")
-        return root
-
     def _next_content(self) -> yaml.DocumentStartEvent | None:
         """Return the start of the next document, or None at the end of the file."""
         return next((e for e in self._events if isinstance(e, yaml.DocumentStartEvent)), None)
-
-    def _check_directives(self, start: yaml.DocumentStartEvent) -> None:
-        if start.version not in (None, (1, 2)):
-            version = ".".join(map(str, start.version))
-            self._find(start, f"the file says YAML {version}; it would be read as YAML 1.2")
-        if start.tags:
-            self._find(start, "tags are refused; remove %TAG")
 
     def _compose(self, event: yaml.NodeEvent, depth: int) -> YamlNode:
         if isinstance(event, yaml.AliasEvent):
@@ -224,18 +215,18 @@ class _Composer:
             self._stop(event, f"nested more than {DEEPEST_NESTING} deep")
         if getattr(event, "tag", None) is not None:
             self._find(event, "tags are refused: a value is what it looks like")
-        if event.anchor is None:
-            return self._content(event, depth)
-        self._anchors[event.anchor] = None
-        node = self._anchors[event.anchor] = self._content(event, depth)
-        return node
-
-    def _content(self, event: yaml.NodeEvent, depth: int) -> YamlNode:
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            return YamlNode(self._scalar(event), self._place(event))
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self._sequence(event, depth)
-        return self._mapping(event, depth)
+            node = YamlNode(self._scalar(event), self._place(event))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            items = tuple([self._compose(e, depth + 1) for e in self._until(yaml.SequenceEndEvent)])
+            node = YamlNode(items, self._place(event), 1 + sum(item.size for item in items))
+        else:
+            node = self._mapping(event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
 
     def _alias(self, event: yaml.AliasEvent) -> YamlNode:
         unknown = YamlNode(None, self._place(event))
@@ -249,16 +240,21 @@ class _Composer:
         self._count_nodes(event, node.size)
         return node
 
-    def _sequence(self, start: yaml.NodeEvent, depth: int) -> YamlNode:
-        children = tuple(
-            self._compose(event, depth + 1) for event in self._until(yaml.SequenceEndEvent)
-        )
-        return YamlNode(children, self._place(start), 1 + sum(child.size for child in children))
-
     def _mapping(self, start: yaml.NodeEvent, depth: int) -> YamlNode:
         entries: dict[Key, YamlNode] = {}
         for event in self._until(yaml.MappingEndEvent):
-            key = self._key(event, depth)
+            # A key is its text, because all keys of these files are names, even ``no``.
+            node = self._compose(event, depth + 1)
+            if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
+                self._find(event, "a key must be a plain name")
+                key = Key(f"<{len(self._findings)}>", node.place)  # distinct: no false duplicates
+            else:
+                if event.value == "<<" and not event.style:
+                    self._find(event, "merge keys (<<) are not YAML 1.2; write the entries out")
+                if not event.value:
+                    self._find(event, "a key is empty")
+                key = Key(event.value, node.place)
+
             value = self._compose(next(self._events), depth + 1)
             if key in entries:
                 first = next(k for k in entries if k == key).place
@@ -266,18 +262,6 @@ class _Composer:
             entries.setdefault(key, value)
         size = 1 + len(entries) + sum(value.size for value in entries.values())
         return YamlNode(entries, self._place(start), size)
-
-    def _key(self, event: yaml.NodeEvent, depth: int) -> Key:
-        """Return a key as its text, because all keys of these files are names, even ``no``."""
-        node = self._compose(event, depth + 1)
-        if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
-            self._find(event, "a key must be a plain name")
-            return Key(f"<{len(self._findings)}>", node.place)  # distinct, so no false duplicates
-        if event.value == "<<" and not event.style:
-            self._find(event, "merge keys (<<) are not YAML 1.2; write the entries out")
-        if not event.value:
-            self._find(event, "a key is empty")
-        return Key(event.value, node.place)
 
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
         # In other styles it stands as it is in the text, which has none.
@@ -317,7 +301,12 @@ def _events(text: str, name: str, parser: type[yaml.Loader]) -> Iterator[yaml.No
             yield loader.get_event()  # type: ignore[no-untyped-call]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark or loader.get_mark()
-        raise ConfigError([(_place(name, mark), _complaint(error))]) from None
+        problem = (error.problem or "malformed").replace("<stream end>", "the end of the file")
+        if r"'\t'" in problem:
+            problem = "a tab is not allowed here; use spaces"
+        elif error.context is not None and error.context_mark is not None:
+            problem = f"{problem} {error.context} (begun on line {error.context_mark.line + 1})"
+        raise ConfigError([(_place(name, mark), problem)]) from None
     except (ValueError, OverflowError):  # chr(0x110000) or a version of 5,000 digits
         sentence = "an escape or a directive here names a number that does not exist"
         raise ConfigError([(_place(name, loader.get_mark()), sentence)]) from None
@@ -327,15 +316,6 @@ def _events(text: str, name: str, parser: type[yaml.Loader]) -> Iterator[yaml.No
 
 def _place(name: str, mark: Any) -> Place:
     return Place(name, mark.line + 1, mark.column + 1)
-
-
-def _complaint(error: yaml.MarkedYAMLError) -> str:
-    problem = (error.problem or "malformed").replace("<stream end>", "the end of the file")
-    if r"'\t'" in problem:
-        return "a tab is not allowed here; use spaces"
-    if error.context is None or error.context_mark is None:
-        return problem
-    return f"{problem} {error.context} (begun on line {error.context_mark.line + 1})"
 
 
 def _shortened(text: str | None) -> str:

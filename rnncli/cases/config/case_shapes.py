@@ -93,10 +93,11 @@ def frame_of(
     """Return the frame of a case, or None if a size or attribute that they need is unknown."""
     needed = ("direction", operator.shapes_by)
     given = {name: attributes[name] for name in needed if name in attributes}
-    known = len(sizes) == len(size_names(operator)) and all(
-        _is_choice(operator, name, value) for name, value in given.items()
-    )
-    if not known:
+    for name, value in given.items():
+        row = operator.attributes.get(name)
+        if row is None or type(value) not in (int, str) or value not in row.accepted:
+            return None
+    if len(sizes) != len(size_names(operator)):
         return None
     directions, variant = _directions_and_variant(operator, tuple(given.items()))
     # A cell is one step.
@@ -110,12 +111,6 @@ def _directions_and_variant(
 ) -> tuple[int, int]:
     values = complete(operator, dict(given))
     return num_directions(values), operator.variant(values)
-
-
-def _is_choice(operator: Operator, name: str, value: Any) -> bool:
-    row = operator.attributes.get(name)
-    right_type = type(value) in (int, str)
-    return row is not None and right_type and value in row.accepted
 
 
 def memory() -> int:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from rnncli.cases.yaml_reader import Findings
-    from rnncli.errors import Place
     from rnncli.operators import Input, Operator
 
 Attributes: TypeAlias = "dict[str, Any]"
@@ -97,7 +96,12 @@ def read_breakage(
     if len(findings) > before:
         return None
     ((kind, values),) = entries.items()
-    members = _members(kind, values, findings)
+    # Name, place and value of each member; `drop` is a list of names.
+    if kind == "drop" and isinstance(values.value, tuple):
+        members = [(str(node.value), node.place, node) for node in values.value]
+    else:
+        named = read_mapping(values, f"'{kind}'", "name", None, findings)
+        members = [(str(key), key.place, value) for key, value in named.items()]
     if not members and len(findings) == before:
         findings.add(values.place, f"'{kind}' of 'breaks' names nothing")
     for name, place, value in members:
@@ -108,14 +112,6 @@ def read_breakage(
     if len(findings) > before:
         return None
     return Breakage(operator, str(kind), {name: value.plain for name, _, value in members})
-
-
-def _members(kind: str, values: YamlNode, findings: Findings) -> list[tuple[str, Place, YamlNode]]:
-    """Return name, place and value of each member; `drop` is a list of names."""
-    if kind == "drop" and isinstance(values.value, tuple):
-        return [(str(node.value), node.place, node) for node in values.value]
-    entries = read_mapping(values, f"'{kind}'", "name", None, findings)
-    return [(str(key), key.place, value) for key, value in entries.items()]
 
 
 def _is_shape(value: Any) -> bool:
@@ -154,10 +150,6 @@ def _of_dtype(_: Input, values: Array, name: str, __: int) -> Array:
     return round_to(wide, dtype) if dtype.is_float else wide.astype(dtype.numpy)
 
 
-def _of_numbers(_: Input, values: Array, numbers: list[Any], __: int) -> Array:
-    return np.array(numbers).astype(values.dtype)
-
-
 KINDS: Mapping[str, BreakageKind] = {
     "attributes": BreakageKind(
         "attributes get other values; null takes one away",
@@ -168,7 +160,7 @@ KINDS: Mapping[str, BreakageKind] = {
         "inputs get other values",
         "a list of numbers, nested as the shape is",
         _are_numbers,
-        _of_numbers,
+        lambda _, values, numbers, __: np.array(numbers).astype(values.dtype),
     ),
     "shapes": BreakageKind(
         "inputs get another shape",

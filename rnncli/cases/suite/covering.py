@@ -114,19 +114,16 @@ class Table:
         chosen = tuple([factor for factor in self._order if row[factor] != OPEN])
         search = self._searches.get(chosen)
         if search is None:
-            search = self._searches[chosen] = self._new_search(chosen)
+            known, steps = {*chosen}, []
+            for factor in self._order:
+                if factor not in known:
+                    known.add(factor)
+                    due = [c for c in self._touching[factor] if known >= {*c.scope}]
+                    steps.append((factor, range(self.counts[factor]), due))
+            due = [c for c in self.conditions if {*c.scope} <= {*chosen}]
+            due_with = {factor: [c for c in due if factor in c.scope] for factor in chosen}
+            search = self._searches[chosen] = _Search(due, due_with, steps)
         return search
-
-    def _new_search(self, chosen: Row) -> _Search:
-        known, steps = {*chosen}, []
-        for factor in self._order:
-            if factor not in known:
-                known.add(factor)
-                due = [c for c in self._touching[factor] if known >= {*c.scope}]
-                steps.append((factor, range(self.counts[factor]), due))
-        due = [c for c in self.conditions if {*c.scope} <= {*chosen}]
-        due_with = {factor: [c for c in due if factor in c.scope] for factor in chosen}
-        return _Search(due, due_with, steps)
 
 
 _Step: TypeAlias = "tuple[int, range, Sequence[Condition]]"
@@ -205,12 +202,17 @@ class _Goals:
 
     def __init__(self, table: Table, strength: int) -> None:
         self.table = table
-        self.tuples = [dict(zip(f, levels, strict=True)) for f, levels in _tuples(table, strength)]
+        self.tuples: list[dict[int, int]] = []  # every feasible tuple, factor -> level
+        for factors in itertools.combinations(range(len(table.counts)), strength):
+            for levels in itertools.product(*(range(table.counts[f]) for f in factors)):
+                chosen = dict(zip(factors, levels, strict=True))
+                if table.extends(chosen):
+                    self.tuples.append(chosen)
         self.everything = (1 << len(self.tuples)) - 1
         self.involving = [0] * len(table.counts)
         with_level = [[0] * count for count in table.counts]
-        for k, levels in enumerate(self.tuples):
-            for factor, level in levels.items():
+        for k, chosen in enumerate(self.tuples):
+            for factor, level in chosen.items():
                 self.involving[factor] |= 1 << k
                 with_level[factor][level] |= 1 << k
         # Tuples that a row with that level covers or can still cover.
@@ -256,7 +258,10 @@ class _Goals:
 
     def without_redundant(self, rows: list[Row]) -> list[Row]:
         """Return the rows without redundant ones, last first, whose tuples occur in others."""
-        covered = [_bits(self.covered(row)) for row in rows]
+        covered = []  # the tuples of each row, as the indices of set bits
+        for row in rows:
+            text = f"{self.covered(row):b}"[::-1]
+            covered.append([match.start() for match in re.finditer("1", text)])
         times = Counter(itertools.chain(*covered))
         kept = []
         for row, tuples in zip(reversed(rows), reversed(covered), strict=True):
@@ -265,17 +270,3 @@ class _Goals:
             else:
                 kept.append(row)
         return kept[::-1]
-
-
-def _bits(number: int) -> list[int]:
-    """Return the indices of a number's set bits."""
-    text = f"{number:b}"[::-1]
-    return [match.start() for match in re.finditer("1", text)]
-
-
-def _tuples(table: Table, strength: int) -> Iterator[tuple[Row, Row]]:
-    """Yield every feasible tuple: factors and their levels."""
-    for factors in itertools.combinations(range(len(table.counts)), strength):
-        for levels in itertools.product(*(range(table.counts[f]) for f in factors)):
-            if table.extends(dict(zip(factors, levels, strict=True))):
-                yield factors, levels

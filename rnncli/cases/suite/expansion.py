@@ -17,7 +17,7 @@ from rnncli.operators.attributes import activation_problems
 from rnncli.operators.unit import possible_readings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.cases.suite.covering import Row
     from rnncli.cases.suite.template import Axis, Path
@@ -56,44 +56,39 @@ def rulings(template: Template) -> list[Ruling]:
     Raises:
         TooManyError: a rule depends on several very long axes.
     """
-    paths = dict.fromkeys((*template.fixed, *template.setters))
-    return [_judge(template, rule) for rule in _rules(paths)]
-
-
-def _judge(template: Template, rule: Demand) -> Ruling:
-    scope = template.scope((*OPERATOR, *rule.paths))
-    counts = [template.factors[k].count for k in scope]
-    if math.prod(counts) > MOST_IN_A_RULE:
-        names = ", ".join(axis.name for k in scope for axis in template.factors[k].axes)
-        raise TooManyError(
-            f"axes {names} have {math.prod(counts):,} combinations; at most {MOST_IN_A_RULE:,}"
-        )
-    refused = {}
-    for levels in itertools.product(*map(range, counts)):
-        chosen = dict(zip(scope, levels, strict=True))
-        if sentence := _sentence(template, rule, chosen):
-            refused[levels] = sentence
-    allowed = {*itertools.product(*map(range, counts))} - refused.keys()
-    return Ruling(rule, Constraint(scope, frozenset(allowed)), refused)
-
-
-def _sentence(template: Template, rule: Demand, levels: Mapping[int, int]) -> str:
-    operator = template.operator(levels)
-    if isinstance(operator, str):  # only one rule reports it
-        return "" if rule.paths else operator
-    return rule.obstacle(operator, *(template.plain(path, levels) for path in rule.paths))
-
-
-def _rules(paths: Iterable[Path]) -> Iterator[Demand]:
-    """Yield the rules that apply to a case with settings at these paths."""
-    yield Demand((), lambda _: "")
-    yield Demand((("dtype",),), _dtype)
-    for path in paths:
+    rules = [Demand((), lambda _: ""), Demand((("dtype",),), _dtype)]
+    for path in dict.fromkeys((*template.fixed, *template.setters)):
         if path[0] in CHOICES:
-            yield Demand((path,), partial(CHOICES[path[0]].obstacle, path[0]))
+            rules.append(Demand((path,), partial(CHOICES[path[0]].obstacle, path[0])))
         if len(path) > 1 and path[0] in NAMES:
-            yield Demand((path,), _presence(*path))
-    yield Demand((("attributes", "direction"), ("attributes", "activations")), _activations)
+            rules.append(Demand((path,), partial(_presence, path[0], path[1])))
+    of_activations = (("attributes", "direction"), ("attributes", "activations"))
+    rules.append(Demand(of_activations, _activations))
+
+    found = []
+    for rule in rules:
+        scope = template.scope((*OPERATOR, *rule.paths))
+        counts = [template.factors[k].count for k in scope]
+        if math.prod(counts) > MOST_IN_A_RULE:
+            names = ", ".join(axis.name for k in scope for axis in template.factors[k].axes)
+            raise TooManyError(
+                f"axes {names} have {math.prod(counts):,} combinations; at most {MOST_IN_A_RULE:,}"
+            )
+        allowed, refused = set(), {}
+        for levels in itertools.product(*map(range, counts)):
+            chosen = dict(zip(scope, levels, strict=True))
+            operator = template.operator(chosen)
+            if isinstance(operator, str):  # only one rule reports it
+                why = "" if rule.paths else operator
+            else:
+                values = [template.plain(path, chosen) for path in rule.paths]
+                why = rule.obstacle(operator, *values)
+            if why:
+                refused[levels] = why
+            else:
+                allowed.add(levels)
+        found.append(Ruling(rule, Constraint(scope, frozenset(allowed)), refused))
+    return found
 
 
 def _dtype(operator: Operator, dtype: object) -> str:
@@ -116,18 +111,13 @@ def has_not(operator: Operator, path: Path) -> bool:
     return len(path) > 1 and path[0] in NAMES and path[1] not in NAMES[path[0]][1](operator)
 
 
-def _presence(section: str, name: str) -> Obstacle:
-    """Return the rule that a given name exists."""
+def _presence(section: str, name: str, operator: Operator, value: object) -> str:
     what, names = NAMES[section]
-
-    def obstacle(operator: Operator, value: object) -> str:
-        known = names(operator)
-        if value is None or name in known:
-            return ""
-        hint = did_you_mean(name, known) or f" (it has {', '.join(known)})"
-        return f"{operator} has no {what} '{name:.40}'{hint}"
-
-    return obstacle
+    known = names(operator)
+    if value is None or name in known:
+        return ""
+    hint = did_you_mean(name, known) or f" (it has {', '.join(known)})"
+    return f"{operator} has no {what} '{name:.40}'{hint}"
 
 
 def _activations(operator: Operator, direction: object, names: object) -> str:
@@ -163,13 +153,13 @@ def _covering(strength: int, what: str) -> Strategy:
     )
 
 
-def _product(table: Table) -> list[Row]:
-    return list(itertools.islice(table.rows(), MOST_CASES + 1))
-
-
 STRATEGIES: Mapping[str, Strategy] = {
     "product": Strategy(
-        "every combination", _product, math.prod, MOST_COMBINATIONS, "combinations"
+        "every combination",
+        lambda table: list(itertools.islice(table.rows(), MOST_CASES + 1)),
+        math.prod,
+        MOST_COMBINATIONS,
+        "combinations",
     ),
     "pairwise": _covering(2, "pair"),
     "3-way": _covering(3, "triple"),
@@ -216,74 +206,62 @@ class Expansion:
 
     def rows(self) -> list[Row]:
         """Return the rows, levels of the factors; none if something is wrong."""
-        before = len(self.findings)
-        counts = [factor.count for factor in self.template.factors]
-        judged = self._judged()
-        possible = Table(counts, [ruling.constraint for ruling in judged])
-        if len(self.findings) == before:
-            self._refuse_impossible(possible, judged)
-        table = Table(counts, [*possible.conditions, *self._exclusions(possible)])
-        included = [*self._included(possible, judged)]
-        if (work := self.strategy.work(counts)) > self.strategy.most:
-            sentence = f"{work:,} {self.strategy.what}; at most {self.strategy.most:,} are made"
-            self.findings.add(self.template.place, f"'{self.template.name}' has {sentence}")
-        if len(self.findings) == before:
-            self._refuse_excluded(table, included)
-        if len(self.findings) > before:
-            return []
-        return [*dict.fromkeys([*self.strategy.rows(table), *included])]
+        template, findings, before = self.template, self.findings, len(self.findings)
+        counts = [factor.count for factor in template.factors]
+        levels = [(k, f, level) for k, f in enumerate(template.factors) for level in range(f.count)]
 
-    def _judged(self) -> list[Ruling]:
-        """Return the rulings; one that allows nothing is a finding and is left out."""
+        # What operators can express; a rule that allows nothing is a finding and is left out.
+        judged = []
         try:
-            found = rulings(self.template)
+            for ruling in rulings(template):
+                if ruling.constraint.allowed:
+                    judged.append(ruling)
+                else:
+                    sentence = next(iter(ruling.refused.values()))
+                    findings.add(template.place_of(ruling.rule.paths), sentence)
         except TooManyError as error:
-            self.findings.add(self.template.place, str(error))
-            return []
-        for ruling in found:
-            if not ruling.constraint.allowed:
-                sentence = next(iter(ruling.refused.values()))
-                self.findings.add(self.template.place_of(ruling.rule.paths), sentence)
-        return [ruling for ruling in found if ruling.constraint.allowed]
-
-    def _refuse_impossible(self, possible: Table, judged: Sequence[Ruling]) -> None:
-        """Find levels that no row can have."""
-        for k, factor in enumerate(self.template.factors):
-            for level in range(factor.count):
+            findings.add(template.place, str(error))
+        possible = Table(counts, [ruling.constraint for ruling in judged])
+        if len(findings) == before:
+            for k, factor, level in levels:
                 if not possible.extends({k: level}):
-                    why = _why(judged, k, level)
-                    sentence = f"{factor.name(level)} is impossible here: {why}"
-                    self.findings.add(factor.place(level), sentence)
+                    sentence = f"{factor.name(level)} is impossible here: {_why(judged, k, level)}"
+                    findings.add(factor.place(level), sentence)
 
-    def _refuse_excluded(self, table: Table, included: Sequence[Row]) -> None:
-        """Find levels that `exclude` removes from all rows."""
-        for k, factor in enumerate(self.template.factors):
-            for level in range(factor.count):
-                if not table.extends({k: level}) and all(row[k] != level for row in included):
-                    sentence = f"{factor.name(level)} never occurs: 'exclude' removes it"
-                    self.findings.add(factor.place(level), sentence)
-
-    def _exclusions(self, possible: Table) -> Iterator[Exclusion]:
+        exclusions = []
         for node in self.exclude:
-            if (levels := self._named(node, "exclude")) is None:
+            if (named := self._named(node, "exclude")) is None:
                 continue
-            only = [Constraint((k,), frozenset((n,) for n in ns)) for k, ns in levels.items()]
-            if Table(possible.counts, [*possible.conditions, *only]).extends({}):
-                yield Exclusion({k: frozenset(found) for k, found in levels.items()})
+            only = [Constraint((k,), frozenset((n,) for n in ns)) for k, ns in named.items()]
+            if Table(counts, [*possible.conditions, *only]).extends({}):
+                exclusions.append(Exclusion({k: frozenset(found) for k, found in named.items()}))
             else:
-                self.findings.add(node.place, "excludes nothing: no operator can express it anyway")
+                findings.add(node.place, "excludes nothing: no operator can express it anyway")
+        table = Table(counts, [*possible.conditions, *exclusions])
 
-    def _included(self, possible: Table, judged: Sequence[Ruling]) -> Iterator[Row]:
+        included = []
         for node in self.include:
             if (named := self._named(node, "include")) is None:
                 continue
-            levels = {k: named.get(k, [0])[0] for k in range(len(self.template.factors))}
-            if possible.extends(levels):
-                yield tuple(levels.values())
+            row = tuple([named.get(k, [0])[0] for k in range(len(counts))])
+            if possible.extends(dict(enumerate(row))):
+                included.append(row)
             else:
-                scopes = ((r, tuple(levels[k] for k in r.constraint.scope)) for r in judged)
-                why = next(r.refused[row] for r, row in scopes if row in r.refused)
-                self.findings.add(node.place, f"cannot be included: {why}")
+                scopes = ((r, tuple([row[k] for k in r.constraint.scope])) for r in judged)
+                why = next(r.refused[at] for r, at in scopes if at in r.refused)
+                findings.add(node.place, f"cannot be included: {why}")
+
+        if (work := self.strategy.work(counts)) > self.strategy.most:
+            sentence = f"{work:,} {self.strategy.what}; at most {self.strategy.most:,} are made"
+            findings.add(template.place, f"'{template.name}' has {sentence}")
+        if len(findings) == before:
+            for k, factor, level in levels:
+                if not table.extends({k: level}) and all(row[k] != level for row in included):
+                    sentence = f"{factor.name(level)} never occurs: 'exclude' removes it"
+                    findings.add(factor.place(level), sentence)
+        if len(findings) > before:
+            return []
+        return [*dict.fromkeys([*self.strategy.rows(table), *included])]
 
     def _named(self, node: YamlNode, key: str) -> dict[int, list[int]] | None:
         """Return the levels named by an item of `exclude` or `include`, by factor."""

@@ -174,10 +174,16 @@ def read_axes(
 def _levels(
     key: Key, node: YamlNode, own: Path, known: Collection[Path], findings: Findings
 ) -> Iterator[Level]:
+    named: list[tuple[str, Place, YamlNode]] = []  # label, place and value
     if isinstance(node.value, dict):
         named = [(str(label), label.place, value) for label, value in node.value.items()]
     elif isinstance(node.value, tuple):
-        named = [_named(key, item) for item in node.value]
+        for item in node.value:
+            if isinstance(item.value, dict) and len(item.value) == 1:
+                ((word, only),) = item.value.items()
+                named.append((str(word), word.place, only))
+            else:
+                named.append((_derived_label(key, item), item.place, item))
     else:
         findings.add(
             node.place, f"axis '{key}' must be a list or {{label: value}}, got {shown(node)}"
@@ -189,20 +195,20 @@ def _levels(
         if label and not LABEL.fullmatch(label):
             wanted = f"(a label holds {LABEL_WANTED}); write {{label: value}}"
             findings.add(place, f"'{label:.40}' cannot label a value of axis '{key}' {wanted}")
-        settings = {
+        settings: Settings = {}
+        if own[0] not in SECTIONS or len(own) > 1:
+            settings = {own: Setting(Key(own[-1], value.place), value)}
+        elif isinstance(value.value, dict):  # the axis is a whole section
+            settings = {(own[0], str(k)): Setting(k, each) for k, each in value.value.items()}
+        elif value.value is not None:
+            sentence = f"a value of axis '{key}' is a mapping, got {shown(value)}"
+            findings.add(value.place, sentence)
+        valid = {
             path: setting
-            for path, setting in _settings(key, value, own, findings)
+            for path, setting in settings.items()
             if is_known(path, setting.key, known, findings)
         }
-        yield Level(label, value, settings)
-
-
-def _named(key: Key, item: YamlNode) -> tuple[str, Place, YamlNode]:
-    """Return label, place and value of a list item."""
-    if isinstance(item.value, dict) and len(item.value) == 1:
-        ((label, value),) = item.value.items()
-        return str(label), label.place, value
-    return _derived_label(key, item), item.place, item
+        yield Level(label, value, valid)
 
 
 def _derived_label(key: Key, item: YamlNode) -> str:
@@ -213,19 +219,6 @@ def _derived_label(key: Key, item: YamlNode) -> str:
     if isinstance(value, int | float):
         return f"{key}_{value}".lower().replace("+", "")
     return value.lower() or " " if isinstance(value, str) else shown(item)
-
-
-def _settings(
-    key: Key, node: YamlNode, path: Path, findings: Findings
-) -> Iterator[tuple[Path, Setting]]:
-    """Yield the settings of an axis value: several if the axis is a whole section."""
-    if path[0] not in SECTIONS or len(path) > 1:
-        yield path, Setting(Key(path[-1], node.place), node)
-    elif isinstance(node.value, dict):
-        for name, value in node.value.items():
-            yield (path[0], str(name)), Setting(name, value)
-    elif node.value is not None:
-        findings.add(node.place, f"a value of axis '{key}' is a mapping, got {shown(node)}")
 
 
 def refuse_repeated(factor: Factor, findings: Findings) -> None:
