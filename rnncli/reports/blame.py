@@ -81,12 +81,22 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
     for case in differing:
         for name in _bugs(report, case):
             explained.setdefault(name, []).append(case)
-    return {
-        case.id: _blame(
-            case, [*chain.from_iterable(explained[name] for name in _bugs(report, case))], sound
+    found = {}
+    for case in differing:
+        own = dict.fromkeys(case.record["flags"])
+        alike = [each for name in _bugs(report, case) for each in explained[name]] or [case]
+        flags = [each.record["flags"] for each in alike]
+        counts = Counter(flag for flag in chain.from_iterable(flags) if flag not in sound)
+        features = (
+            [flag for flag in own if counts[flag] >= SHARE * len(flags)]
+            or [flag for flag in own if flag in QUALITY]
+            or _most_frequent(counts)
+            or [flag for flag in own if all(flag in each for each in flags)]
+            or own
         )
-        for case in differing
-    }
+        lossy = QUALITY.issuperset(features) and all(map(QUALITY.intersection, flags))
+        found[case.id] = Blame(tuple(features), lossy)
+    return found
 
 
 def _bugs(report: VerificationReport, case: JudgedCase) -> Sequence[str]:
@@ -95,22 +105,6 @@ def _bugs(report: VerificationReport, case: JudgedCase) -> Sequence[str]:
     if cause:
         return (cause.hypothesis,)
     return tuple(case.details.fits) if is_explained(report, case) else ()
-
-
-def _blame(case: JudgedCase, alike: Sequence[JudgedCase], sound: set[str]) -> Blame:
-    """Return what fails in a case, given those that a bug explains together with it."""
-    own = dict.fromkeys(case.record["flags"])
-    flags = [each.record["flags"] for each in (alike or [case])]
-    counts = Counter(flag for flag in chain.from_iterable(flags) if flag not in sound)
-    features = (
-        [flag for flag in own if counts[flag] >= SHARE * len(flags)]
-        or [flag for flag in own if flag in QUALITY]
-        or _most_frequent(counts)
-        or [flag for flag in own if all(flag in each for each in flags)]
-        or own
-    )
-    lossy = QUALITY.issuperset(features) and all(map(QUALITY.intersection, flags))
-    return Blame(tuple(features), lossy)
 
 
 def _most_frequent(counts: Counter[str]) -> list[str]:
@@ -130,15 +124,24 @@ def cell(cases: Sequence[JudgedCase], found: Mapping[str, Blame], flag: str = ""
     parts: dict[_Part, list[JudgedCase]] = {}
     for case in cases:
         if case.verdict in WORDS:
-            parts.setdefault(_part(case, found, flag), []).append(case)
+            blame = found.get(case.id, Blame((flag,), lossy=False))
+            elsewhere = bool(flag) and flag not in blame.features
+            part = _Part(elsewhere, [*WORDS].index(case.verdict), blame.lossy)
+            parts.setdefault(part, []).append(case)
     told = sorted(parts)
-    words = [
-        f"{'' if len(parts[each]) == len(cases) else f'{len(parts[each])} '}{each.word}"
-        f"{_by(parts[each], found) if each.elsewhere else ''}"
-        for each in told
-    ]
     if not told:
         return TableCell("ok", str(Verdict.PASS))
+    words = []
+    for each in told:
+        count = "" if len(parts[each]) == len(cases) else f"{len(parts[each])} "
+        # The fewest features, nearly, of which one fails in each of the cases.
+        named: list[str] = []
+        left = [found[case.id].features for case in parts[each] if each.elsewhere]
+        while left:
+            named.append(_most_frequent(Counter(chain.from_iterable(left)))[0])
+            left = [features for features in left if named[-1] not in features]
+        by = f" by {' and '.join(named)}" if each.elsewhere else ""
+        words.append(f"{count}{each.word}{by}")
     order = told[0].severity + len(parts[told[0]]) / len(cases)
     return TableCell(", ".join(words), told[0].colour, round(order, 3))
 
@@ -162,21 +165,3 @@ class _Part(NamedTuple):
     @property
     def colour(self) -> str:
         return ELSEWHERE if self.elsewhere else LOSSY if self.lossy else str([*WORDS][self.place])
-
-
-def _part(case: JudgedCase, found: Mapping[str, Blame], flag: str) -> _Part:
-    place = [*WORDS].index(case.verdict)
-    blame = found.get(case.id)
-    if blame is None:
-        return _Part(elsewhere=False, place=place, lossy=False)
-    return _Part(bool(flag) and flag not in blame.features, place, blame.lossy)
-
-
-def _by(cases: Sequence[JudgedCase], found: Mapping[str, Blame]) -> str:
-    """Return the fewest features, nearly, of which one fails in each of the cases, in words."""
-    left = [found[case.id].features for case in cases]
-    named = []
-    while left:
-        named.append(_most_frequent(Counter(chain.from_iterable(left)))[0])
-        left = [features for features in left if named[-1] not in features]
-    return f" by {' and '.join(named)}"

@@ -28,7 +28,7 @@ from rnncli.reports.tables import (
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rnncli.bench.durations import GenerationTimes, StartupTimes
@@ -109,7 +109,16 @@ class ContestPrinter:
         if is_drawn() and not self.as_json and len(contests) > 1:
             draw_means(self.records)
         elif not (is_drawn() or self.as_json):
-            _print_nodes(self.records)
+            # The times of nodes are a second table, after an empty line.
+            rows = [
+                (record["workload"], name, operator, seconds)
+                for record in self.records
+                for name, nodes in _told([record]).items()
+                for operator, seconds in nodes.items()
+            ]
+            if rows:
+                click.echo()
+                print_table(("workload", "implementation", "operator", "seconds"), rows)
         if not self.as_json:
             say(_listed(self.facts))
             told = {r["implementation"]: r["about"] for r in self.records if r["about"]}
@@ -130,19 +139,6 @@ def _listed(facts: Mapping[str, str]) -> str:
 
 def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
     return {record["implementation"]: record["nodes"] for record in records if record["nodes"]}
-
-
-def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print the times of nodes as a second table, after an empty line."""
-    rows = [
-        (record["workload"], name, operator, seconds)
-        for record in records
-        for name, nodes in _told([record]).items()
-        for operator, seconds in nodes.items()
-    ]
-    if rows:
-        click.echo()
-        print_table(("workload", "implementation", "operator", "seconds"), rows)
 
 
 def show_changes(
@@ -214,28 +210,31 @@ def show_startup(measured: Sequence[StartupTimes], notes: Sequence[str], *, as_j
 def draw_contest(title: str, records: Sequence[Mapping[str, Any]]) -> None:
     """Draw the measurements of one workload, a line for each implementation."""
     fastest = max((record["ratio"] or 0 for record in records), default=0)
-    rows = [dict(zip(DRAWN, _cells(record, fastest), strict=True)) for record in records]
+    rows = []
+    for record in records:
+        name, ratio, memory = record["implementation"], record["ratio"], record["memory"]
+        if record["seconds"] is None:
+            rows.append(dict.fromkeys(DRAWN, "") | {NAME: name, "time": record["status"]})
+            continue
+        # Two quartiles with one unit if they share it.
+        quartiles = (duration(record[each]) for each in ("lower_quartile", "upper_quartile"))
+        (low, unit), (high, other) = (quartile.split() for quartile in quartiles)
+        cells = (
+            name,
+            duration(record["seconds"]),
+            f"{low} - {high} {other}" if unit == other else f"{low} {unit} - {high} {other}",
+            _written(ratio, ".2f"),
+            bar(ratio / fastest) if ratio else "",
+            _written(record["gflops"], ".3g"),
+            _written(record["of_peak"], ".0%"),
+            _written(record["gbytes"], ".3g"),
+            _written(record["of_bandwidth"], ".0%"),
+            _written(record["error"], ".1e"),
+            _written(None if memory is None else memory / MIB, ".1f"),
+        )
+        rows.append(dict(zip(DRAWN, cells, strict=True)))
     names = _fitting(rows)
     _draw([names, *([row[name] for name in names] for row in rows)], title)
-
-
-def _cells(record: Mapping[str, Any], fastest: float) -> tuple[str, ...]:
-    name, ratio = record["implementation"], record["ratio"]
-    if record["seconds"] is None:
-        return (name, record["status"], *[""] * (len(DRAWN) - 2))
-    return (
-        name,
-        duration(record["seconds"]),
-        _range(record["lower_quartile"], record["upper_quartile"]),
-        _written(ratio, ".2f"),
-        bar(ratio / fastest) if ratio else "",
-        _written(record["gflops"], ".3g"),
-        _written(record["of_peak"], ".0%"),
-        _written(record["gbytes"], ".3g"),
-        _written(record["of_bandwidth"], ".0%"),
-        _written(record["error"], ".1e"),
-        _written(None if record["memory"] is None else record["memory"] / MIB, ".1f"),
-    )
 
 
 def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
@@ -254,9 +253,12 @@ def draw_nodes(times: dict[str, Mapping[str, float]]) -> None:
     names = dict.fromkeys(name for who in reversed(times) for name in times[who])
     heads = [NAME, first, "share", *(cell for who in others for cell in (who, "share", "times"))]
     rows = [[name, *_time_and_share(times[first], name)] for name in names]
-    for row in rows:
+    for name, row in zip(names, rows, strict=True):
         for who in others:
-            row += [*_time_and_share(times[who], row[0]), _times(times[who], times[first], row[0])]
+            row.extend(_time_and_share(times[who], name))
+            # As a multiple of the reference's.
+            known = name in times[who] and times[first].get(name)
+            row.append(f"{times[who][name] / times[first][name]:.1f}" if known else "")
     _draw([heads, *rows])
 
 
@@ -264,12 +266,6 @@ def _time_and_share(nodes: Mapping[str, float], name: str) -> tuple[str, str]:
     if name not in nodes:
         return "", ""
     return duration(nodes[name]), f"{nodes[name] / sum(nodes.values()):.0%}"
-
-
-def _times(nodes: Mapping[str, float], reference: Mapping[str, float], name: str) -> str:
-    """Return an operator's time as a multiple of the reference's."""
-    known = name in nodes and reference.get(name)
-    return f"{nodes[name] / reference[name]:.1f}" if known else ""
 
 
 def draw_means(records: Sequence[Mapping[str, Any]]) -> None:
@@ -302,13 +298,12 @@ def _workload(record: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _draw(table: Sequence[Sequence[str]], title: str = "") -> None:
     """Draw rows below their heading, with numbers aligned to the right."""
-    aligned = list(zip(*map(_aligned, zip(*table, strict=True)), strict=True))
-    draw_table(aligned[0], aligned[1:], title)
-
-
-def _aligned(column: Sequence[str]) -> Iterable[str]:
-    width = max(map(len, column))
-    return column if column[0] in (NAME, BAR) else [cell.rjust(width) for cell in column]
+    columns = []
+    for column in zip(*table, strict=True):
+        width = 0 if column[0] in (NAME, BAR) else max(map(len, column))
+        columns.append([cell.rjust(width) for cell in column])
+    heading, *rows = zip(*columns, strict=True)
+    draw_table(heading, rows, title)
 
 
 def _written(value: float | None, form: str) -> str:
@@ -319,12 +314,6 @@ def duration(seconds: float) -> str:
     """Return a time with three digits and a unit."""
     size, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
     return f"{seconds / size:.3g} {unit}"
-
-
-def _range(low: float, high: float) -> str:
-    """Return two times, with one unit if they share it."""
-    (a, unit), (b, other) = duration(low).split(), duration(high).split()
-    return f"{a} - {b} {other}" if unit == other else f"{a} {unit} - {b} {other}"
 
 
 def bar(share: float) -> str:

@@ -70,9 +70,12 @@ class FailureGroup(NamedTuple):
 def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
     """Yield the failing cases, grouped if many were refused or missing for a similar reason."""
     groups: dict[Any, list[JudgedCase]] = {}
-    for case in report.cases:
-        if case.details.fails:
-            groups.setdefault(_likeness(case), []).append(case)
+    for case in [case for case in report.cases if case.details.fails]:
+        verdict = case.details
+        alike: tuple[str, ...] = (verdict.id,)
+        if verdict.verdict in UNTRIED and not verdict.data_set:
+            alike = (verdict.verdict, *_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
+        groups.setdefault(alike, []).append(case)
     for cases in groups.values():
         whole = len(cases) > MOST_ALIKE
         yield from [FailureGroup(cases)] if whole else (FailureGroup([case]) for case in cases)
@@ -92,14 +95,6 @@ def refusals(report: VerificationReport) -> Iterator[str]:
         yield marked(f"refused {len(group.cases)}: {message}")
     if needs := untried(report):
         yield needs
-
-
-def _likeness(case: JudgedCase) -> object:
-    """Return the key that cases of one group share."""
-    verdict = case.details
-    if verdict.verdict not in UNTRIED or verdict.data_set:
-        return verdict.id
-    return verdict.verdict, tuple(_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
 
 
 def untried(report: VerificationReport) -> str:
@@ -128,26 +123,22 @@ def sentences_of(case: JudgedCase) -> tuple[str, ...]:
 
 def reasons(case: JudgedCase) -> Iterator[str]:
     """Yield what is wrong with a case or why it is not simply right, and for which later call."""
-    place = f"test_data_set_{case.details.data_set}: " if case.details.data_set else ""
-    return (f"{place}{line}" for line in _reasons(case))
-
-
-def _reasons(case: JudgedCase) -> Iterator[str]:
     verdict = case.details
+    place = f"test_data_set_{verdict.data_set}: " if verdict.data_set else ""
     if verdict.allowed:
-        yield f"allowed by {verdict.allowed}"
+        yield f"{place}allowed by {verdict.allowed}"
     if verdict.expected:
         gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
-        yield f"{gone}expected to fail: {verdict.expected}"
+        yield f"{place}{gone}expected to fail: {verdict.expected}"
     if verdict.verdict is Verdict.ACCEPTABLE:
-        yield f"acceptable: answers as {verdict.reading} has it"
+        yield f"{place}acceptable: answers as {verdict.reading} has it"
     elif verdict.verdict is Verdict.ACCEPTED:
-        yield f"accepted, although invalid: {excerpt(verdict.message)}"
+        yield f"{place}accepted, although invalid: {excerpt(verdict.message)}"
     elif message := excerpt(verdict.message):
-        yield f"{verdict.verdict}: {message}"
+        yield f"{place}{verdict.verdict}: {message}"
     elif verdict.verdict in FAILURES and not verdict.outputs:
-        yield f"{verdict.verdict}: no message"
-    yield from located(verdict, case.record["dtype"])
+        yield f"{place}{verdict.verdict}: no message"
+    yield from (f"{place}{line}" for line in located(verdict, case.record["dtype"]))
 
 
 def located(verdict: CaseVerdict, dtype: str) -> Iterator[str]:
@@ -181,14 +172,11 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield from fitting(case.details)
     elif report.diagnosis is not None and case.id in report.diagnosis.unexplained:
         yield "diagnosis: no known bug gives these outputs"
-    elif report.diagnosis is not None and _has_both(case.details):
-        yield "diagnosis: none, since not every output can be compared with those of known bugs"
-
-
-def _has_both(verdict: CaseVerdict) -> bool:
-    """Whether one output of a first call is wrong, and another cannot be compared."""
-    problems = any(output.problem for output in verdict.outputs)
-    return problems and not (verdict.lacks_wrong_values or verdict.data_set)
+    elif report.diagnosis is not None:
+        # One output of a first call is wrong, and another cannot be compared.
+        problems = any(output.problem for output in case.details.outputs)
+        if problems and not (case.details.lacks_wrong_values or case.details.data_set):
+            yield "diagnosis: none, since not every output can be compared with those of known bugs"
 
 
 def fitting(verdict: CaseVerdict) -> Iterator[str]:

@@ -11,7 +11,7 @@ from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from rnncli.generating.generation import GenerationReport
@@ -50,7 +50,14 @@ def show_generation(
         record = pack_record(report.folder, report.manifest, report.reused)
         print_records(tuple(record), [record], as_json=as_json)
     elif is_check and not report.failed:
-        _show_findings(report.folder, report.findings, report.cases, as_json=as_json)
+        if as_json:
+            for path, word in report.findings:
+                print_json_line({"path": path, "finding": word})
+        elif report.findings:
+            print_table(("finding", "path"), [(word, path) for path, word in report.findings])
+        stale = counted(len(report.findings), "file is", "files are")
+        sentence = f"{stale} not as the suite has them" if report.findings else "clean"
+        say(f"{report.folder}: {counted(report.cases, 'case')}, {sentence}")
     for made in report.failed:
         click.echo(made.error, err=True)
         if traceback and made.traceback:
@@ -59,16 +66,3 @@ def show_generation(
         so = "nothing was compared" if is_check else "no pack was written"
         kept = "" if is_check else "; the others are kept, and the next run goes on with them"
         say(f"{counted(len(report.failed), 'case')} could not be made, so {so}{kept}")
-
-
-def _show_findings(
-    folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
-) -> None:
-    if as_json:
-        for path, word in findings:
-            print_json_line({"path": path, "finding": word})
-    elif findings:
-        print_table(("finding", "path"), [(word, path) for path, word in findings])
-    stale = counted(len(findings), "file is", "files are")
-    sentence = f"{stale} not as the suite has them" if findings else "clean"
-    say(f"{folder}: {counted(cases, 'case')}, {sentence}")

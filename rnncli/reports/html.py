@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from matplotlib.axes import Axes
-
     from rnncli.judging.comparing.verdict import OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
@@ -83,56 +81,46 @@ def draw_margins(counts: Sequence[int]) -> str:
     """
     from matplotlib import style
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
 
     from rnncli.reports.plots import STYLE
 
     with style.context(STYLE):
         figure = Figure(figsize=(4.9, 2.6), layout="constrained")
         axes = figure.add_subplot()
-        _draw_bars(axes, counts)
-        _draw_scales(axes)
+        bins = (EXACT, *pairwise((SMALLEST, *MARGIN_EDGES[1:], LARGEST)))
+        for k, ((low, high), count) in enumerate(zip(bins, counts, strict=True)):
+            if count:
+                bar = axes.bar(low, min(count, MOST), high - low, align="edge", linewidth=0)
+                bar[0].set_gid(f"{'within' if high <= 1 else 'beyond'}-{k}")
+        axes.axvline(1, linestyle="--", linewidth=1.2).set_gid("tolerance-line")
+
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(EXACT[0] / 1.3, LARGEST)
+        axes.set_ylim(bottom=0.5)
+        axes.set_xticks(list(TICKS), list(TICKS.values()))
+        axes.minorticks_off()
+        axes.tick_params(length=3)
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xlabel("margin = error / tolerance")
+        axes.set_ylabel("elements")
+        place = axes.get_xaxis_transform()
+        axes.text(1, 1.02, "tolerance", transform=place, ha="center", va="bottom")
+
         for patch in (figure.patch, axes.patch):
             patch.set_visible(False)
         stream = io.StringIO()
         about = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", metadata=about)
-    return _element(stream.getvalue(), counts)
 
-
-def _draw_bars(axes: Axes, counts: Sequence[int]) -> None:
-    edges = (SMALLEST, *MARGIN_EDGES[1:], LARGEST)
-    bins = (EXACT, *pairwise(edges))
-    for k, ((low, high), count) in enumerate(zip(bins, counts, strict=True)):
-        if count:
-            bar = axes.bar(low, min(count, MOST), high - low, align="edge", linewidth=0)
-            bar[0].set_gid(f"{'within' if high <= 1 else 'beyond'}-{k}")
-    axes.axvline(1, linestyle="--", linewidth=1.2).set_gid("tolerance-line")
-
-
-def _draw_scales(axes: Axes) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(EXACT[0] / 1.3, LARGEST)
-    axes.set_ylim(bottom=0.5)
-    axes.set_xticks(list(TICKS), list(TICKS.values()))
-    axes.minorticks_off()
-    axes.tick_params(length=3)
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_xlabel("margin = error / tolerance")
-    axes.set_ylabel("elements")
-    place = axes.get_xaxis_transform()
-    axes.text(1, 1.02, "tolerance", transform=place, ha="center", va="bottom")
-
-
-def _element(document: str, counts: Sequence[int]) -> str:
-    """Return the SVG element of a document, without its size and its style, with a description."""
+    # The element alone, without its size and its style, with a description.
     tolerance = MARGIN_EDGES.index(1.0) + 1
     label = (
         f"Histogram of margins: {counted(counts[0], 'element is', 'elements are')} exact,"
         f" {sum(counts[1:tolerance])} within their tolerance, {sum(counts[tolerance:])} beyond it."
     )
+    document = stream.getvalue()
     svg = document[document.index("<svg") :].strip()
     svg = re.sub(r"<defs>\s*<style.*?</defs>", "", svg, count=1, flags=re.DOTALL)
     kept = " ".join(re.findall(r'(?:xmlns[:\w]*|viewBox)="[^"]*"', svg[: svg.index(">")]))
@@ -141,37 +129,34 @@ def _element(document: str, counts: Sequence[int]) -> str:
 
 def page_data(report: VerificationReport) -> dict[str, Any]:
     """Return all cases, in the pack's order, as shown on the page: as text, without NaN."""
-    return {
-        "letters": LETTERS,
-        "tolerance": TOLERANCE,
-        "cases": [_case(report, case) for case in report.cases],
-    }
-
-
-def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
-    record, verdict = case.record, case.details
-    margin = largest_margin(verdict.outputs)
-    cause = report.diagnosis and report.diagnosis.cause_of(verdict.id)
-    return {
-        "id": visible(verdict.id),
-        "verdict": str(verdict.verdict),
-        "fails": verdict.fails,
-        "expected": verdict.fails_as_expected,
-        "allowed": bool(verdict.allowed),
-        "operator": visible(record["operator"]),
-        "dtype": visible(record["dtype"]),
-        "flags": list(map(visible, record["flags"])),
-        "summary": visible(record["summary"]),
-        "margin": times(margin),
-        "order": -1 if margin is None else min(margin, 1e300),
-        "seconds": verdict.seconds,
-        "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
-        "cause": f"{cause.cell}:{cause.hypothesis}" if cause else "",
-        "notes": list(map(visible, notes(report, case))),
-        "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
-        "map": _map(case),
-        "repeat": visible(report.repeat(verdict)),
-    }
+    cases = []
+    for case in report.cases:
+        record, verdict = case.record, case.details
+        margin = largest_margin(verdict.outputs)
+        cause = report.diagnosis and report.diagnosis.cause_of(verdict.id)
+        cases.append(
+            {
+                "id": visible(verdict.id),
+                "verdict": str(verdict.verdict),
+                "fails": verdict.fails,
+                "expected": verdict.fails_as_expected,
+                "allowed": bool(verdict.allowed),
+                "operator": visible(record["operator"]),
+                "dtype": visible(record["dtype"]),
+                "flags": list(map(visible, record["flags"])),
+                "summary": visible(record["summary"]),
+                "margin": times(margin),
+                "order": -1 if margin is None else min(margin, 1e300),
+                "seconds": verdict.seconds,
+                "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
+                "cause": f"{cause.cell}:{cause.hypothesis}" if cause else "",
+                "notes": list(map(visible, notes(report, case))),
+                "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
+                "map": _map(case),
+                "repeat": visible(report.repeat(verdict)),
+            }
+        )
+    return {"letters": LETTERS, "tolerance": TOLERANCE, "cases": cases}
 
 
 def _output(output: OutputVerdict, dtype: str) -> list[str]:

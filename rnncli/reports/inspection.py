@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
-    from rnncli.models.streams import FreeAxis, Streams
+    from rnncli.models.streams import FreeAxis
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.pack import Pack
 
@@ -47,8 +47,15 @@ def as_text(record: Mapping[str, Any]) -> str:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """Return a model's inputs, outputs, states and recurrent nodes, including unsupported ones."""
-    graph = model.proto.graph
+    """Return a model's inputs, outputs, states, axes of time and batch, and recurrent nodes.
+
+    Unsupported nodes and what is wrong with the states are included.
+    """
+    graph, streams = model.proto.graph, streams_of(model)
+
+    def axes(found: Mapping[str, FreeAxis]) -> dict[str, Any]:
+        return {name: {"axis": each.axis, "reason": each.reason} for name, each in found.items()}
+
     return {
         "model": model.name,
         "ir_version": model.proto.ir_version,
@@ -56,23 +63,12 @@ def model_record(model: Model) -> dict[str, Any]:
         "inputs": {value.name: describe_value(value) for value in model.inputs},
         "outputs": {value.name: describe_value(value) for value in graph.output},
         "data_sets": [folder.name for folder in model.data_sets],
-        **_streams_record(streams_of(model)),
-        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
-        "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
-    }
-
-
-def _streams_record(streams: Streams) -> dict[str, Any]:
-    """Return the states of a model, its axes of time and batch, and what is wrong with them."""
-
-    def axes(found: Mapping[str, FreeAxis]) -> dict[str, Any]:
-        return {name: {"axis": each.axis, "reason": each.reason} for name, each in found.items()}
-
-    return {
         "states": [pair._asdict() for pair in streams.pairs],
         "time": axes(streams.time),
         "batch": axes(streams.batch),
         "warnings": list(streams.warnings),
+        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
+        "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
     }
 
 

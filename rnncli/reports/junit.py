@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
 # Verdicts on cases without outputs to judge.
@@ -36,38 +35,30 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     root = ET.Element("testsuites", name=one_line(f"rnncli {report.verb} {report.name}"))
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
         cases = [case for case in report.cases if case.record["operator"] == operator]
-        root.append(_suite(report, operator, cases))
-    if report.shortfall:
-        root.append(_shortfall_suite(report.name, report.shortfall))
+        name = one_line(f"{operator}{report.shard.suffix}")
+        suite = ET.SubElement(root, "testsuite", name=name)
+        pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
+        claim = {"claim": report.conformance} if report.claim else {}
+        about = {f"subject.{name}": value for name, value in report.subject.about.items()}
+        properties = ET.SubElement(suite, "properties")
+        for key, value in {"subject": report.subject.name, **about, **pack, **claim}.items():
+            ET.SubElement(properties, "property", name=one_line(key), value=one_line(value))
+        suite.extend(_case(report, case) for case in cases)
+        if told := "\n".join(refusals(replace(report, cases=cases))):
+            ET.SubElement(suite, "system-out").text = told
+        _count_outcomes(suite, suite.iter("testcase"), sum(case.details.seconds for case in cases))
+    if report.shortfall:  # too few cases were answered
+        suite = ET.SubElement(root, "testsuite", name="answers")
+        named = one_line(f"{report.name}.answers")
+        answers = ET.SubElement(
+            suite, "testcase", classname=named, name="min-cases", time="0.000000"
+        )
+        ET.SubElement(answers, "failure", message=one_line(report.shortfall))
+        _count_outcomes(suite, [answers], 0.0)
     _count_outcomes(root, root.iter("testcase"), sum(case.details.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path, MARKUP) as stream:
         ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
-
-
-def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
-    suite = ET.Element("testsuite", name=one_line(f"{operator}{report.shard.suffix}"))
-    pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
-    claim = {"claim": report.conformance} if report.claim else {}
-    about = {f"subject.{name}": value for name, value in report.subject.about.items()}
-    properties = ET.SubElement(suite, "properties")
-    for name, value in {"subject": report.subject.name, **about, **pack, **claim}.items():
-        ET.SubElement(properties, "property", name=one_line(name), value=one_line(value))
-    suite.extend(_case(report, case) for case in cases)
-    if told := "\n".join(refusals(replace(report, cases=cases))):
-        ET.SubElement(suite, "system-out").text = told
-    _count_outcomes(suite, suite.iter("testcase"), sum(case.details.seconds for case in cases))
-    return suite
-
-
-def _shortfall_suite(name: str, shortfall: str) -> ET.Element:
-    """Return a test suite that fails because too few cases were answered."""
-    suite = ET.Element("testsuite", name="answers")
-    named = one_line(f"{name}.answers")
-    case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
-    ET.SubElement(case, "failure", message=one_line(shortfall))
-    _count_outcomes(suite, [case], 0.0)
-    return suite
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
@@ -79,21 +70,15 @@ def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
         time=f"{verdict.seconds:.6f}",
     )
     lines = list(sentences(report, case))
-    if name := _outcome(verdict):
-        outcome = ET.SubElement(element, name, message=lines[0])
+    if verdict.fails:
+        name = "error" if verdict.verdict in ERRORS else "failure"
+        outcome = ET.SubElement(element, name, message=lines[0], type=verdict.verdict)
         outcome.text = "\n".join(lines)
-        if name != "skipped":
-            outcome.set("type", verdict.verdict)
+    elif verdict.verdict in {*FAILURES, Verdict.SKIPPED}:
+        ET.SubElement(element, "skipped", message=lines[0]).text = "\n".join(lines)
     elif verdict.verdict is Verdict.ACCEPTABLE:
         ET.SubElement(element, "system-out").text = lines[0]
     return element
-
-
-def _outcome(verdict: CaseVerdict) -> str:
-    """Return the element for a test case's outcome; "" for success."""
-    if verdict.fails:
-        return "error" if verdict.verdict in ERRORS else "failure"
-    return "skipped" if verdict.verdict in {*FAILURES, Verdict.SKIPPED} else ""
 
 
 def _count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:

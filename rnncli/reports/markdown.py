@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rnncli.files.atomic import write_text
 from rnncli.files.seals import MARKUP
@@ -16,10 +16,9 @@ from rnncli.talk.markup import inline
 from rnncli.talk.words import counted, one_line, times, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import Tally, VerificationReport
 
 # Characters for failures, since GitHub drops a step summary of more than 1 MiB.
@@ -43,17 +42,6 @@ def _lines(report: VerificationReport) -> Iterator[str]:
     outcome = fails if total.fails or not total.cases else report.shortfall or fails
     yield f"## {mark} {inline(report.subject.name)}: {outcome}"
     yield ""
-    yield from _about(report)
-    yield ""
-    yield from _grid("Operator", [*report.by_operator, total])
-    if flags := report.by_flag:
-        yield ""
-        yield from _grid(report.flag_noun.capitalize(), flags)
-    yield from _diagnosis(report)
-    yield from _failures(report)
-
-
-def _about(report: VerificationReport) -> Iterator[str]:
     settings = [f"{name} {value}" for name, value in report.subject.about.items()]
     yield f"{inline(report.title)} in {report.seconds:.3g} s."
     if settings:
@@ -62,6 +50,16 @@ def _about(report: VerificationReport) -> Iterator[str]:
     yield f"Pack: {inline(report.pack.name)}, digest {inline(digest)}."
     if report.claim:
         yield f"The implementation {inline(report.conformance)}."
+    yield ""
+    yield from _grid("Operator", [*report.by_operator, total])
+    if flags := report.by_flag:
+        yield ""
+        yield from _grid(report.flag_noun.capitalize(), flags)
+    if report.diagnosis is not None:
+        yield "\n### Diagnosis\n"
+        for sentence in diagnosis_sentences(report.diagnosis):
+            yield f"- {inline(sentence)}"
+    yield from _failures(report)
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
@@ -72,20 +70,10 @@ def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
     yield markdown_row([heading, *columns])
     yield markdown_row(["---", *["---:"] * len(columns)])
     for tally in tallies:
-        yield markdown_row(_cells(tally, verdicts, excused))
-
-
-def _cells(tally: Tally, verdicts: Iterable[Verdict], excused: Iterable[str]) -> list[Any]:
-    counts = [tally.counts[verdict] or "" for verdict in verdicts]
-    others = [getattr(tally, name) or "" for name in excused]
-    return [inline(tally.name), tally.cases, *counts, *others, times(tally.margin)]
-
-
-def _diagnosis(report: VerificationReport) -> Iterator[str]:
-    if report.diagnosis is not None:
-        yield "\n### Diagnosis\n"
-        for sentence in diagnosis_sentences(report.diagnosis):
-            yield f"- {inline(sentence)}"
+        counts = [tally.counts[verdict] or "" for verdict in verdicts]
+        others = [getattr(tally, name) or "" for name in excused]
+        cells = (inline(tally.name), tally.cases, *counts, *others, times(tally.margin))
+        yield markdown_row(cells)
 
 
 def _failures(report: VerificationReport) -> Iterator[str]:

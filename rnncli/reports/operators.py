@@ -13,10 +13,10 @@ from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from rnncli.operators import Attribute, Operator
-    from rnncli.operators.operator import Dim, Tensor
+    from rnncli.operators import Operator
+    from rnncli.operators.operator import Tensor
 
 _LETTERS = {name: letter for letter, name in SYMBOLS.items()}
 
@@ -34,19 +34,60 @@ def summary(operator: Operator) -> tuple[str, str, str, str, str]:
 
 def as_text(operator: Operator) -> str:
     """Return the page `rnncli ops NAME` shows."""
-    title = f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"
-    default = ", ".join(map(_spelling(operator), operator.default_activations))
-    outputs = ((row.name, _shapes(operator, row), row.summary) for row in operator.outputs)
+    inputs, attributes = [], []
+    for tensor in operator.inputs:
+        # T, with its types listed at the first input.
+        kind = f"T: {' '.join(operator.dtypes)}" if tensor is operator.inputs[0] else "T"
+        if tensor.dtypes:
+            any_integer = tensor.dtypes == INTEGERS
+            kind = "any integer" if any_integer else " or ".join(tensor.dtypes)
+        need = "" if tensor.optional else "required; "
+        inputs.append((tensor.name, _shapes(operator, tensor), kind, need + tensor.summary))
+    outputs = [(row.name, _shapes(operator, row), row.summary) for row in operator.outputs]
+    for row in operator.attributes.values():
+        value = " ".join(row.default) if isinstance(row.default, list) else row.default
+        optional = "no default" if value is None else f"default {value}"
+        need = "required" if row.required else optional
+        attributes.append((row.name, row.type, need, row.summary))
+
+    # The order of the gates, or that of each choice of the attribute that decides.
+    where = f"their order in {operator.gated}"
+    decides = operator.attribute_for("gates")
+    orders = decides.aliases if decides else {"": operator.gates}
+    gates = [
+        (", ".join(order), where + (f", {decides.name} {choice}" if decides else ""))
+        for choice, order in orders.items()
+    ]
+
+    # Activations as the operator's dialect spells them: as in the default of its list.
+    listed = operator.attributes.get("activations")
+    is_lower = listed and listed.default and all(map(str.islower, listed.default))
+    spelt = str.lower if is_lower else str
+    functions = []
+    for name in operator.activations:
+        function = ACTIVATIONS[name]
+        takes = {"alpha": function.alpha, "beta": function.beta}
+        values = ", ".join(f"{k} {value:.6g}" for k, value in takes.items() if value is not None)
+        note = f" ({function.note})" if function.note else ""
+        functions.append((spelt(name), function.formula, values + note))
+
+    readings = [
+        (f"{name}={choice}", "*" if choice == default else "", meaning)
+        for name, default in possible_readings(operator).items()
+        for choice, meaning in READINGS[name].meanings.items()
+    ]
+    default = ", ".join(map(spelt, operator.default_activations))
     blocks = (
         _section("Sizes", (pair for pair in SYMBOLS.items() if operator.has(pair[1]))),
-        _section("Inputs", (_tensor(operator, row) for row in operator.inputs)),
+        _section("Inputs", inputs),
         _section("Outputs, any of which may be left out", outputs),
-        _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
-        _section("Gates", _gate_orders(operator)),
+        _section("Attributes", attributes),
+        _section("Gates", gates),
         ["Equations", *(f"  {line}" for line in _equations(operator))],
-        _section(f"Activations, default {default}", _functions(operator)),
-        _section("Readings of contested points, the default marked *", _readings(operator)),
+        _section(f"Activations, default {default}", functions),
+        _section("Readings of contested points, the default marked *", readings),
     )
+    title = f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"
     return "\n\n".join([title, *("\n".join(block) for block in blocks if len(block) > 1)])
 
 
@@ -70,71 +111,17 @@ def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
     return [title, *(f"  {line.rstrip()}" for line in lines)]
 
 
-def _spelled(dims: tuple[Dim, ...]) -> str:
-    """Return a shape with one letter per size."""
-    letters = (
-        _LETTERS[dim.symbol] if dim.multiple == 1 else f"{dim.multiple}*{_LETTERS[dim.symbol]}"
-        for dim in dims
-    )
-    return f"[{', '.join(letters)}]"
-
-
 def _shapes(operator: Operator, row: Tensor) -> str:
     """Return a tensor's shape; both shapes if an attribute decides, or if it may have either."""
-    spelled = [_spelled(dims) for dims in row.shapes]
+    spelled = []
+    for dims in row.shapes:  # with one letter per size
+        sizes = [f"{dim.multiple}*{_LETTERS[dim.symbol]}".removeprefix("1*") for dim in dims]
+        spelled.append(f"[{', '.join(sizes)}]")
     if row.has_ranks:
         return " or ".join(spelled)
     if len(spelled) == 1 or operator.shapes_by not in operator.attributes:
         return spelled[0]
     return f"{spelled[0]}, {operator.shapes_by} 1: {spelled[1]}"
-
-
-def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
-    need = "" if row.optional else "required; "
-    return row.name, _shapes(operator, row), _element_type(operator, row), need + row.summary
-
-
-def _element_type(operator: Operator, row: Tensor) -> str:
-    """Return T, with its types listed at the first input."""
-    if row.dtypes:
-        return "any integer" if row.dtypes == INTEGERS else " or ".join(row.dtypes)
-    return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
-
-
-def _attribute(row: Attribute) -> tuple[str, str, str, str]:
-    value = " ".join(row.default) if isinstance(row.default, list) else row.default
-    optional = "no default" if value is None else f"default {value}"
-    return row.name, row.type, "required" if row.required else optional, row.summary
-
-
-def _gate_orders(operator: Operator) -> Iterator[tuple[str, str]]:
-    """Yield the order of the gates, or that of each choice of the attribute that decides."""
-    where = f"their order in {operator.gated}"
-    row = operator.attribute_for("gates")
-    choices = row.aliases if row else {"": operator.gates}
-    for choice, gates in choices.items():
-        yield ", ".join(gates), where + (f", {row.name} {choice}" if row else "")
-
-
-def _spelling(operator: Operator) -> Callable[[str], str]:
-    """Return how the operator's dialect spells an activation: as in the default of its list."""
-    row = operator.attributes.get("activations")
-    return str.lower if row and row.default and all(map(str.islower, row.default)) else str
-
-
-def _functions(operator: Operator) -> Iterator[tuple[str, str, str]]:
-    spelt = _spelling(operator)
-    for name in operator.activations:
-        row = ACTIVATIONS[name]
-        takes = {"alpha": row.alpha, "beta": row.beta}
-        defaults = (f"{key} {value:.6g}" for key, value in takes.items() if value is not None)
-        yield spelt(name), row.formula, ", ".join(defaults) + (f" ({row.note})" if row.note else "")
-
-
-def _readings(operator: Operator) -> Iterator[tuple[str, str, str]]:
-    for name, default in possible_readings(operator).items():
-        for choice, meaning in READINGS[name].meanings.items():
-            yield f"{name}={choice}", "*" if choice == default else "", meaning
 
 
 def as_record(operator: Operator) -> dict[str, Any]:
@@ -147,7 +134,14 @@ def as_record(operator: Operator) -> dict[str, Any]:
             _tensor_record(operator, row, required=not row.optional) for row in operator.inputs
         ],
         "outputs": [_tensor_record(operator, row, required=False) for row in operator.outputs],
-        "attributes": [_attribute_record(row) for row in operator.attributes.values()],
+        "attributes": [
+            {
+                **{name: getattr(row, name) for name in ("name", "type", "default", "required")},
+                "choices": list(row.choices),
+                "summary": row.summary,
+            }
+            for row in operator.attributes.values()
+        ],
         "gates": list(operator.gates),
         "equations": _equations(operator),
         "activations": list(operator.activations),
@@ -164,8 +158,3 @@ def _tensor_record(operator: Operator, row: Tensor, *, required: bool) -> dict[s
         "required": required,
         "summary": row.summary,
     }
-
-
-def _attribute_record(row: Attribute) -> dict[str, Any]:
-    names = ("name", "type", "default", "required", "choices", "summary")
-    return {name: getattr(row, name) for name in names} | {"choices": list(row.choices)}

@@ -50,7 +50,14 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> Non
         raise Unsupported(
             f"{what} needs {' and '.join(missing)}; install it with: {install_line('report')}"
         )
-    _check_date(os.environ.get(DATE, ""))
+    # Matplotlib reads the variable as a date, even for a file without one.
+    seconds = os.environ.get(DATE, "")
+    try:
+        dt.datetime.fromtimestamp(int(seconds or 0), dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidRequest(
+            f"environment variable {DATE} must be a date in seconds since 1970, got '{seconds:.80}'"
+        ) from None
     if os.environ.get(BACKEND) and "matplotlib" not in sys.modules:
         _import_despite_backend()
 
@@ -67,16 +74,6 @@ def _import_despite_backend() -> None:
             import_module("matplotlib")
         finally:
             os.environ[BACKEND] = named
-
-
-def _check_date(seconds: str) -> None:
-    """Refuse the variable that Matplotlib reads as a date, even for a file without one."""
-    try:
-        dt.datetime.fromtimestamp(int(seconds or 0), dt.UTC)
-    except (ValueError, OverflowError, OSError):
-        raise InvalidRequest(
-            f"environment variable {DATE} must be a date in seconds since 1970, got '{seconds:.80}'"
-        ) from None
 
 
 def check_plot(path: str) -> None:

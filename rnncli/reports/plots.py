@@ -182,8 +182,9 @@ def _lines(cases: Iterable[JudgedCase], least: float) -> dict[Line, list[str]]:
 
 
 def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
-    """Draw a mark for each case, those of an operator side by side."""
-    ordered = _by_operator(cases)
+    """Draw a mark for each case, those of an operator side by side, with versions in order."""
+    types = list(dict.fromkeys(_operator(case)[0] for case in cases))
+    ordered = sorted(cases, key=lambda c: (types.index(_operator(c)[0]), _operator(c)[1]))
     heights = [_drawn(largest_margin(case.details.outputs)) for case in ordered]
     for verdict in MEANINGS:
         places = [k for k, case in enumerate(ordered) if case.verdict is verdict]
@@ -206,12 +207,6 @@ def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
 
 
-def _by_operator(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
-    """Return cases grouped by operator, with versions in order."""
-    types = list(dict.fromkeys(_operator(case)[0] for case in cases))
-    return sorted(cases, key=lambda case: (types.index(_operator(case)[0]), _operator(case)[1]))
-
-
 def _operator(case: JudgedCase) -> tuple[str, int]:
     name, _, version = str(case.record["operator"]).rpartition("-")
     return (name, int(version)) if version.isascii() and version.isdecimal() else (version, 0)
@@ -228,11 +223,20 @@ def _drawn(margin: float | None) -> float:
 
 def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     """Label versions of operators below their cases, and operators below those."""
-    for labels, is_minor in ((_versions(cases), False), ([_operator(c)[0] for c in cases], True)):
+    operators = [*map(_operator, cases)]
+    types = [name for name, _ in operators]
+    # Neighbouring versions with few cases share a label.
+    counts, few = Counter(operators), WIDE * len(cases)
+    versions: list[str] = []
+    for _, alike in groupby(operators, lambda each: (each[0], counts[each] < few or each)):
+        numbers = [version for _, version in alike]
+        ends = dict.fromkeys((numbers[0], numbers[-1]))
+        versions += [" to ".join(f"{end or ''}" for end in ends)] * len(numbers)
+
+    for labels, is_minor in ((versions, False), (types, True)):
         ticks: dict[float, str] = {}
         start = 0
-        named = [(_operator(case)[0], label) for case, label in zip(cases, labels, strict=True)]
-        for (_, label), run in groupby(named):
+        for (_, label), run in groupby(zip(types, labels, strict=True)):
             length = len([*run])
             ticks[start + (length - 1) / 2] = _legible(label, LONGEST_LABEL)
             start += length
@@ -244,18 +248,6 @@ def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
     axes.tick_params(axis="x", which="minor", length=0, pad=16)
 
 
-def _versions(cases: Sequence[JudgedCase]) -> list[str]:
-    """Return the label of each case's version; neighbours with few cases share one."""
-    operators = [*map(_operator, cases)]
-    counts, few = Counter(operators), WIDE * len(cases)
-    labels: list[str] = []
-    for _, run in groupby(operators, lambda each: (each[0], counts[each] < few or each)):
-        versions = [version for _, version in run]
-        ends = dict.fromkeys((versions[0], versions[-1]))
-        labels += [" to ".join(f"{end or ''}" for end in ends)] * len(versions)
-    return labels
-
-
 def _draw_errors(axes: Axes, lines: Mapping[Line, Sequence[str]]) -> None:
     """Draw errors over time; the first few lines are named, the others grey below them."""
     every = [*lines.items()]
@@ -265,17 +257,13 @@ def _draw_errors(axes: Axes, lines: Mapping[Line, Sequence[str]]) -> None:
         axes.plot(*line, color="#8a8a8a", lw=0.6, alpha=0.6, label=label or None)
     for colour, (line, names) in zip(LINE_COLOURS, every, strict=False):
         marker = "o" if len(line.steps) <= MOST_MARKS else ""
-        axes.plot(*line, color=colour, marker=marker, ms=3, lw=1.2, label=_name(names))
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        axes.plot(*line, color=colour, marker=marker, ms=3, lw=1.2, label=f"{names[0]}{more}")
     _scale(axes, [error for line in lines for error in line.errors])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("step t")
     axes.set_ylabel("largest error / tolerance")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-
-
-def _name(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{more}"
 
 
 def _scale(axes: Axes, heights: Iterable[float]) -> None:

@@ -52,7 +52,7 @@ def read_results(path: Path) -> list[VerificationReport]:
     """
     lines = read_bytes(path, LARGEST).splitlines()
     try:
-        reports = [_report(run) for run in _runs(_lines(lines))]
+        reports = [_report(run) for run in _runs(lines)]
     except InvalidRequest as error:
         raise UnreadableFile(f"{path}: {error}") from error
     if not reports:
@@ -70,7 +70,9 @@ class _Line(NamedTuple):
     entries: Any
 
 
-def _lines(lines: Sequence[bytes]) -> Iterator[_Line]:
+def _runs(lines: Sequence[bytes]) -> Iterator[list[_Line]]:
+    """Yield the lines of each run, from its first to its summary."""
+    run: list[_Line] = []
     for number, line in enumerate(lines, 1):
         try:
             record = parse_json(line, surrogates=True)
@@ -79,18 +81,11 @@ def _lines(lines: Sequence[bytes]) -> Iterator[_Line]:
         kind = record.get("kind") if isinstance(record, dict) else None
         if not (isinstance(kind, str) and kind in LINES):
             raise InvalidRequest(f"line {number} is not one that `rnncli verify --json` prints")
-        yield _Line(number, record, read(record, LINES[kind], f"line {number}"))
-
-
-def _runs(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Yield the lines of each run, from its first to its summary."""
-    run: list[_Line] = []
-    for line in lines:
-        kind = line.record["kind"]
+        entries = read(record, LINES[kind], f"line {number}")
         if (kind == "run") == bool(run):
             wanted = "the summary of the run before it" if run else "the first line of a run"
-            raise InvalidRequest(f"line {line.number} is a {kind}, expected {wanted}")
-        run.append(line)
+            raise InvalidRequest(f"line {number} is a {kind}, expected {wanted}")
+        run.append(_Line(number, record, entries))
         if kind == "summary":
             yield run
             run = []
@@ -102,7 +97,20 @@ def _runs(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
 
 
 def _report(run: Sequence[_Line]) -> VerificationReport:
-    first, last, diagnosis = run[0].entries, run[-1].entries, _diagnosis(run)
+    first, last, diagnosis = run[0].entries, run[-1].entries, None
+    found: dict[str, list[Any]] = {kind: [] for kind in LINES}
+    for line in run:
+        found[line.record["kind"]].append(line.entries)
+    if found["unexplained"]:
+        diagnosis = Diagnosis(
+            tuple(part_of(line, Cause) for line in found["cause"]),
+            tuple(found["unexplained"][0].cases),
+            tuple(part_of(line, Cause) for line in found["doubt"]),
+            tuple(
+                Pattern(each.sentence, tuple(each.topics), each.chance, each.where, each.among)
+                for each in found["pattern"]
+            ),
+        )
     report = VerificationReport(
         first.pack,
         first.subject,
@@ -161,48 +169,28 @@ def _contradiction(run: VerificationReport) -> str:
     return ""
 
 
-def _diagnosis(run: Sequence[_Line]) -> Diagnosis | None:
-    found: dict[str, list[Any]] = {kind: [] for kind in LINES}
-    for line in run:
-        found[line.record["kind"]].append(line.entries)
-    if not found["unexplained"]:
-        return None
-    return Diagnosis(
-        tuple(part_of(line, Cause) for line in found["cause"]),
-        tuple(found["unexplained"][0].cases),
-        tuple(part_of(line, Cause) for line in found["doubt"]),
-        tuple(
-            Pattern(each.sentence, tuple(each.topics), each.chance, each.where, each.among)
-            for each in found["pattern"]
-        ),
-    )
-
-
 def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     """Return the case of a line, whose entries must not contradict each other."""
     record = {name: line.record[name] for name in ("id", *CASE_NAMES) if name in line.record}
     case = JudgedCase(record, part_of(line.entries, CaseVerdict))
     if contradiction := case.details.contradiction(record["expect"]):
         raise InvalidRequest(f"the case {ascii(case.id)[:80]} {contradiction[:200]}")
-    for name, value in _derived(case, diagnosis).items():
-        if line.record[name] != value:
-            raise InvalidRequest(
-                f"the case {ascii(case.id)[:80]} has {name}"
-                f" {ascii(line.record[name])[:80]}, but its other entries make it {value!r}"
-            )
-    return case
-
-
-def _derived(case: JudgedCase, diagnosis: Diagnosis | None) -> Mapping[str, Any]:
-    """Return the entries of a case's line that follow from its others, or from the diagnosis."""
     allowance = ALLOWANCES.get(case.verdict)
-    return {
+    # What follows from other entries, or from the diagnosis.
+    derived = {
         "allowed": allowance.option if allowance and case.details.allowed else "",
         "margin": jsonable(case.margin),
         "fails": case.details.fails,
         "answered": case.is_answered,
         "cause": cause_in(diagnosis, case.id),
     }
+    for name, value in derived.items():
+        if line.record[name] != value:
+            raise InvalidRequest(
+                f"the case {ascii(case.id)[:80]} has {name}"
+                f" {ascii(line.record[name])[:80]}, but its other entries make it {value!r}"
+            )
+    return case
 
 
 def whole_runs(reports: Iterable[VerificationReport]) -> Iterator[VerificationReport]:
@@ -247,21 +235,17 @@ def _joined(
     most = max(map(len, by_number.values()))
     if missing := [str(Shard(k, of)) for k, some in by_number.items() if len(some) < most]:
         reason = f"{_described(runs[0])}: lacks shard {listed(missing)}"
-        raise InvalidRequest(f"{reason}{_apart(runs[0], others)}")
+        # What keeps the most similar shard of other runs from being one of this run.
+        own, apart = _kind(runs[0]), []
+        for kind in map(_kind, others):
+            names = [name for name in (own | kind) if own.get(name) != kind.get(name)]
+            apart += [(len(names), name, kind.get(name, "")) for name in names[:1]]
+        if apart:
+            _, name, text = min(apart)
+            was, given = (ascii(each)[:80] for each in (own.get(name, ""), text))
+            reason += f"; another run has {name} {given}, and this has {was}"
+        raise InvalidRequest(reason)
     yield from map(_whole, zip(*by_number.values(), strict=True))
-
-
-def _apart(run: VerificationReport, others: Iterable[VerificationReport]) -> str:
-    """Return what keeps the most similar shard of other runs from being one of this run, or ""."""
-    own, apart = _kind(run), []
-    for kind in map(_kind, others):
-        names = [name for name in (own | kind) if own.get(name) != kind.get(name)]
-        apart += [(len(names), name, kind.get(name, "")) for name in names[:1]]
-    if not apart:
-        return ""
-    _, name, text = min(apart)
-    was, given = (ascii(each)[:80] for each in (own.get(name, ""), text))
-    return f"; another run has {name} {given}, and this has {was}"
 
 
 def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
@@ -280,6 +264,14 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
             )
     conceded = chain.from_iterable(shard.concessions for shard in shards)
     concessions = dict.fromkeys(option for option in conceded if option != "--shard")
+    # Each cause keeps the counts of its own shard.
+    found = [shard.diagnosis for shard in shards if shard.diagnosis]
+    diagnosis = Diagnosis(
+        tuple(cause for each in found for cause in each.causes),
+        tuple(name for each in found for name in each.unexplained),
+        tuple(doubt for each in found for doubt in each.doubts),
+        tuple(pattern for each in found for pattern in each.patterns),
+    )
     return replace(
         shards[0],
         cases=cases,
@@ -289,20 +281,8 @@ def _whole(shards: Sequence[VerificationReport]) -> VerificationReport:
         date=min(shard.date for shard in shards),
         concessions=tuple(concessions),
         due=sum(counts) if len(counts) == len(shards) else UNSET,
-        diagnosis=_diagnosed([each.diagnosis for each in shards if each.diagnosis]),
+        diagnosis=diagnosis if found else None,
         shard=ALL,
-    )
-
-
-def _diagnosed(found: Sequence[Diagnosis]) -> Diagnosis | None:
-    """Return the diagnoses of shards as one; each cause keeps the counts of its own shard."""
-    if not found:
-        return None
-    return Diagnosis(
-        tuple(cause for each in found for cause in each.causes),
-        tuple(name for each in found for name in each.unexplained),
-        tuple(doubt for each in found for doubt in each.doubts),
-        tuple(pattern for each in found for pattern in each.patterns),
     )
 
 

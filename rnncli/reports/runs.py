@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.running.request import (
         AgainstReport,
-        NodeFinding,
-        RunReport,
         TargetReport,
-        TensorSummary,
     )
 
 
@@ -86,14 +83,29 @@ class RunPrinter:
             title = f"{report.target} {run.name}".rstrip()
             if against := run.against:
                 if against.comparison:
-                    compared = _compared(report.target, run, against)
-                    self._show_rows(*compared, f"{title} against {against.title}")
+                    place = (report.target, run.name or None, against.title)
+                    compared = [(*place, *compared_row(output)) for output in against.comparison]
+                    columns = range(len(place), len(place) + TERMINAL_COLUMNS)
+                    self._show_rows(AGAINST, compared, columns, f"{title} against {against.title}")
                 continue
-            rows = [_row(report.target, run, output) for output in run.outputs]
+            rows = [
+                (
+                    *(report.target, run.name or None, output.name, output.dtype),
+                    f"[{', '.join(map(str, output.shape))}]",
+                    *(output.min, output.max, output.mean, output.nan, output.inf),
+                    round(run.seconds, 6),
+                )
+                for output in run.outputs
+            ]
             idle = {k for k in ZERO_ALONE if not any(row[k] for row in rows)}
             drawn = [k for k in range(2, len(COLUMNS) - 1) if k not in idle]
             self._show_rows(COLUMNS, rows, drawn, f"{title}, {run.seconds:.3g} s")
-            if (is_drawn() or self.total == 1) and (sentence := _agreement(run)):
+            is_right = run.comparison and all(output.agrees for output in run.comparison)
+            if is_right and (is_drawn() or self.total == 1):
+                error = max(output.max_abs or 0.0 for output in run.comparison)
+                outputs = counted(len(run.comparison), "output")
+                by = f" by {run.name}" if run.name else ""
+                sentence = f"right: {outputs} as expected{by}, with errors up to {shown(error)}"
                 click.echo(sentence, err=not is_drawn())
 
     def _show_rows(
@@ -118,32 +130,6 @@ class RunPrinter:
         return worst_code(self.codes)
 
 
-def _compared(
-    target: str, run: RunReport, against: AgainstReport
-) -> tuple[Sequence[str], list[tuple[Any, ...]], range]:
-    """Return the table of a runtime's outputs, and the columns to draw."""
-    place = (target, run.name or None, against.title)
-    rows = [(*place, *compared_row(output)) for output in against.comparison]
-    return AGAINST, rows, range(len(place), len(place) + TERMINAL_COLUMNS)
-
-
-def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
-    shape = f"[{', '.join(map(str, output.shape))}]"
-    statistics = (output.min, output.max, output.mean, output.nan, output.inf)
-    name = run.name or None
-    return (target, name, output.name, output.dtype, shape, *statistics, round(run.seconds, 6))
-
-
-def _agreement(run: RunReport) -> str:
-    """Return the sentence for outputs that all are as expected, or ""."""
-    if not run.comparison or not all(output.agrees for output in run.comparison):
-        return ""
-    error = max(output.max_abs or 0.0 for output in run.comparison)
-    outputs = counted(len(run.comparison), "output")
-    by = f" by {run.name}" if run.name else ""
-    return f"right: {outputs} as expected{by}, with errors up to {shown(error)}"
-
-
 def _failures(report: TargetReport) -> Iterator[str]:
     if report.error:
         yield report.error
@@ -156,15 +142,12 @@ def _failures(report: TargetReport) -> Iterator[str]:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
         if run.against and run.against.unexercised:
-            yield from _unexercised(f"{report.target} {run.name}".rstrip(), run.against)
+            # What could not have differed in outputs that agree.
+            agrees = f"{report.target} {run.name}".rstrip() + f" agrees with {run.against.title}"
+            yield one_line(f"{agrees}, but not everything was put to the test:")
+            yield from (f"  {one_line(each)}" for each in run.against.unexercised)
         elif run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
-
-
-def _unexercised(target: str, against: AgainstReport) -> Iterator[str]:
-    """Yield what could not have differed in outputs that agree."""
-    yield one_line(f"{target} agrees with {against.title}, but not everything was put to the test:")
-    yield from (f"  {one_line(each)}" for each in against.unexercised)
 
 
 def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:
@@ -183,16 +166,11 @@ def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:
         yield one_line(
             f"  first recurrent node that is wrong by itself: {node.node} ({node.operator}){nth}"
         )
-        yield from (f"    {one_line(line)}" for line in _wrong(node))
+        verdict, message = node.verdict, excerpt(node.verdict.message)
+        reason = [f"{verdict.verdict}: {message}"] if message else []
+        wrong = (*reason, *located(verdict, node.dtype), *fitting(verdict))
+        yield from (f"    {one_line(line)}" for line in wrong)
         yield one_line(f"  repeat: {' && '.join(node.repeat)}")
-
-
-def _wrong(node: NodeFinding) -> Iterator[str]:
-    verdict = node.verdict
-    if message := excerpt(verdict.message):
-        yield f"{verdict.verdict}: {message}"
-    yield from located(verdict, node.dtype)
-    yield from fitting(verdict)
 
 
 def print_comparison(outputs: Sequence[OutputComparison]) -> None:

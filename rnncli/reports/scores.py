@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,12 +31,11 @@ from rnncli.talk.terminal import say
 from rnncli.talk.words import counted, plural, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rnncli.judging.scoring.adequacy import Outcome
-    from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor, VectorRow
-    from rnncli.mutants.structural.bug import SizeClass
+    from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor
 
 
 # Kind of file -> its writer, imported on use.
@@ -71,6 +70,7 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
     """Return a score without the single margins, as JSON values."""
+    structural = matrix.structural
     record: dict[str, Any] = {
         "suite": matrix.name,
         "rule": matrix.rule,
@@ -79,22 +79,27 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
         "dtypes": [_counted(score) for score in matrix.by_dtype],
         "families": [_counted(score) for score in matrix.by_family],
         "data_sets": [_counted(score) for score in matrix.by_data_set],
-        "structural": _structural(matrix.structural),
+        "structural": {
+            "total": _counted(structural.total),
+            "reach": [_counted(score) for score in structural.by_reach],
+            "families": [_counted(score) for score in structural.by_family],
+            "survivors": [_survivor(each) for each in structural.survivors],
+        },
         "coverage": [each._asdict() for each in coverage_of(matrix.rows)],
         "survivors": [_survivor(each) for each in matrix.survivors],
-        "vectors": [_vector(matrix, row) for row in matrix.rows],
+        "vectors": [
+            {
+                "id": row.id,
+                "cell": row.cell,
+                "dtype": row.dtype,
+                "kills": row.kills,
+                "only": matrix.only[row.id],
+            }
+            for row in matrix.rows
+        ],
         "unscored": dict(matrix.unscored),
     }
     return record | ({"minimal": matrix.minimal_subset()} if minimise else {})
-
-
-def _structural(matrix: KillMatrix) -> dict[str, Any]:
-    return {
-        "total": _counted(matrix.total),
-        "reach": [_counted(score) for score in matrix.by_reach],
-        "families": [_counted(score) for score in matrix.by_family],
-        "survivors": [_survivor(each) for each in matrix.survivors],
-    }
 
 
 def _survivor(each: Survivor) -> dict[str, Any]:
@@ -155,11 +160,6 @@ def structure_sentence(matrix: KillMatrix) -> str:
 
 def _counted(score: Score) -> dict[str, Any]:
     return {"name": score.name, **{count: getattr(score, count) for count in COUNTS}}
-
-
-def _vector(matrix: KillMatrix, row: VectorRow) -> dict[str, Any]:
-    about = {"id": row.id, "cell": row.cell, "dtype": row.dtype}
-    return {**about, "kills": row.kills, "only": matrix.only[row.id]}
 
 
 def _outcome(found: Outcome) -> dict[str, Any]:
@@ -232,22 +232,21 @@ def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
     found = []
     for axis, alike in groupby(sorted(unreached, key=_axis), key=_axis):
         sizes = [STRUCTURAL[each.bug.mutant].size for each in alike]
-        found.append((len(sizes), _never(axis, [size for size in sizes if size]), ""))
+        edges = sorted({size.edge for size in sizes if size and "=" not in axis})
+        what = f"{axis} {', '.join(map(str, edges))}".strip() if axis else str(Reach.CALLS)
+        found.append((len(sizes), f"never reached: {what}", ""))
     others: dict[str, list[str]] = {}
     for each in matrix.survivors:
         if each not in unreached:
-            others.setdefault(_unseen(each.reason), []).append(each.bug.mutant)
+            never, *reasons = each.reason.split(": ", 1)
+            why = each.reason
+            if never == "never exercised":  # without sizes that the mutant's id already gives
+                parts = reasons[0].split("; or ")
+                kept = [part for part in parts if not part.startswith(UNREACHED)]
+                why = f"{never}: {'; or '.join(kept)}"
+            others.setdefault(why, []).append(each.bug.mutant)
     found += [(len(ids), why, ", ".join(dict.fromkeys(ids))) for why, ids in others.items()]
     return sorted(found, key=lambda line: -line[0])
-
-
-def _unseen(reason: str) -> str:
-    """Return the reason that a mutant is not killed, without sizes that its id already gives."""
-    never, *reasons = reason.split(": ", 1)
-    if never != "never exercised":
-        return reason
-    parts = [part for part in reasons[0].split("; or ") if not part.startswith(UNREACHED)]
-    return f"{never}: {'; or '.join(parts)}"
 
 
 def is_unreached(survivor: Survivor) -> bool:
@@ -261,13 +260,6 @@ def _axis(survivor: Survivor) -> str:
     """Return the axis of a structural mutant's size, or ""."""
     size = STRUCTURAL[survivor.bug.mutant].size
     return size.words if size and "=" in size.words else f"{size.axis} beyond" if size else ""
-
-
-def _never(axis: str, sizes: Sequence[SizeClass]) -> str:
-    if not axis:
-        return f"never reached: {Reach.CALLS}"
-    edges = sorted({size.edge for size in sizes if "=" not in axis})
-    return f"never reached: {axis} {', '.join(map(str, edges))}".strip()
 
 
 def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
@@ -310,52 +302,42 @@ def score_data(matrix: KillMatrix) -> dict[str, Any]:
     the number of a reason for each that is equivalent or acceptable.
     """
     reasons: dict[str, int] = {}
+    enough = set(matrix.minimal_subset())
+    cells = []
+    for cell in matrix.by_cell:
+        rows = [row for row in matrix.rows if row.cell == cell.name]
+        # In the order of their table, grouped by family.
+        families: dict[str, list[str]] = {}
+        for mutant in rows[0].outcomes:
+            families.setdefault(MUTANTS[mutant].family, []).append(mutant)
+        mutants = [*chain.from_iterable(families.values())]
+        vectors = []
+        for row in rows:
+            outcomes = [row.outcomes[mutant] for mutant in mutants]
+            said = [each for each in outcomes if each.fate in {Fate.ACCEPTABLE, Fate.EQUIVALENT}]
+            vectors.append(
+                {
+                    "id": visible(row.id),
+                    "dtype": row.dtype,
+                    "enough": row.id in enough,
+                    "only": [mutants.index(mutant) for mutant in matrix.only[row.id]],
+                    "fates": "".join(each.fate[0] for each in outcomes),
+                    "margins": "".join(letter(each.margin) for each in outcomes),
+                    "why": [reasons.setdefault(each.reason, len(reasons)) for each in said],
+                }
+            )
+        fates = [fate_of(row.outcomes[mutant] for row in rows) for mutant in mutants]
+        cells.append(
+            {
+                "name": cell.name,
+                "mutants": [[m, MUTANTS[m].family, MUTANTS[m].sentence] for m in mutants],
+                "fates": "".join(fate[0] for fate in fates),
+                "vectors": vectors,
+            }
+        )
     return {
         "letters": LETTERS,
         "tolerance": TOLERANCE,
-        "cells": [_cell(matrix, score.name, reasons) for score in matrix.by_cell],
+        "cells": cells,
         "reasons": list(map(visible, reasons)),
-    }
-
-
-def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, Any]:
-    rows = [row for row in matrix.rows if row.cell == name]
-    mutants = _by_family(rows[0].outcomes)
-    enough = set(matrix.minimal_subset())
-    return {
-        "name": name,
-        "mutants": [[mutant, *_about(mutant)] for mutant in mutants],
-        "fates": "".join(fate_of(row.outcomes[mutant] for row in rows)[0] for mutant in mutants),
-        "vectors": [
-            {
-                "id": visible(row.id),
-                "dtype": row.dtype,
-                "enough": row.id in enough,
-                "only": [mutants.index(mutant) for mutant in matrix.only[row.id]],
-                **_outcomes([row.outcomes[mutant] for mutant in mutants], reasons),
-            }
-            for row in rows
-        ],
-    }
-
-
-def _by_family(names: Iterable[str]) -> list[str]:
-    """Return mutants in the order of their table, grouped by family."""
-    names = list(names)
-    families = [_about(name)[0] for name in names]
-    return sorted(names, key=lambda name: families.index(_about(name)[0]))
-
-
-def _about(mutant: str) -> tuple[str, str]:
-    row = MUTANTS[mutant]
-    return row.family, row.sentence
-
-
-def _outcomes(outcomes: Iterable[Outcome], reasons: dict[str, int]) -> Mapping[str, Any]:
-    outcomes = list(outcomes)
-    explained = [each for each in outcomes if each.fate in {Fate.ACCEPTABLE, Fate.EQUIVALENT}]
-    return {
-        "fates": "".join(each.fate[0] for each in outcomes),
-        "margins": "".join(letter(each.margin) for each in outcomes),
-        "why": [reasons.setdefault(each.reason, len(reasons)) for each in explained],
     }

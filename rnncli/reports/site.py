@@ -129,7 +129,13 @@ class RuntimeResults:
     @property
     def history(self) -> list[tuple[VerificationReport, RunChange]]:
         """Each run with what it changed, the newest first."""
-        changes = [RunChange(), *(_change(old, new) for old, new in pairwise(self.runs))]
+        changes = [RunChange()]
+        for old, new in pairwise(self.runs):
+            before = {case.id: case.details.fails for case in old.cases}
+            now = {case.id: case.details.fails for case in new.cases if case.id in before}
+            fixed = tuple(case for case, fails in now.items() if before[case] and not fails)
+            broken = tuple(case for case, fails in now.items() if fails and not before[case])
+            changes.append(RunChange(fixed, broken))
         return [*zip(self.runs, changes, strict=True)][::-1]
 
 
@@ -185,23 +191,6 @@ class PackResults:
         return [case for case in self.cases.values() if flag in case.record["flags"]]
 
 
-def _called(report: VerificationReport) -> str:
-    """Return what an implementation calls itself, as a harness does, or what the user called it."""
-    return report.subject.about.get("name") or report.subject.name
-
-
-def _published(report: VerificationReport) -> VerificationReport:
-    """Return a report whose pack is `PACK` if its path is one of the machine that judged."""
-    folder = report.pack.folder
-    if not (PurePosixPath(folder).is_absolute() or PureWindowsPath(folder).is_absolute()):
-        return report
-    return replace(
-        report,
-        pack=structs.replace(report.pack, folder=PACK),
-        command=re.sub(rf"(?<!\S){re.escape(shlex.quote(folder))}(?!\S)", PACK, report.command),
-    )
-
-
 def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
     """Group reports by pack and implementation, each in order of appearance.
 
@@ -209,26 +198,42 @@ def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
         rnncli.errors.InvalidRequest: a shard of a run is missing, see `whole_runs`.
     """
     packs: dict[str, dict[str, list[VerificationReport]]] = {}
-    for report in map(_published, whole_runs(reports)):
-        packs.setdefault(report.pack.name, {}).setdefault(_called(report), []).append(report)
-    return [
-        PackResults(
-            pack,
-            [
-                RuntimeResults(name, sorted(runs, key=lambda run: run.date))
-                for name, runs in named.items()
-            ],
-        )
-        for pack, named in packs.items()
-    ]
+    for run in whole_runs(reports):
+        report, folder = run, run.pack.folder
+        # A path of the machine that judged is not published.
+        if PurePosixPath(folder).is_absolute() or PureWindowsPath(folder).is_absolute():
+            own = rf"(?<!\S){re.escape(shlex.quote(folder))}(?!\S)"
+            report = replace(
+                run,
+                pack=structs.replace(run.pack, folder=PACK),
+                command=re.sub(own, PACK, run.command),
+            )
+        # What an implementation calls itself, as a harness does, or what the user called it.
+        called = report.subject.about.get("name") or report.subject.name
+        packs.setdefault(report.pack.name, {}).setdefault(called, []).append(report)
+    found = []
+    for pack, named in packs.items():
+        runs = {name: sorted(some, key=lambda run: run.date) for name, some in named.items()}
+        found.append(PackResults(pack, [RuntimeResults(*each) for each in runs.items()]))
+    return found
 
 
 def badge(runtime: RuntimeResults) -> dict[str, Any]:
-    """Return what shields.io draws: the passing cases among those of the newest run."""
+    """Return what shields.io draws: the passing cases among those of the newest run.
+
+    The colour is bright green only if the whole pack passes by its rule; docs/howto/site.md says
+    what each means.
+    """
     run = runtime.newest
     label = visible(f"{runtime.name} on {run.pack.name}")
     message = visible(f"{run.total.right}/{run.total.cases}{_conceded(run)}")
-    return {"schemaVersion": 1, "label": label, "message": message, "color": _colour(run)}
+    if not run.passed:
+        colour = "red" if run.claim or run.total.counts[Verdict.DIFFERS] else "yellow"
+    elif run.total.right < run.total.cases and not run.claim:
+        colour = "yellow"
+    else:
+        colour = "blue" if run.concessions else "brightgreen"
+    return {"schemaVersion": 1, "label": label, "message": message, "color": colour}
 
 
 def _conceded(run: VerificationReport) -> str:
@@ -236,53 +241,34 @@ def _conceded(run: VerificationReport) -> str:
     return f", {run.adherence}" if run.claim else conceded
 
 
-def _colour(run: VerificationReport) -> str:
-    """Return the colour of a run's badge: bright green only if the whole pack passes by its rule.
-
-    docs/howto/site.md says what each means.
-    """
-    if not run.passed:
-        return "red" if run.claim or run.total.counts[Verdict.DIFFERS] else "yellow"
-    if run.total.right < run.total.cases and not run.claim:
-        return "yellow"
-    return "blue" if run.concessions else "brightgreen"
-
-
 def as_markdown(packs: Iterable[PackResults]) -> str:
     """Return the tables of runtimes by features as a page of Markdown."""
-    return "# What runtimes do\n" + "".join(map(_markdown_of, packs))
-
-
-def _markdown_of(pack: PackResults) -> str:
-    names = [inline(runtime.name) for runtime in pack.runtimes]
-    rows = [
-        (inline(flag), len(pack.of_flag(flag)), *(r.cell(flag).words for r in pack.runtimes))
-        for flag in pack.notes
-    ]
-    totals = [runtime.newest.total.summary for runtime in pack.runtimes]
-    table = [
-        ("feature", "cases", *names),
-        ("---", "---:", *("---" for _ in names)),
-        *rows,
-        ("all cases", len(pack.cases), *totals),
-    ]
     about = (
         "and written by `rnncli site`. A row is a flag of the pack: a feature, or a bug that its"
         f" cases look for. What is not named here is within the tolerances. {MEANING}"
     )
-    named = f"Judged by `rnncli verify` against the pack {code(pack.name)}"  # stays on its line
-    about = f"{named}\n{fill(about, 100, break_on_hyphens=False)}"
-    lines = map(markdown_row, table)
-    runs = map(_run, pack.runtimes)
-    return "\n".join(["", f"## {inline(pack.name)}", "", about, "", *lines, "", *runs, ""])
+    lines = ["# What runtimes do"]
+    for pack in packs:
+        named = f"Judged by `rnncli verify` against the pack {code(pack.name)}"  # on its own line
+        lines += ["", f"## {inline(pack.name)}", "", named]
+        lines += [fill(about, 100, break_on_hyphens=False), ""]
 
+        names = [inline(runtime.name) for runtime in pack.runtimes]
+        lines.append(markdown_row(("feature", "cases", *names)))
+        lines.append(markdown_row(("---", "---:", *("---" for _ in names))))
+        for flag in pack.notes:
+            words = (runtime.cell(flag).words for runtime in pack.runtimes)
+            lines.append(markdown_row((inline(flag), len(pack.of_flag(flag)), *words)))
+        totals = [runtime.newest.total.summary for runtime in pack.runtimes]
+        lines += [markdown_row(("all cases", len(pack.cases), *totals)), ""]
 
-def _run(runtime: RuntimeResults) -> str:
-    """Return the newest run as a line of a list: what was judged, when, and the command."""
-    judged = " ".join(filter(None, (runtime.name, runtime.version)))
-    run = runtime.newest
-    line = f"- {inline(f'{judged} on {run.date[:10]}{_conceded(run)}')}"
-    return f"{line}: {code(run.quoted_command)}" if run.command else line
+        # The newest runs: what was judged, when, and the command.
+        for runtime in pack.runtimes:
+            judged = " ".join(filter(None, (runtime.name, runtime.version)))
+            run = runtime.newest
+            line = f"- {inline(f'{judged} on {run.date[:10]}{_conceded(run)}')}"
+            lines.append(f"{line}: {code(run.quoted_command)}" if run.command else line)
+    return "\n".join([*lines, ""])
 
 
 def write_site(folder: Path, packs: Sequence[PackResults]) -> int:
@@ -299,58 +285,47 @@ def write_site(folder: Path, packs: Sequence[PackResults]) -> int:
     with atomic_folder(folder) as root:
         _put(root / "style.css", shared_style("site"))
         _put(root / "index.html", plain_page("site_index", packs=packs, up="", **_SHARED))
-        _put(root / RESULTS, json.dumps(_summary(packs), indent=1) + "\n")
-        return 1 + sum(_write_pack(root / pack.file, pack) for pack in packs)
-
-
-def _write_pack(folder: Path, pack: PackResults) -> int:
-    """Write the pages of a pack and return their number."""
-    pages: dict[str, tuple[str, dict[str, Any]]] = {
-        **{f"runtimes/{r.file}": ("site_runtime", {"runtime": r}) for r in pack.runtimes},
-        **{f"features/{file_name(f)}": ("site_feature", {"flag": f}) for f in pack.notes},
-        **{f"cases/{file_name(c)}": ("site_case", {"case": v}) for c, v in pack.cases.items()},
-    }
-    for path, (template, own) in pages.items():
-        text = plain_page(template, pack=pack, up="../../", **own, **_SHARED)
-        _put(folder / f"{path}.html", text)
-    for runtime in pack.runtimes:
-        _put(folder / f"badges/{runtime.file}.json", json.dumps(badge(runtime)) + "\n")
-        _put(folder / f"runs/{runtime.file}.html", page(runtime.newest))
-    return len(pages) + len(pack.runtimes)
+        # The counts of every run, for programs.
+        runs = [
+            {
+                "pack": visible(pack.name),
+                "digest": visible(run.pack.digest),
+                "runtime": visible(runtime.name),
+                "version": visible(run.subject.about.get("version", "")),
+                "date": visible(run.date),
+                "rule": visible(run.terms),
+                "verdicts": {str(name): count for name, count in run.total.counts.items()},
+            }
+            for pack in packs
+            for runtime in pack.runtimes
+            for run in runtime.runs
+        ]
+        _put(root / RESULTS, json.dumps({"runs": runs}, indent=1) + "\n")
+        written = 1
+        for pack in packs:
+            pages: dict[str, tuple[str, dict[str, Any]]] = {
+                **{f"runtimes/{r.file}": ("site_runtime", {"runtime": r}) for r in pack.runtimes},
+                **{f"features/{file_name(f)}": ("site_feature", {"flag": f}) for f in pack.notes},
+                **{
+                    f"cases/{file_name(c)}": ("site_case", {"case": v})
+                    for c, v in pack.cases.items()
+                },
+            }
+            for path, (template, own) in pages.items():
+                text = plain_page(template, pack=pack, up="../../", **own, **_SHARED)
+                _put(root / pack.file / f"{path}.html", text)
+            for runtime in pack.runtimes:
+                shield = json.dumps(badge(runtime)) + "\n"
+                _put(root / pack.file / f"badges/{runtime.file}.json", shield)
+                _put(root / pack.file / f"runs/{runtime.file}.html", page(runtime.newest))
+            written += len(pages) + len(pack.runtimes)
+    return written
 
 
 def _put(path: Path, text: str) -> None:
     """Write a file of a folder that is synchronised as a whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     put_file(path.parent, path.name, text.encode())
-
-
-def _change(old: VerificationReport, new: VerificationReport) -> RunChange:
-    before = {case.id: case.details.fails for case in old.cases}
-    now = {c.id: c.details.fails for c in new.cases if c.id in before}
-    return RunChange(
-        tuple(case for case, fails in now.items() if before[case] and not fails),
-        tuple(case for case, fails in now.items() if fails and not before[case]),
-    )
-
-
-def _summary(packs: Sequence[PackResults]) -> dict[str, Any]:
-    """Return the counts of every run, for programs."""
-    runs = [
-        {
-            "pack": visible(pack.name),
-            "digest": visible(run.pack.digest),
-            "runtime": visible(runtime.name),
-            "version": visible(run.subject.about.get("version", "")),
-            "date": visible(run.date),
-            "rule": visible(run.terms),
-            "verdicts": {str(name): count for name, count in run.total.counts.items()},
-        }
-        for pack in packs
-        for runtime in pack.runtimes
-        for run in runtime.runs
-    ]
-    return {"runs": runs}
 
 
 _SHARED: dict[str, Any] = {

@@ -204,52 +204,41 @@ def page() -> str:
     by_operator: dict[str, list[Statement]] = {}
     for row in STATEMENTS.values():
         by_operator.setdefault(row.operator, []).append(row)
-    return "\n".join([PAGE, _counts(by_operator), *_shared(by_operator)])
-
-
-def _counts(by_operator: dict[str, list[Statement]]) -> str:
     lines = [
+        PAGE,
         "| operator | statements | tied to violations | refusals | untestable |",
         "|---|---:|---:|---:|---:|",
     ]
+    dialects: dict[str, list[Statement]] = {}
     for operator, rows in by_operator.items():
         counts = Counter(row.kind for row in rows)
         tied = sum(bool(row.against) for row in rows)
         refusals, untestable = counts[CheckKind.REJECTION], counts[CheckKind.NONE]
         lines.append(markdown_row((operator, len(rows), tied, refusals, untestable)))
-    return "\n".join([*lines, ""])
-
-
-def _shared(by_operator: dict[str, list[Statement]]) -> Iterable[str]:
-    """Yield a table for each dialect, with one row for what its operators share."""
-    dialects: dict[str, list[Statement]] = {}
-    for rows in by_operator.values():
         for row in rows:
             dialects.setdefault(row.dialect, []).append(row)
+    lines.append("")
+
+    # A table for each dialect, with one row for a statement of one operator, or of several alike.
     for title, rows in dialects.items():
-        yield f"## {title}\n"
-        yield "| statement | says | section | versions | a case that |"
-        yield "|---|---|---|---|---|"
+        lines += [
+            f"## {title}\n",
+            "| statement | says | section | versions | a case that |",
+            "|---|---|---|---|---|",
+        ]
         grouped: dict[tuple[str, str, str], list[Statement]] = {}
         for row in rows:
             grouped.setdefault((row.name, row.sentence, row.section), []).append(row)
-        yield from (_line(same) for same in grouped.values())
-        yield ""
-
-
-def _line(same: Sequence[Statement]) -> str:
-    """Return a row of the page: a statement of one operator, or of several alike."""
-    first = same[0]
-    cells = (f"`{first.name}`", first.sentence, first.section, _true_of(same), _told(same))
-    return markdown_row(cell.replace("|", r"\|") for cell in cells)
-
-
-def _true_of(same: Sequence[Statement]) -> str:
-    """Name operators and versions: `RNN, LSTM; GRU from 3 on`."""
-    spans: dict[str, list[str]] = {}
-    for row in same:
-        spans.setdefault(_span(row), []).append(row.operator)
-    return "; ".join(f"{', '.join(names)}{span}" for span, names in spans.items())
+        for (name, sentence, section), same in grouped.items():
+            spans: dict[str, list[str]] = {}
+            for row in same:
+                spans.setdefault(_span(row), []).append(row.operator)
+            # `RNN, LSTM; GRU from 3 on`
+            true_of = "; ".join(f"{', '.join(names)}{span}" for span, names in spans.items())
+            cells = (f"`{name}`", sentence, section, true_of, _told(same))
+            lines.append(markdown_row(cell.replace("|", r"\|") for cell in cells))
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _span(row: Statement) -> str:

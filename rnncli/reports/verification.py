@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
+    from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
     from rnncli.verifying.verification import DiagnosisReport, UndiagnosedFailures
 
@@ -51,13 +51,26 @@ WRITERS = {
 def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
     """Print a report: data to stdout; failures and the counts in words to stderr."""
     if as_json:
-        _print_lines(report)
+        print_json_line(run_record(report))
+        for case in report.cases:
+            print_json_line(case_record(report, case))
+        if report.diagnosis is not None:
+            for record in diagnosis_records(report.diagnosis):
+                print_json_line(record)
+        print_json_line(summary_record(report))
     else:
         for group in failure_groups(report):
             say(f"FAIL {group.title}")
             for sentence in group.sentences(report):
                 click.echo("  " + sentence.replace("\n", "\n    "), err=True)
-        _print_tables(report)
+        # On a terminal a table of operators and one of features; in a pipe, one with all cases.
+        if is_drawn():
+            _draw("operator", report.by_operator)
+            _draw(report.flag_noun, report.by_flag)
+        else:
+            operators = [_row("operator", tally) for tally in report.by_operator]
+            flags = [_row("flag", tally) for tally in report.by_flag]
+            print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
     sys.stdout.flush()
     if report.diagnosis is not None:
         for sentence in diagnosis_sentences(report.diagnosis):
@@ -111,48 +124,22 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         check_plot(plot)
 
 
-def _print_lines(report: VerificationReport) -> None:
-    print_json_line(run_record(report))
-    for case in report.cases:
-        print_json_line(case_record(report, case))
-    if report.diagnosis is not None:
-        for record in diagnosis_records(report.diagnosis):
-            print_json_line(record)
-    print_json_line(summary_record(report))
-
-
-def _print_tables(report: VerificationReport) -> None:
-    """Draw a table of operators and one of features; in a pipe, print one with all cases."""
-    if is_drawn():
-        _draw("operator", report.by_operator)
-        _draw(report.flag_noun, report.by_flag)
-        return
-    operators = [_row("operator", tally) for tally in report.by_operator]
-    flags = [_row("flag", tally) for tally in report.by_flag]
-    print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
-
-
 def closing(report: VerificationReport) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
     A line before the counts gives requirements that would skip refused cases; lines after them
     report too few answered cases, and last whether the implementation conforms to its claim.
     """
-    lines = [*_acceptable(report), *skips(report), *filter(None, [untried(report)])]
+    verdicts = (case.details for case in report.cases)
+    readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
+    lines = [f"acceptable {count}: as {name} has it" for name, count in readings.most_common()]
+    lines += [*skips(report), *filter(None, [untried(report)])]
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
     return [*lines, whole, *filter(None, [report.shortfall, report.conformance])]
-
-
-def _acceptable(report: VerificationReport) -> Iterator[str]:
-    """Yield the readings that acceptable cases follow, most frequent first."""
-    verdicts = (case.details for case in report.cases)
-    readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
-    for reading, count in readings.most_common():
-        yield f"acceptable {count}: as {reading} has it"
 
 
 def skips(report: VerificationReport) -> Iterator[str]:
@@ -252,7 +239,20 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
         for record in diagnosis_records(diagnosis):
             print_json_line(record)
     else:
-        _print_causes(diagnosis.causes)
+        if is_drawn():
+            for cause in diagnosis.causes:
+                click.echo(one_line(cause.sentence))
+                click.echo(one_line(f"  {sentence_of(cause.hypothesis)}"))
+        elif diagnosis.causes:
+            rows = [
+                (
+                    *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
+                    *(cause.predicts, len(cause.refuted), cause.margin),
+                    ", ".join(cause.indistinguishable) or None,
+                )
+                for cause in diagnosis.causes
+            ]
+            print_table(CAUSES, rows)
         for sentence in _unexplained(diagnosis):
             say(sentence)
     if total.answered < total.cases or not total.fails:
@@ -260,23 +260,6 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
     for failures in report.undiagnosed:
         for sentence in undiagnosed_sentences(failures):
             say(sentence)
-
-
-def _print_causes(causes: Sequence[Cause]) -> None:
-    if is_drawn():
-        for cause in causes:
-            click.echo(one_line(cause.sentence))
-            click.echo(one_line(f"  {sentence_of(cause.hypothesis)}"))
-    elif causes:
-        print_table(CAUSES, [_cause_row(cause) for cause in causes])
-
-
-def _cause_row(cause: Cause) -> tuple[Any, ...]:
-    return (
-        *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
-        *(cause.predicts, len(cause.refuted), cause.margin),
-        ", ".join(cause.indistinguishable) or None,
-    )
 
 
 def answered_sentence(report: VerificationReport) -> str:
