@@ -74,7 +74,10 @@ def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
 
 
 def through(variances: Array, matrices: Array) -> Array:
-    """Return variances [D, T, N, K] times matrices of squares [G, D, H, K], [G, D, T, N, H]."""
+    """Return the sums of variances [D, T, N, K] times squares [G, D, H, K], [G, D, T, N, H].
+
+    Moduli are summed likewise: nothing cancels.
+    """
     D, T, N, K = variances.shape
     found = variances.reshape(D, T * N, K) @ matrices.swapaxes(2, 3)
     return np.asarray(found).reshape(len(matrices), D, T, N, matrices.shape[2])

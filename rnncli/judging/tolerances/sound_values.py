@@ -12,6 +12,7 @@ import numpy as np
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.judging.tolerances.operation_errors import through
 from rnncli.judging.tolerances.trajectory import Trajectory
 from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.numerics.profiles import ACCUMULATORS
@@ -93,7 +94,7 @@ def _headroom_problem(recurrence: Recurrence, golden: Result) -> str:
     if not D * T * N * H:
         return ""
     h = path.H[:, :-1]
-    size = _outer(np.abs(path.X), np.abs(path.W)) + _outer(np.abs(h), np.abs(path.R))
+    size = through(np.abs(path.X), np.abs(path.W)) + through(np.abs(h), np.abs(path.R))
     unit = np.minimum(_outer_unit(path.X, path.W), _outer_unit(h, path.R))
     for bias in (path.Wb, path.Rb):
         if bias is not None:
@@ -109,13 +110,6 @@ def _headroom_problem(recurrence: Recurrence, golden: Result) -> str:
         f"the terms of gate {gate} need {np.log2(worst):.1f} bits and {recurrence.dtype} has"
         f" {precision}: another order of summation could round"
     )
-
-
-def _outer(x: Array, weights: Array) -> Array:
-    """Return x [D, T, N, K] times weights [G, D, H, K], as [G, D, T, N, H]."""
-    D, T, N, K = x.shape
-    found = x.reshape(D, T * N, K) @ weights.swapaxes(2, 3)
-    return np.asarray(found).reshape(len(weights), D, T, N, -1)
 
 
 def _outer_unit(x: Array, weights: Array) -> Array:
