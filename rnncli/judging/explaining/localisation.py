@@ -152,7 +152,6 @@ class Steps:
 
     Attributes:
         recurrence: the recurrence that it should have computed.
-        profile: the profile that gives the tolerance of a step.
         differs: mask of the elements of its Y beyond their tolerance [D, T, N, H].
         paths: trajectories through its own states; directions with the same activations share one.
         margin: error / tolerance of each step alone [D, T, N, H].
@@ -160,7 +159,6 @@ class Steps:
     """
 
     recurrence: Recurrence
-    profile: Profile
     differs: Array
     paths: tuple[Trajectory, ...]
     margin: Array
@@ -168,7 +166,10 @@ class Steps:
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:
-        """Check every step of Y [T, D, N, H], some elements of which differ; padding must be 0."""
+        """Check every step of Y [T, D, N, H], some elements of which differ; padding must be 0.
+
+        The profile gives the tolerance of a step.
+        """
         T, _, N, _ = Y.shape
         lengths = np.full(N, T) if recurrence.lengths is None else recurrence.lengths
         live = np.arange(T)[:, None] < lengths
@@ -190,9 +191,8 @@ class Steps:
             in_order(differs[:, d], recurrence.lengths, direction)
             for d, direction in enumerate(recurrence.directions)
         ]
-        return cls(
-            recurrence, profile, np.stack(differing), tuple(paths), np.concatenate(margins), live
-        )
+        margin = np.concatenate(margins)
+        return cls(recurrence, np.stack(differing), tuple(paths), margin, live)
 
     @property
     def wrong(self) -> Array:
