@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.packs.record import Record
-    from rnncli.packs.vector import Vector
 
 
 class Destination(NamedTuple):
@@ -102,24 +101,23 @@ def work(
                 row = row_of(made, PACK_RULE)
                 kills = row.kills if isinstance(row, VectorRow) else []
                 made = replace(made, record={**made.record, "kills": kills})
-            found.append(_deliver(delivery, place, case_id, made))
+            if isinstance(made, Exception):
+                sentence, code = explain(made)
+                trace = "".join(traceback.format_exception(made))
+                found.append(
+                    GeneratedCase(case_id, error=sentence, exit_code=code, traceback=trace)
+                )
+                continue
+            record, files = packed(made)
+            if delivery is Delivery.COMPARE:
+                differing = tuple(compare_files(place.root, files))
+                found.append(GeneratedCase(case_id, record, differing=differing))
+            elif delivery is Delivery.RETURN:
+                found.append(GeneratedCase(case_id, record, files))
+            else:
+                write_files(place.root, files, place.finished)
+                found.append(GeneratedCase(case_id, record))
     return found
-
-
-def _deliver(
-    delivery: Delivery, place: Destination, case_id: str, outcome: Vector | Exception
-) -> GeneratedCase:
-    if isinstance(outcome, Exception):
-        sentence, code = explain(outcome)
-        trace = "".join(traceback.format_exception(outcome))
-        return GeneratedCase(case_id, error=sentence, exit_code=code, traceback=trace)
-    record, files = packed(outcome)
-    if delivery is Delivery.COMPARE:
-        return GeneratedCase(case_id, record, differing=tuple(compare_files(place.root, files)))
-    if delivery is Delivery.RETURN:
-        return GeneratedCase(case_id, record, files)
-    write_files(place.root, files, place.finished)
-    return GeneratedCase(case_id, record)
 
 
 LARGEST_BATCH = 256
@@ -237,8 +235,20 @@ def _written(
         done(len(made))
     if failed:
         return GenerationReport(folder, len(entries), reused=reused, failed=tuple(failed))
-    ordered = [records[entry.id] for entry in entries]
-    manifest, warned = _finish(plan, folder, ordered, set() if is_new else owned, listed)
+
+    # The remaining files, the manifest last.
+    spool = below(folder, SPOOL)
+    with errors_named(folder, within=True):
+        manifest = pack_manifest(plan, [records[entry.id] for entry in entries], spool, spool)
+        if spool.exists():
+            move_files(manifest.sums(), spool, folder)
+        for name, content in manifest.contents().items():
+            put_file(folder, name, content, sync=True)
+        keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
+        foreign = [] if is_new else remove_stale(folder, keep, owned, listed)
+        below(folder, JOURNAL).unlink(missing_ok=True)
+        shutil.rmtree(spool, ignore_errors=True)
+    warned = [f"{folder / path}: not part of the pack; left alone" for path in foreign]
     warned += replaced(folder, earlier, manifest)
     return GenerationReport(folder, len(entries), manifest, reused, warnings=tuple(warned))
 
@@ -268,31 +278,6 @@ def make_all(
             for each in made:
                 write_files(place.root, each.files, place.finished)
         yield made
-
-
-def _finish(
-    plan: GenerationPlan,
-    folder: Path,
-    records: Sequence[Record],
-    owned: set[str],
-    listed: set[str],
-) -> tuple[Manifest, list[str]]:
-    """Write the remaining files, the manifest last; return it, and warnings about foreign files.
-
-    Files that the owned cases may have left are removed; none are owned if the folder was new.
-    """
-    spool = below(folder, SPOOL)
-    with errors_named(folder, within=True):
-        manifest = pack_manifest(plan, records, spool, spool)
-        if spool.exists():
-            move_files(manifest.sums(), spool, folder)
-        for name, content in manifest.contents().items():
-            put_file(folder, name, content, sync=True)
-        keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
-        foreign = remove_stale(folder, keep, owned, listed) if owned else []
-        below(folder, JOURNAL).unlink(missing_ok=True)
-        shutil.rmtree(spool, ignore_errors=True)
-    return manifest, [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 
 def pack_manifest(

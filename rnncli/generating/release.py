@@ -7,7 +7,7 @@ import shlex
 import shutil
 import tarfile
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli import __version__
 from rnncli.cases.library import specs_folder
@@ -151,8 +151,18 @@ def _archive(pack: Pack, layout: str, into: Path) -> Archive:
     archive = f"{name}-{manifest.digest[:12]}-{layout}{SUFFIX}"
     for file, content in _companions(manifest, folder.name, archive).items():
         put_file(folder, file, content)
-    with atomic_file(into / archive) as stream:
-        _write_tar(stream, folder)
+    # Files in the order of their paths, of nobody and of no time.
+    with (
+        atomic_file(into / archive) as stream,
+        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=EPOCH) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).parts):
+            if path.is_file():
+                content = read_bytes(path)
+                entry = tarfile.TarInfo(path.relative_to(into).as_posix())
+                entry.size, entry.mtime, entry.mode = len(content), EPOCH, 0o644
+                tar.addfile(entry, BytesIO(content))
     shutil.rmtree(folder)
     size = (into / archive).stat().st_size
     return Archive(archive, layout, len(manifest.cases), size, sha256_of(into / archive))
@@ -180,17 +190,3 @@ def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, byte
     if layout == "raw":
         found[JUDGE] = read_bytes(root / "vectors" / JUDGE)
     return found
-
-
-def _write_tar(stream: IO[bytes], folder: Path) -> None:
-    """Write a folder's files in the order of their paths, of nobody and of no time."""
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=EPOCH) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).parts):
-            if path.is_file():
-                content = read_bytes(path)
-                entry = tarfile.TarInfo(path.relative_to(folder.parent).as_posix())
-                entry.size, entry.mtime, entry.mode = len(content), EPOCH, 0o644
-                archive.addfile(entry, BytesIO(content))

@@ -66,18 +66,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
         if failed:
             return GenerationReport(folder, len(entries), failed=tuple(failed))
         ordered = [records[case_id] for case_id in ids]
-        found = _findings(plan, folder, spool, ordered, differing)
-    return GenerationReport(folder, len(entries), findings=tuple(found))
-
-
-def _findings(
-    plan: GenerationPlan,
-    folder: Path,
-    spool: Path,
-    records: list[Record],
-    differing: list[tuple[str, str]],
-) -> list[tuple[str, str]]:
-    manifest = pack_manifest(plan, records, spool, spool)
+        manifest = pack_manifest(plan, ordered, spool, spool)
     beside = manifest.contents()
     wanted = {*manifest.sums(), *beside}
     if plan.layout != ONNX:
@@ -94,8 +83,8 @@ def _findings(
         content = _content(folder, name)
         if content != wanted_content:
             found.append((name, "missing" if content is None else "stale or altered"))
-    extra = [path for path in files_in(folder) if path not in wanted]
-    return sorted(found + [(path, "extra") for path in extra])
+    found += [(path, "extra") for path in files_in(folder) if path not in wanted]
+    return GenerationReport(folder, len(entries), findings=tuple(sorted(found)))
 
 
 def _content(folder: Path, path: str) -> bytes | None:

@@ -29,7 +29,7 @@ from rnncli.running.sizing import Sizing
 from rnncli.running.written_values import given_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rnncli.cases.case import Case
     from rnncli.models.observation import Observer, Occurrence
@@ -46,7 +46,14 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     expected = _expected(loaded, request)
     is_generated = not (request.input_files or request.inputs_from)
     if expected and isinstance(loaded, Model) and is_generated:
-        request = replace(request, dims={**_sizes_of(expected, loaded), **request.dims})
+        # The sizes of symbols of its inputs that some of its outputs have.
+        known, dims = symbols(loaded.inputs), dict[str, int]()
+        for value in loaded.proto.graph.output:
+            declared, values = declared_shape(value), expected.get(value.name)
+            if declared is not None and values is not None and len(declared) == values.ndim:
+                sizes = zip(declared, values.shape, strict=True)
+                dims |= {str(symbol): size for symbol, size in sizes if symbol in known}
+        request = replace(request, dims={**dims, **request.dims})
     if not isinstance(loaded, Model):
         runs = iter([_run_case(loaded, request)])
     elif request.steps:
@@ -73,18 +80,6 @@ def _warn_of_ones(model: Model, run: Run, source: str) -> None:
             at = " and ".join(f"{symbol} = 1" for symbol in ones)
             sentence = f"{model.name}: compared with {source} at {at}: {why}"
             warnings.warn(sentence, RnncliWarning, stacklevel=2)
-
-
-def _sizes_of(outputs: Mapping[str, Array], model: Model) -> dict[str, int]:
-    """Return the sizes of symbols of a model's inputs that some of its outputs have."""
-    known = symbols(model.inputs)
-    found: dict[str, int] = {}
-    for value in model.proto.graph.output:
-        declared, values = declared_shape(value), outputs.get(value.name)
-        if declared is not None and values is not None and len(declared) == values.ndim:
-            sizes = zip(declared, values.shape, strict=True)
-            found |= {str(symbol): size for symbol, size in sizes if symbol in known}
-    return found
 
 
 def _expected(loaded: Model | Case, request: Request) -> dict[str, Array]:

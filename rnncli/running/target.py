@@ -52,20 +52,7 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
     named = entry_of(target, seed)
     if named is None and (is_model or path.is_dir()):
         return load_model(path)
-    return _written(target, named, seed)
 
-
-def is_ir(target: str) -> bool:
-    """Return whether a target is a model of OpenVINO, by its name."""
-    return target.lower().endswith(IR)
-
-
-def _written(target: str, named: tuple[Suite, Entry] | None, seed: int | None) -> Case:
-    """Load a target that is not a model, but perhaps a case that `entry_of` found.
-
-    Raises:
-        InvalidRequest: it cannot be run, or its content is wrong.
-    """
     from rnncli.cases.config.config import read_case
     from rnncli.cases.suite.suite import is_suite, load_suite
     from rnncli.cases.yaml_reader import parse_yaml, read_yaml
@@ -79,20 +66,25 @@ def _written(target: str, named: tuple[Suite, Entry] | None, seed: int | None) -
         root, path = parse_yaml(read_standard_input(), "<stdin>"), Path("stdin")
     elif found := _yaml_file(target):
         root, path = read_yaml(found), found
-    elif Path(target).exists():
+    elif path.exists():
         kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
         raise InvalidRequest(f"{target}: not a target: expected {kinds} or a folder")
     else:
         from rnncli.cases.library import spec_names
 
         short = [name.rpartition("/")[2] for name in spec_names()]
-        hint = did_you_mean(Path(target).stem, short)
+        hint = did_you_mean(path.stem, short)
         raise InvalidRequest(f"{target}: no such file, and no config or suite of that name{hint}")
     if is_suite(root):
         if path.is_file():
             load_suite(path)  # raises if the suite is wrong
         raise InvalidRequest(f"{root.place.file}: is a suite; name one of its cases, SUITE::ID")
     return read_case(root, path.stem, path.parent, seed=seed)
+
+
+def is_ir(target: str) -> bool:
+    """Return whether a target is a model of OpenVINO, by its name."""
+    return target.lower().endswith(IR)
 
 
 def _yaml_file(target: str) -> Path | None:

@@ -12,7 +12,7 @@ from rnncli.models.model import Model
 from rnncli.models.tensor_values import external_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rnncli.cases.case import Case
     from rnncli.running.request import Run
@@ -51,10 +51,27 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
     if not _is_folder(path):
         write_output(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
         return
-    from rnncli.files.formats.onnx_folder import write_test_case
+    from rnncli.files.formats.onnx_folder import MODEL, write_test_case
 
+    # The model and its external data stand beside the data sets.
+    files: dict[str, bytes | Path] = {}
+    if isinstance(loaded, Model):
+        assert loaded.file is not None
+        assert loaded.folder is not None
+        files[MODEL] = loaded.file
+        if loaded.file.suffix.lower() != ".onnx":
+            files[MODEL] = loaded.proto.SerializeToString(deterministic=True)
+        for name in external_files(loaded.proto):
+            if name != loaded.file.name:
+                files[name] = loaded.folder / name
+    else:
+        from rnncli.models.single_node import single_node_model  # imports all of onnx
+
+        first, node = runs[0], (loaded.operator, loaded.attributes)
+        model = single_node_model(*node, first.inputs, first.outputs)
+        files[MODEL] = model.SerializeToString(deterministic=True)
     sets = [DataSet(inputs=run.inputs, outputs=run.outputs) for run in runs]
-    write_test_case(Path(path), sets, _model_files(loaded, runs[0]))
+    write_test_case(Path(path), sets, files)
 
 
 def write_steps(path: str, runs: Sequence[Run]) -> None:
@@ -76,21 +93,3 @@ def write_steps(path: str, runs: Sequence[Run]) -> None:
 
 def _is_folder(path: str) -> bool:
     return FOLDER in format_of(path).extensions
-
-
-def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
-    """Return the model and its external data, which stand beside the data sets."""
-    from rnncli.files.formats.onnx_folder import MODEL
-
-    if not isinstance(loaded, Model):
-        from rnncli.models.single_node import single_node_model  # imports all of onnx
-
-        model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
-        return {MODEL: model.SerializeToString(deterministic=True)}
-    assert loaded.file is not None
-    assert loaded.folder is not None
-    names = [name for name in external_files(loaded.proto) if name != loaded.file.name]
-    external = {name: loaded.folder / name for name in names}
-    if loaded.file.suffix.lower() != ".onnx":
-        return {MODEL: loaded.proto.SerializeToString(deterministic=True), **external}
-    return {MODEL: loaded.file, **external}
