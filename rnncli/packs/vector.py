@@ -368,8 +368,19 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
         return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
     if isinstance(outputs, Exception):
         return crashed(outputs)
-    named = outputs if isinstance(outputs, Mapping) else _by_name(vector, outputs)
-    arrays = {name: np.asarray(values) for name, values in named.items()}
+    names = vector.record["outputs"]
+    if isinstance(outputs, np.ndarray) and len(names) == 1:
+        outputs = [outputs]
+    if not isinstance(outputs, Mapping):
+        is_list = isinstance(outputs, list | tuple)
+        if not is_list or len(outputs) != len(names):
+            received = f"{len(outputs)}" if is_list else f"{outputs!r:.80}"
+            raise InvalidRequest(
+                f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
+                f"got {received}"
+            )
+        outputs = dict(zip(names, outputs, strict=True))
+    arrays = {name: np.asarray(values) for name, values in outputs.items()}
     for name, values in arrays.items():
         if values.dtype == object:
             raise InvalidRequest(f"{vector.id}: output '{name}' is not an array")
@@ -379,16 +390,3 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
 def crashed(error: BaseException) -> Attempt:
     """Return the attempt of a function that an exception ended."""
     return Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
-
-
-def _by_name(vector: Vector, outputs: Any) -> dict[str, Any]:
-    names = vector.record["outputs"]
-    if isinstance(outputs, np.ndarray) and len(names) == 1:
-        return {names[0]: outputs}
-    if not isinstance(outputs, list | tuple) or len(outputs) != len(names):
-        received = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
-        raise InvalidRequest(
-            f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
-            f"got {received}"
-        )
-    return dict(zip(names, outputs, strict=True))
