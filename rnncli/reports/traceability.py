@@ -85,7 +85,15 @@ def show_matrix(
         for each in shown:
             print_json_line(record(each))
     elif shown:
-        _print(shown)
+        rows = [
+            (each.statement.id, each.state, len(each.cases), each.statement.where, _note(each))
+            for each in shown
+        ]
+        # A narrow terminal has no room for the places of statements.
+        narrow = is_drawn() and terminal_width() < WIDE
+        columns = [k for k, name in enumerate(COLUMNS) if not (narrow and name == "where")]
+        kept = [[row[k] for k in columns] for row in rows]
+        print_table([COLUMNS[k] for k in columns], kept, whole=COLUMNS[:1])
     sys.stdout.flush()
     say(closing(matrix, covered))
 
@@ -142,18 +150,6 @@ def show_statement(covered: Coverage, *, as_json: bool) -> None:
         click.echo("")
         rows = [(case, " ".join(names)) for case, names in covered.cases.items()]
         print_table(("case", "violations noticed"), rows)
-
-
-def _print(shown: Iterable[Coverage]) -> None:
-    """Print the table; on a narrow terminal without the places of statements."""
-    rows = [
-        (each.statement.id, each.state, len(each.cases), each.statement.where, _note(each))
-        for each in shown
-    ]
-    narrow = is_drawn() and terminal_width() < WIDE
-    columns = [k for k, name in enumerate(COLUMNS) if not (narrow and name == "where")]
-    kept = [[row[k] for k in columns] for row in rows]
-    print_table([COLUMNS[k] for k in columns], kept, whole=COLUMNS[:1])
 
 
 def _note(covered: Coverage) -> str:

@@ -20,7 +20,6 @@ from rnncli.cases.suite.template import (
     is_known,
     known_paths,
     read_axes,
-    refuse_repeated,
     versions_of,
 )
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
@@ -97,7 +96,9 @@ SUITE_KEYS: Mapping[str, KeyRow] = {
         },
     ),
 }
-_BOTH = {"sizes": {"$ref": "#/$defs/of_sizes"}, "inputs": {"$ref": "#/$defs/of_inputs"}}
+# Sections that a later call may have: sizes, of a model with 'open_sizes', and values for inputs
+# that the first call has, too. Its other settings are those of the case.
+OF_A_LATER_CALL = ("sizes", "inputs")
 # Every key of a suite's case. What operators allow as settings and axes is added by `schemas`.
 CASE_KEYS: Mapping[str, KeyRow] = {
     **{name: row for name, row in CONFIG_KEYS.items() if name != "seed"},
@@ -125,7 +126,10 @@ CASE_KEYS: Mapping[str, KeyRow] = {
                 {"enum": [*range(1, MOST_CALLS + 1), None], "default": 1},
                 {
                     "type": ["array", "null"],
-                    "items": {"properties": _BOTH, "additionalProperties": False},
+                    "items": {
+                        "properties": {k: {"$ref": f"#/$defs/of_{k}"} for k in OF_A_LATER_CALL},
+                        "additionalProperties": False,
+                    },
                 },
             ]
         },
@@ -162,11 +166,6 @@ CASE_KEYS: Mapping[str, KeyRow] = {
         "combinations added: axis -> label; axes not named have their first value"
     ),
     "breaks": KeyRow(f"the one thing that makes the case invalid: {', '.join(KINDS)}", {}),
-}
-# Sections that a later call may have; its other settings are those of the case.
-OF_A_LATER_CALL: Mapping[str, str] = {
-    "sizes": "seq_length or batch_size, of a model with 'open_sizes'",
-    "inputs": "values for inputs that the first call has, too",
 }
 # Keys of a case that control its expansion; the others are settings.
 EXPANSION_KEYS = (
@@ -357,5 +356,14 @@ def _factors(keys: CaseKeys, known: Collection[Path]) -> Iterator[Factor]:
         keys.find(keys.entry("zip"), f"the axes of 'zip' must be equally long: {listed}")
     factors = [Factor((axis,)) for axis in matrix]
     for factor in (*factors, *[Factor(zipped)] * bool(zipped)):
-        refuse_repeated(factor, keys.findings)
+        # Levels with the labels of an earlier one would give cases with the same ids.
+        seen: set[tuple[str, ...]] = set()
+        for k in range(factor.count):
+            labels = tuple([axis.levels[k].label for axis in factor.axes])
+            if labels in seen:
+                names = " and ".join(f"'{axis.name}'" for axis in factor.axes)
+                which = ", ".join(label or "no label" for label in labels)
+                sentence = f"a second value of {names} is labelled {which}"
+                keys.findings.add(factor.place(k), sentence)
+            seen.add(labels)
         yield factor

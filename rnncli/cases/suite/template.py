@@ -182,8 +182,16 @@ def _levels(
             if isinstance(item.value, dict) and len(item.value) == 1:
                 ((word, only),) = item.value.items()
                 named.append((str(word), word.place, only))
-            else:
-                named.append((_derived_label(key, item), item.place, item))
+                continue
+            # The value is its label; a list or a longer mapping has none.
+            derived = shown(item)
+            if item.value is None:
+                derived = ""
+            elif isinstance(item.value, int | float):
+                derived = f"{key}_{item.value}".lower().replace("+", "")
+            elif isinstance(item.value, str):
+                derived = item.value.lower() or " "
+            named.append((derived, item.place, item))
     else:
         findings.add(
             node.place, f"axis '{key}' must be a list or {{label: value}}, got {shown(node)}"
@@ -209,28 +217,6 @@ def _levels(
             if is_known(path, setting.key, known, findings)
         }
         yield Level(label, value, valid)
-
-
-def _derived_label(key: Key, item: YamlNode) -> str:
-    """Return the label of an unlabelled value; a list or a longer mapping has none."""
-    value = item.value
-    if value is None:
-        return ""
-    if isinstance(value, int | float):
-        return f"{key}_{value}".lower().replace("+", "")
-    return value.lower() or " " if isinstance(value, str) else shown(item)
-
-
-def refuse_repeated(factor: Factor, findings: Findings) -> None:
-    """Find levels with the labels of an earlier one, whose cases would have the same ids."""
-    known: set[tuple[str, ...]] = set()
-    for k in range(factor.count):
-        labels = tuple(axis.levels[k].label for axis in factor.axes)
-        if labels in known:
-            names = " and ".join(f"'{axis.name}'" for axis in factor.axes)
-            which = ", ".join(label or "no label" for label in labels)
-            findings.add(factor.place(k), f"a second value of {names} is labelled {which}")
-        known.add(labels)
 
 
 # The paths that name the operator.
