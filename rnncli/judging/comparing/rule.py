@@ -10,7 +10,7 @@ from rnncli.options import OptionKind, option
 from rnncli.recurrence.readings import check_reading, must_be_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rnncli.judging.tolerances.tolerance import Limit, Tolerance
     from rnncli.numerics import Array
@@ -151,18 +151,30 @@ class Rule:
             reading: `READING=CHOICE` of an alternative, or "" for the vector's own answers.
         """
         answers = vector.alternatives[reading] if reading else vector.answers
-        return self._applied(answers, lambda: _derived(vector, reading, self.profile))
+        if self.profile:
+            return replace(answers, tolerances=_derived(vector, reading, self.profile))
+        return self._applied(answers)
 
     def signals(self, vector: Vector) -> Answers:
         """Return a vector's signals of every step with the tolerances of this rule."""
-        return self._applied(vector.steps, lambda: _of_signals(vector, self.profile))
+        outputs = vector.steps.outputs
+        if not (self.profile and outputs):
+            return self._applied(vector.steps)
+        import numpy as np
 
-    def _applied(self, answers: Answers, derived: Callable[[], dict[str, Array]]) -> Answers:
-        if self.tolerance is not None:
-            limits = self.tolerance
-            allowed = {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
-            return replace(answers, tolerances=allowed)
-        return replace(answers, tolerances=derived()) if self.profile else answers
+        from rnncli.judging.tolerances.derivation import derive_signals
+        from rnncli.numerics.profiles import profile_named
+
+        golden, profile = np.stack([*outputs.values()]), profile_named(self.profile)
+        found = zip(outputs, derive_signals(vector.recurrence, golden, profile), strict=True)
+        return replace(vector.steps, tolerances=dict(found))
+
+    def _applied(self, answers: Answers) -> Answers:
+        if self.tolerance is None:
+            return answers
+        limits = self.tolerance
+        allowed = {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
+        return replace(answers, tolerances=allowed)
 
     def ulps(self, output: str) -> float:
         """Return the tolerance of an output in units in the last place."""
@@ -183,19 +195,3 @@ def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     golden = evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
     found = derive(recurrence, profile_named(profile), golden)
     return vector.node.as_read(reading).tolerances_of(golden, found)
-
-
-def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
-    """Return the tolerances of a profile, by signal."""
-    import numpy as np
-
-    from rnncli.judging.tolerances.derivation import derive_signals
-    from rnncli.numerics.profiles import profile_named
-
-    outputs = vector.steps.outputs
-    if not outputs:
-        return {}
-    golden = np.stack([*outputs.values()])
-    return dict(
-        zip(outputs, derive_signals(vector.recurrence, golden, profile_named(profile)), strict=True)
-    )
