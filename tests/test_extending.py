@@ -170,6 +170,11 @@ USES = {
         ("inspect mgu::mgu_14_plain", 0, "mgu.equations.h"),
     ],
     "cell": [("mutants --cell MGU", 0, "recurrent-weights-transposed")],
+    "bug": [
+        ("mutants reset-halved", 0, "hidden = g(x[2] + reset / 2 * (product[2] + Rbh))"),
+        ("score gru --json", 0, '"linear_before_reset", "vectors": 2, "mutants": 7'),
+        ("diagnose gru --backend mutant:reset-halved", 1, "reset-halved"),
+    ],
 }
 # What is added has no part in these commands.
 APART = {"backends", "claims", "formats", "release", "report", "site", "smoke", "stream"}

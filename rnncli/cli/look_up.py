@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="How ONNX, PyTorch, Keras and OpenVINO store the weights of a cell.",
 )
+@click.option(
+    "--kernel",
+    is_flag=True,
+    help="A plain NumPy kernel of OPERATOR, which the bugs of `rnncli mutants` edit.",
+)
 @json_option
-def ops(operator: str | None, gates: bool, as_json: bool) -> None:
+def ops(operator: str | None, gates: bool, kernel: bool, as_json: bool) -> None:
     """List the operators, or show one in full.
 
     With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
@@ -31,12 +36,20 @@ def ops(operator: str | None, gates: bool, as_json: bool) -> None:
 
     \b
     rnncli ops LSTM-14
+    rnncli ops LSTM-14 --kernel
     rnncli ops --json
     rnncli ops --gates
     """
     from rnncli.operators import OPERATORS, operator_named
     from rnncli.reports.operators import as_record, as_text, summary
 
+    if kernel:
+        from rnncli.mutants.edits import kernel_of
+
+        if operator is None or gates or as_json:
+            raise click.UsageError("--kernel needs an operator, and no other option")
+        click.echo(kernel_of(operator_named(operator).cell.name), nl=False)
+        return
     if gates:
         from rnncli.models.weights.layer import FORMS, HEADER
 
@@ -169,4 +182,13 @@ def _page(row: Mutant | StructuralMutant) -> str:
         f"  what is seen:    {row.effect}",
         f"  to run it:       --backend mutant:{row.id}",
     )
-    return "\n".join(lines) + (FINER if _kind(row) == "finer" else "")
+    return "\n".join(lines) + (FINER if _kind(row) == "finer" else "") + _edit(row)
+
+
+def _edit(row: Mutant | StructuralMutant) -> str:
+    """Return what stands in the plain kernel and what stands there instead, or nothing."""
+    from rnncli.mutants.edits import difference
+
+    lines = difference(row.cells, getattr(row, "edits", ())).splitlines()
+    head = "\n  in the kernel that `rnncli ops OPERATOR --kernel` prints:" if lines else ""
+    return "\n    ".join([head, *lines])

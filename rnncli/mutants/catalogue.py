@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.mutants import (
-    batches,
-    directions,
-    functions,
-    gates,
-    imprecision,
-    quantised_kernels,
-    states,
-    weights,
-)
+from rnncli.mutants import imprecision, quantised_kernels
+from rnncli.mutants.bug_table import BUGS
 from rnncli.mutants.structural import (
     batch_tiles,
     buffers,
@@ -27,25 +19,25 @@ from rnncli.mutants.structural import (
 from rnncli.mutants.structural.bug import StructuralMutant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.backends.backend import Compute
-    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.mutant import Family, Mutant
     from rnncli.recurrence.recurrence import Recurrence, Result
 
+# Families by which suites are scored: those of bugs.txt by their keys, and those of arithmetic.
 _SCORED = (
-    *(weights.order_bug, weights.layout_bug, weights.transpose_bug, weights.bias_bug),
-    *(states.initial_bug, states.last_bug, batches.length_bug, batches.padding_bug),
-    *(directions.direction_bug, directions.layout_bug, batches.batch_bug),
-    *(functions.clip_bug, functions.function_bug, gates.reset_bug, gates.update_bug),
-    *(gates.peephole_bug, gates.coupling_bug, gates.forget_bug),
+    *("gate order", "weight layout", "transposes", "biases"),
+    *("initial states", "last states", "lengths", "padding"),
+    *("directions", "layout", "batches", "clip", "activations", "reset gate", "update gate"),
+    *("peepholes", "coupling", "forget bias"),
     *(imprecision.format_bug, imprecision.approximation_bug, imprecision.loss_bug),
     *(quantised_kernels.quantisation_bug, quantised_kernels.unit_bug),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.
 REPORTED = (
-    *(states.reported_state_bug, directions.reported_direction_bug),
-    *(imprecision.reported_loss_bug, gates.reported_reset_bug),
+    *("reported states", "reported directions"),
+    *(imprecision.reported_loss_bug, "reported reset gate"),
 )
 # Finer variants of these: of one tensor, gate, function or direction, or at one place. They name a
 # bug as precisely as possible, but suites are not scored by them: a case that catches
@@ -53,10 +45,10 @@ REPORTED = (
 # times. Nor are suites scored by the other choice of a reading, which is acceptable wherever it is
 # seen, or by what was reported to runtimes.
 _UNSCORED = (
-    *(weights.finer_order_bug, weights.term_bug, functions.finer_function_bug),
-    *(directions.finer_direction_bug, imprecision.finer_approximation_bug),
-    *(batches.finer_length_bug, functions.finer_clip_bug, gates.finer_peephole_bug),
-    *(states.finer_state_bug, states.reset_bug, directions.input_bug, *REPORTED),
+    *("finer gate order", "terms", "finer activations", "finer directions"),
+    imprecision.finer_approximation_bug,
+    *("finer lengths", "finer clip", "finer peepholes", "finer states", "resets", "inputs"),
+    *REPORTED,
 )
 _STRUCTURAL = (
     special_paths.tail_bug,
@@ -67,11 +59,18 @@ _STRUCTURAL = (
     *(wrong_addresses.counter_bug, wrong_addresses.stride_bug, wrong_addresses.guess_bug),
     *(buffers.worker_bug, buffers.call_bug),
 )
-_ROWS = tuple(row for family in (*_SCORED, *_UNSCORED) for row in family.rows)
+
+
+def rows_of(family: str | Family) -> Sequence[Mutant]:
+    """Return the bugs of a family, one of edits by its key."""
+    return BUGS[family] if isinstance(family, str) else family.rows
+
+
+_ROWS = tuple(row for family in (*_SCORED, *_UNSCORED) for row in rows_of(family))
 _STRUCTURAL_ROWS = tuple(row for family in _STRUCTURAL for row in family.rows)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 STRUCTURAL: Mapping[str, StructuralMutant] = {row.id: row for row in _STRUCTURAL_ROWS}
-_UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in family.rows)
+_UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in rows_of(family))
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 

@@ -131,3 +131,45 @@ RESETS_BEFORE = where(lambda r: not r.options.linear_before_reset, "linear_befor
 RESETS_AFTER = where(lambda r: r.options.linear_before_reset, "linear_before_reset is not 0")
 COUPLED = where(lambda r: r.options.input_forget, "input_forget is not 0")
 UNCOUPLED = where(lambda r: not r.options.input_forget, "input_forget is 0")
+NOTHING_MOVES = where(
+    lambda r: r.options.linear_before_reset and r.Rb is None,
+    "linear_before_reset is not 0 and no recurrent bias is given",
+)
+OLD_CELL = where(lambda r: r.options.peephole_previous, "Ct-1 is right: peephole-o is previous")
+NEW_CELL = where(lambda r: not r.options.peephole_previous, "Ct is right: peephole-o is new")
+INITIAL_H = where(lambda r: r.initial[0] is not None, "initial_h is given")
+ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
+NOT_SQUARE = where(lambda r: r.W.shape[2] != r.W.shape[3], "input and hidden size differ")
+SORTED = where(
+    lambda r: bool(np.all(np.diff(lengths_of(r)) <= 0)), "the sequences are sorted by length"
+)
+
+
+def _accumulates(recurrence: Recurrence) -> bool:
+    """Whether there is no B, linear_before_reset, and a batch of three."""
+    r = recurrence
+    return bool(
+        r.options.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3
+    )
+
+
+NOTHING_ADDS = where(
+    lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"
+)
+
+
+def multiple_of(letter: str, width: int) -> Reason:
+    """Return the reason that holds where H, I or N has no tail after whole vectors."""
+
+    def size(r: Recurrence) -> int:
+        return int({"H": r.R.shape[3], "I": r.W.shape[3], "N": r.X.shape[1]}[letter])
+
+    return where(lambda r: size(r) % width == 0, f"{letter} is a multiple of {width}")
+
+
+def no_longer_than(steps: int) -> Reason:
+    """Return the reason that holds where no sequence has more than so many steps."""
+    return where(
+        lambda r: int(lengths_of(r).max(initial=0)) <= steps,
+        f"no sequence has more than {steps} steps",
+    )

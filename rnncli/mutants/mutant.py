@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.backends.reference import Engine
+    from rnncli.mutants.edits import Edits
     from rnncli.mutants.equivalence import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import Parameters, States, Value
@@ -91,6 +92,7 @@ class Mutant:
         change: the change of the right evaluation.
         unseen: recurrence -> why the mutant cannot be seen in it, or ""; needs no evaluation.
         idle: the same, by applying the change or evaluating with it.
+        edits: what it edits in the plain kernel; () for a function.
     """
 
     id: str
@@ -101,6 +103,7 @@ class Mutant:
     change: Change
     unseen: Reason = always_seen
     idle: Reason = always_seen
+    edits: Edits = ()
 
     def equivalent_when(self, recurrence: Recurrence) -> str:
         """Return why the mutant cannot be seen in a recurrence, or ""."""
@@ -255,26 +258,35 @@ class Family(BugFamily[Mutant]):
         of: tuple[str, ...] = (),
         unreached: str = "",
     ) -> Iterator[Mutant]:
-        """Yield one mutant.
+        """Yield one mutant."""
+        seen = (sentence.format(*words), (effect or self.effect).format(*words))
+        reason = first(*self.reasons, *reasons)
+        yield mutant_of(id, of or self.of, self.name, *seen, change, reason, unreached=unreached)
 
-        A mutant that changes only the recurrence is equivalent where the recurrence stays the
-        same; another one where its results are right, if it says so in `unreached`.
-        """
-        idle: Reason = always_seen
-        if not isinstance(change, Change):
-            idle, change = untouched(change), Change(recurrence=change)
-        elif unreached:
-            idle = _unreached(change, unreached)
-        yield Mutant(
-            id,
-            of or self.of,
-            self.name,
-            sentence.format(*words),
-            (effect or self.effect).format(*words),
-            change,
-            first(*self.reasons, *reasons),
-            idle,
-        )
+
+def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order
+    id: str,  # noqa: A002 -- what a mutant itself calls it
+    cells: tuple[str, ...],
+    family: str,
+    sentence: str,
+    effect: str,
+    change: Changed,
+    unseen: Reason,
+    *,
+    unreached: str = "",
+    edits: Edits = (),
+) -> Mutant:
+    """Return a mutant.
+
+    One that changes only the recurrence is equivalent where the recurrence stays the same; another
+    one where its results are right, if it says so in `unreached`.
+    """
+    idle: Reason = always_seen
+    if not isinstance(change, Change):
+        idle, change = untouched(change), Change(recurrence=change)
+    elif unreached:
+        idle = _unreached(change, unreached)
+    return Mutant(id, cells, family, sentence, effect, change, unseen, idle, edits)
 
 
 def _unreached(change: Change, sentence: str) -> Reason:
@@ -339,17 +351,6 @@ def stepped(
     return change
 
 
-def parameters(
-    function: Callable[[Parameters], Parameters],
-) -> RecurrenceChange:
-    """Return the change that computes each step with other parameters."""
-
-    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
-        return right(function(p), x, states)
-
-    return stepped(step)
-
-
 def results(function: Callable[[Recurrence, Array, Last], Outputs]) -> Change:
     """Return the change (recurrence, Y, last) -> (Y, last) of the right results."""
 
@@ -391,34 +392,10 @@ def of_first_direction(values: Array) -> Array:
     return np.broadcast_to(values[:1], values.shape)
 
 
-def second_zeroed(values: Array) -> Array:
-    """Return values in which the second direction has zeros."""
-    return np.concatenate([values[:1], np.zeros_like(values[1:])])
-
-
 def live(recurrence: Recurrence) -> Array:
     """Return the mask of valid steps, which broadcasts with Y [T, D, N, H]."""
     T = len(recurrence.X)
     return (np.arange(T)[:, None] < lengths_of(recurrence))[:, None, :, None]
-
-
-def without_lengths(recurrence: Recurrence) -> Recurrence:
-    """Return a recurrence whose sequences all run to the end of X."""
-    return replace(recurrence, lengths=None)
-
-
-def rolled(values: Array, shifts: Array) -> Array:
-    """Roll each sequence of [T, N, K] to later steps by its own shift."""
-    T = len(values)
-    if not T:
-        return values
-    index = (np.arange(T)[:, None] - shifts) % T
-    return np.asarray(np.take_along_axis(values, index[:, :, None], axis=0))
-
-
-def padding_of(recurrence: Recurrence) -> Array:
-    """Return the number of padding steps of each sequence [N]."""
-    return len(recurrence.X) - lengths_of(recurrence)
 
 
 def computing(**functions: Any) -> Change:

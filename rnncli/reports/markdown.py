@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rnncli.files.atomic import write_text
 from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import MEANINGS
+from rnncli.judging.explaining.hypotheses import edit_of
 from rnncli.reports.failures import failure_groups
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import diagnosis_sentences
@@ -57,8 +59,11 @@ def _lines(report: VerificationReport) -> Iterator[str]:
         yield from _grid(report.flag_noun.capitalize(), flags)
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
-        for sentence in diagnosis_sentences(report.diagnosis):
+        edits = [edit_of(cause.hypothesis) for cause in report.diagnosis.causes]
+        for sentence, edit in zip_longest(diagnosis_sentences(report.diagnosis), edits):
             yield f"- {inline(sentence)}"
+            if edit:
+                yield from (f"  {line}" for line in ("", "```diff", *edit, "```", ""))
     yield from _failures(report)
 
 

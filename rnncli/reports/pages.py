@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli import __version__
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.judging.explaining.hypotheses import sentence_of
+from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.reports.failures import excerpt
 from rnncli.talk.installing import install_line
 from rnncli.talk.words import counted, times, visible
@@ -152,6 +152,7 @@ def _environment() -> Environment:
         "times": times,
         "visible": visible,
         "meaning": sentence_of,
+        "edit": edit_of,
         "excerpt": excerpt,
         "counted": counted,
     }

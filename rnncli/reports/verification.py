@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import msgspec
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
-from rnncli.judging.explaining.hypotheses import sentence_of
+from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
@@ -73,8 +74,11 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
             print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
     sys.stdout.flush()
     if report.diagnosis is not None:
-        for sentence in diagnosis_sentences(report.diagnosis):
+        edits = [edit_of(cause.hypothesis) for cause in report.diagnosis.causes]
+        for sentence, edit in zip_longest(diagnosis_sentences(report.diagnosis), edits):
             say(sentence)
+            for line in (edit or ()) if is_drawn() else ():
+                click.echo(f"    {line}", err=True)
     for sentence in closing(report):
         say(sentence)
 
@@ -243,6 +247,8 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
             for cause in diagnosis.causes:
                 click.echo(one_line(cause.sentence))
                 click.echo(one_line(f"  {sentence_of(cause.hypothesis)}"))
+                for line in edit_of(cause.hypothesis):
+                    click.echo(f"    {line}")
         elif diagnosis.causes:
             rows = [
                 (

@@ -110,3 +110,16 @@ def test_a_structural_one_is_a_backend(rnncli):
     )
 
     assert right == tail != nan
+
+
+def test_the_edit_is_shown(rnncli):
+    """As a diff of the lines of the kernel that `ops --kernel` prints; a function has none."""
+    page, kernel = rnncli("mutants", "z-inverted").out, rnncli("ops", "GRU-14", "--kernel").out
+
+    assert page.endswith(
+        "    - new = ((1 - z) * hidden + z * H,)\n    + new = (z * hidden + (1 - z) * H,)\n"
+    )
+    assert "new = ((1 - z) * hidden + z * H,)\n" in kernel
+    assert "forget" not in kernel
+    assert "kernel" not in rnncli("mutants", "operands-in-tf32").out
+    assert rnncli("ops", "--kernel").code == 2

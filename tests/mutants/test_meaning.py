@@ -9,7 +9,7 @@ from support.recurrences import recurrence_of
 from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import MUTANTS, is_scored
 from rnncli.mutants.mutant import RIGHT
-from rnncli.mutants.states import CHUNKS
+from rnncli.mutants.walks import CHUNKS
 from rnncli.recurrence.recurrence import Direction
 
 RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}

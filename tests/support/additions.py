@@ -66,6 +66,12 @@ MGU_CELL = """
             defaults=("Sigmoid", "Tanh"),
             step=mgu_step,
         ),"""
+MGU_KERNEL = """\
+            (H,) = states  # MGU
+            (forget,) = f(x[:1] + times(H, np.s_[:1]))  # MGU
+            hidden = g(x[1] + times(forget * H, np.s_[1:])[0])  # MGU
+            new = ((1 - forget) * H + forget * hidden,)  # MGU
+"""
 MGU_ROW = """
 MGU = replace(
     _RNN_14,
@@ -215,6 +221,15 @@ sections:
       against: gates-z-r-swapped
 """
 
+# A bug of kernels.
+RESET_HALVED = """
+reset-halved: The reset gate is rt / 2.
+- reset * H
++ reset / 2 * H
+- reset * (product[2] + Rbh)
++ reset / 2 * (product[2] + Rbh)
+"""
+
 # Addition -> its files, and what changes in each.
 ADDITIONS = {
     "activation": {
@@ -228,6 +243,7 @@ ADDITIONS = {
         "rnncli/operators/onnx_rows.py": [
             Edit("\nROWS = (\n", f"{MGU_ROW}\nROWS = (\n    MGU,\n"),
         ],
+        "rnncli/mutants/kernel.txt": [before("            (i,) = x + times(H)", MGU_KERNEL)],
     },
     "statement": {
         "specs/statements/mgu.yaml": MGU_STATEMENTS,
@@ -255,6 +271,18 @@ ADDITIONS = {
             ),
         ],
         "specs/statements/renewed.yaml": RENEWED_STATEMENTS,
+        "rnncli/mutants/kernel.txt": [
+            before(
+                "    linear_before_reset = r.linear", "    update_renews = r.update_renews  # GRU\n"
+            ),
+            before(
+                "            new = ((1 - z)",
+                "            hidden, H = (H, hidden) if update_renews else (hidden, H)  # GRU\n",
+            ),
+        ],
+    },
+    "bug": {
+        "rnncli/mutants/bugs.txt": [before("\nreset-inverted: ", RESET_HALVED)],
     },
     "relation": {
         "rnncli/verifying/relations/relations.py": [before("\n\ndef relation_named(", ZEROS)],

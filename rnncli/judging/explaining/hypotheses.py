@@ -31,6 +31,7 @@ from rnncli.judging.explaining.patterns import Features, HeldRegion, Places, fea
 from rnncli.judging.explaining.single_steps import Screen, regions_of
 from rnncli.judging.scoring.adequacy import Fate, Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
+from rnncli.mutants.edits import difference
 from rnncli.mutants.mutant import RIGHT, Mutant
 from rnncli.recurrence.readings import READINGS
 
@@ -82,6 +83,12 @@ def sentence_of(hypothesis: str) -> str:
             sentence = f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
         sentences.append(sentence)
     return " ".join(sentences)
+
+
+def edit_of(hypothesis: str) -> list[str]:
+    """Return what its bugs edit in the plain kernel, as lines of a diff; [] for functions."""
+    rows = (MUTANTS[name] for name in parts_of(hypothesis) if name in MUTANTS)
+    return [line for row in rows for line in difference(row.cells, row.edits).splitlines()]
 
 
 def naming(fits: Mapping[str, float]) -> str:

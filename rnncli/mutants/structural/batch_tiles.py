@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.mutants import equivalence as unless
-from rnncli.mutants.batches import SORTED
 from rnncli.mutants.mutant import STARTS, STATES
 from rnncli.mutants.structural.blocked_kernel import BatchTile
 from rnncli.mutants.structural.bug import (
@@ -202,7 +201,7 @@ def tile_remainder_lacks_X(lacking: LaneChange, right: Seam, tile: BatchTile, *r
     right(tile._replace(lane=lacking(tile.lane)) if beside else tile, *rest)
 
 
-sorting_bug = StructuralFamily("sorting", SORTED)
+sorting_bug = StructuralFamily("sorting", unless.SORTED)
 
 
 def _in_place(tile: BatchTile) -> BatchTile:

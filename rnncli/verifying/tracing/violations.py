@@ -17,9 +17,8 @@ from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.equivalence import COUPLED, NO_STEP, uses_none_of, where
-from rnncli.mutants.functions import dealt, each_row, every_value
 from rnncli.mutants.mutant import LSTM, Change, Family, stepped
-from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.mutants.words_of_edits import dealt, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,7 +101,7 @@ def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurren
     def new(each: Activation) -> Activation:
         return replace(each, function=function) if each.name == name else each
 
-    return each_row(lambda _, given: map(new, given))
+    return lambda r: replace(r, activations=tuple(tuple(map(new, row)) for row in r.activations))
 
 
 bug = Family(OF_STATEMENTS)
@@ -118,22 +117,29 @@ for name, wrong in WRONG_FORMULAS.items():
         )
 
 
-def _other_default(name: str, key: str, other: float, own: str, given: float) -> float:
-    return other if own == name and given == getattr(ACTIVATIONS[name], key) else given
+def _other_default(name: str, key: str, other: float, r: Recurrence) -> Recurrence:
+    def value(own: str, default: float, given: float) -> float:
+        return other if own == name and given == default else given
+
+    return replace(r, activations=with_values(r.activations, key, value))
+
+
+def _positional(key: str, r: Recurrence) -> Recurrence:
+    return replace(r, activations=dealt(r.activations, key, positional=True))
 
 
 for name, key, default in OTHER_DEFAULTS:
     bug.row(
         f"default-{key}-of-{name.lower()}",
         f"The {key} of {name} is {default:.4g} where none is given.",
-        every_value(key, partial(_other_default, name, key, default)),
+        partial(_other_default, name, key, default),
         effect="Values that are given are right.",
     )
 for key in ("alpha", "beta"):
     bug.row(
         f"{key}-positional",
         f"Element k of activation_{key} is given to activation k, whether it takes one or not.",
-        partial(dealt, key=key, restart=False, positional=True),
+        partial(_positional, key),
         effect="Right where the functions that take one come first.",
     )
 

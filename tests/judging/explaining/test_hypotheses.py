@@ -19,7 +19,7 @@ from rnncli.judging.explaining.hypotheses import (
 from rnncli.judging.explaining.localisation import ENGINE, steps_of
 from rnncli.judging.explaining.single_steps import Screen
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
-from rnncli.mutants.mutant import computing
+from rnncli.mutants.mutant import Change, computing, stepped
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -302,17 +302,23 @@ def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
 
 
 def test_bugs_that_cannot_be_at_work_at_once_are_left_out():
-    """Without f there is no value of a gate for the reset to be taken from."""
+    """One fails on what the other made of the equations, or its lines are gone from them."""
+
+    def fails(*_):
+        raise ValueError
+
     vector = core()["gru_14_after"]
     got = computed(vector, but(Wb=None, Rb=None))
-    pair = (MUTANTS["activation-f-missing"], MUTANTS["reset-ignored"])
+    failing = replace(MUTANTS["reset-ignored"], change=Change(recurrence=stepped(fails)))
+    pair = (MUTANTS["activation-f-missing"], failing)
+    lost = (MUTANTS["z-ignored"], MUTANTS["z-inverted"])
     wrong, possible = (
         WrongOutputs(MeasuredAttempt(vector, got)),
         (MUTANTS["biases-dropped"], pair[0]),
     )
 
     assert Screen(wrong, steps_of(MeasuredAttempt(vector, got))).likely([pair]) == []
-    assert [fit.hypothesis for fit in wrong.tried([pair, possible])] == [possible]
+    assert [fit.hypothesis for fit in wrong.tried([pair, lost, possible])] == [possible]
 
 
 @pytest.mark.parametrize("case_id", ["rnn_14_initial", "gru_14_initial", "lstm_14_initial"])
