@@ -42,6 +42,7 @@ class Activity:
     Attributes:
         place: function that returns the running node; None before the first.
         trip: the trip of the innermost running loop, from 0; None outside loops.
+        is_told: whether a check has raised; an alarm beside it would lose the node's name.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -49,6 +50,7 @@ class Activity:
         self._end = math.inf if seconds is None else time.monotonic() + seconds
         self.place: Callable[[], str] | None = None
         self.trip: int | None = None
+        self.is_told = False
 
     def begin(self, place: Callable[[], str]) -> None:
         """Record the node that runs from now on.
@@ -66,6 +68,7 @@ class Activity:
             OutOfTime: the time is over.
         """
         if time.monotonic() > self._end:
+            self.is_told = True
             raise self.out_of_time()
 
     @property
@@ -200,7 +203,8 @@ def _alarm(seconds: float | None, activity: Activity) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise activity.out_of_time()
+        if not activity.is_told:
+            raise activity.out_of_time()
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)

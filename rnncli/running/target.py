@@ -141,12 +141,15 @@ def cases_of(target: str) -> list[str]:
         valid = [case["id"] for case in pack.cases if case["expect"] == "result"]
         return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
-    from rnncli.cases.suite.suite import is_suite
-    from rnncli.cases.yaml_reader import read_yaml
-
     try:
         path = _yaml_file(target)
-        if path is None or not is_suite(read_yaml(path)):
+        if path is None:
+            return [target]
+        # A model needs neither YAML nor what reads cases.
+        from rnncli.cases.suite.suite import is_suite
+        from rnncli.cases.yaml_reader import read_yaml
+
+        if not is_suite(read_yaml(path)):
             return [target]
         suite = _suite(path, None, path.stat().st_mtime_ns)
     except (RnncliError, OSError):

@@ -1,5 +1,6 @@
 """Claims about the time that a run may take, and what is told of one that takes long."""
 
+import signal
 import subprocess
 import sys
 
@@ -84,6 +85,16 @@ def test_an_alarm_ends_what_looks_at_no_clock():
             "(0.0, 0.0) SIG_DFL",
         ],
     )
+
+
+def test_an_alarm_is_silent_beside_a_check_that_has_raised():
+    """It may come while that error is on its way, and would take the node's name from it."""
+    with deadline.watched(60, "m.onnx"):
+        activity = deadline.current()
+        activity._end = 0.0
+        with pytest.raises(OutOfTime, match="not finished"):
+            activity.check()
+        signal.raise_signal(signal.SIGALRM)
 
 
 def test_a_library_that_does_not_come_back_is_left(tmp_path):
