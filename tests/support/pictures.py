@@ -28,7 +28,7 @@ ADVANCE = 12.2  # of a character, in rich's SVG
 # What of the report is in the picture, and its size, in which it fits without a browser's help.
 TOP = re.compile(r"<header>.*?(?=<section aria-labelledby=\"features\">)", re.DOTALL)
 STYLE = re.compile(r"<style>\n(.*?)</style>", re.DOTALL)
-WIDTH, HEIGHT = 920, 800
+WIDTH, HEIGHT = 920, 840
 PAGE = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">
 <style><![CDATA[
