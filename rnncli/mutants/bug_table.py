@@ -59,19 +59,23 @@ class BugTable:
         self._line = 0
         self._variants: dict[str, list[dict[str, str]]] = {}
         self.families: dict[str, list[Mutant]] = {}
+        self._ids: set[str] = set()
         family: _Entry | None = None
         bugs: list[_Entry] = []
+        variants: list[dict[str, str]] | None = None
         for self._line, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
+            if line.startswith("  ") and variants is not None:
+                variants.append(self._pairs(line))
+                continue
+            variants = None
             if found := _FAMILY.fullmatch(line):
                 self._add(family, bugs)
                 family, bugs = self._entry(found[1], found[2]), []
                 family.words["effect"] = found[3] or ""
             elif line.startswith("variants "):
                 variants = self._variants[line.removeprefix("variants ").strip()] = []
-            elif line.startswith("  "):
-                variants.append(self._pairs(line))
             elif line[0] in "-+":
                 self._edit(bugs, line)
             elif (word := line.split()[0]) in WORDS:
@@ -93,7 +97,10 @@ class BugTable:
 
     def _pairs(self, line: str) -> dict[str, str]:
         """Return the words of a variant."""
-        pairs = [pair.partition("=") for pair in shlex.split(line)]
+        try:
+            pairs = [pair.partition("=") for pair in shlex.split(line)]
+        except ValueError as error:
+            raise self._wrong(f"{error}") from None
         for key, equals, _ in pairs:
             if not equals:
                 raise self._wrong(f"'{key}' of a variant has no value; write {key}=VALUE")
@@ -105,6 +112,8 @@ class BugTable:
             raise self._wrong("an edit before any bug")
         edits, text = bugs[-1].edits, line[2:]
         if line[0] == "-":
+            if not text.strip():
+                raise self._wrong("'-' without what stands in the kernel")
             edits.append([text])
         elif not edits:
             raise self._wrong("'+' without the '-' that says what stands there")
@@ -137,6 +146,9 @@ class BugTable:
         if any(edit.is_in(cell, STEPPING) for edit in edits for cell in cells):
             cells = tuple(filter(has_equations, cells))
         id = filled(bug.name).lower().replace(" ", "-")  # noqa: A001 -- what a mutant calls it
+        if id in self._ids:
+            raise self._wrong(f"there is another '{id}'", bug.place)
+        self._ids.add(id)
         if not edits and id not in WALKS:
             raise self._wrong(f"'{id}' has no edit, and `walks` does not have it", bug.place)
         return mutant_of(

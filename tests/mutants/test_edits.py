@@ -146,6 +146,10 @@ def test_bugs_of_one_step_are_at_work_together():
         ("of LSTM", "each GATE", "mine.txt:2: there are no variants 'GATE'"),
         ("[mine] mine: Everything is wrong.", "of LSTM", "mine.txt:1: 'of' of no family or bug"),
         ("of LSTM", "variants X\n  gate", "mine.txt:4: 'gate' of a variant has no value; write"),
+        ("of LSTM", "variants X\n  gate='i", "mine.txt:4: No closing quotation"),
+        ("of LSTM", "  gate=i", "mine.txt:3: neither a family, a bug, an edit nor one of of,"),
+        ("- forget * C + i * g(c)", "- ", "mine.txt:4: '-' without what stands in the kernel"),
+        ("cell-doubled", "z-ignored: Ht.\nof GRU\n- hidden\n+ z\nz-ignored", "another 'z-ignored'"),
         (MINE[MINE.index("- ") :], "", "mine.txt:2: 'cell-doubled' has no edit, and `walks` does"),
     ],
 )
