@@ -7,6 +7,7 @@ judged is what the digest names, whatever happens to the files while it is judge
 from __future__ import annotations
 
 import pkgutil
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,9 +65,10 @@ def model_hint(path: str | Path) -> str:
     is_folder = path.is_dir() and any(path.glob("*.onnx")) and not is_pack(path)
     if not is_folder and not (path.suffix.lower() in MODELS and path.is_file()):
         return ""
+    name = shlex.quote(str(path))
     return (
-        f"it is {'the folder of a model' if is_folder else 'a model file'}; `rnncli run {path}"
-        f" --against RUNTIME` judges a runtime on it, `rnncli extract {path} -o PACK` makes a pack"
+        f"it is {'the folder of a model' if is_folder else 'a model file'}; `rnncli run {name}"
+        f" --against RUNTIME` judges a runtime on it, `rnncli extract {name} -o PACK` makes a pack"
         " of its recurrent nodes"
     )
 

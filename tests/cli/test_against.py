@@ -220,6 +220,7 @@ READERS = {
     "diagnose": ["--backend", "numpy"],
     "claims": ["--from", "run.jsonl"],
     "generate": ["-o", "pack"],
+    "release": [],
     **{name: [] for name in ("score", "report", "trace", "lint", "list", "site")},
 }
 
@@ -227,16 +228,19 @@ READERS = {
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
 def test_what_judges_a_model_is_told(rnncli, summing, tmp_path, command, is_folder):
-    """Where a pack, a suite or a run is read; not only what it is not."""
-    path = tmp_path / "case" if is_folder else summing
+    """Where a pack, a suite or a run is read; not only what it is not, and for a shell."""
+    path = tmp_path / ("a case" if is_folder else "a model.onnx")
     if is_folder:
         assert rnncli("run", summing, "-o", path).code == 0
-    done = rnncli(command, path, *READERS[command])
+    else:
+        path.write_bytes(summing.read_bytes())
+    before = [tmp_path / "archives"] if command == "release" else []
+    done = rnncli(command, *before, path, *READERS[command])
 
     assert done.code == 2
     assert f"{'the folder of a model' if is_folder else 'a model file'}; `rnncli run" in done.err
-    assert f"`rnncli run {path} --against RUNTIME` judges a runtime on it" in done.err
-    assert f"`rnncli extract {path} -o PACK` makes a pack of its recurrent nodes" in done.err
+    assert f"`rnncli run '{path}' --against RUNTIME` judges a runtime on it" in done.err
+    assert f"`rnncli extract '{path}' -o PACK` makes a pack of its recurrent nodes" in done.err
 
 
 FREE = (
