@@ -31,7 +31,7 @@ def test_the_version_stands_in_one_place(folder):
 
 def test_a_citation_has_the_version_and_the_licence():
     """Of what is cited."""
-    cited = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text("utf-8"))
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     licences = {project["project"]["license"] for project in PROJECTS.values()}
 
     assert cited["version"] == rnncli.__version__

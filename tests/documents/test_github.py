@@ -60,14 +60,22 @@ def test_every_file_that_a_file_links_to_exists(path):
 
 
 def test_contributing_takes_three_commands():
-    """Of which the last is what the workflow runs."""
+    """Of which the last is what the workflow runs, each of its steps as a job."""
     text = (GITHUB / "CONTRIBUTING.md").read_text("utf-8")
     block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1]
     commands = [line.partition("  #")[0].strip() for line in block.splitlines()]
     workflow = yaml.safe_load((GITHUB / "workflows" / "ci.yml").read_text("utf-8"))
 
+    job = workflow["jobs"]["ci"]
+    asked = subprocess.run(
+        [*commands[-1].split(), "none"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
     assert len(commands) == 3
-    assert commands[-1] in {step.get("run") for step in workflow["jobs"]["ci"]["steps"]}
+    assert f"{commands[-1]} ${{{{ matrix.step }}}}" in {step.get("run") for step in job["steps"]}
+    assert asked.returncode == 2
+    told = [line.split()[0] for line in asked.stderr.splitlines()[1:]]
+    assert told == job["strategy"]["matrix"]["step"]
 
 
 def linted(*files: Path) -> subprocess.CompletedProcess:
