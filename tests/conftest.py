@@ -12,7 +12,7 @@ from support import (
 )
 from support.browser import Browser
 
-pytest_plugins = ["support.sampling"]
+pytest_plugins = ["support.sampling", "support.transcripts"]
 
 # A shell without job control starts what runs in the background with Ctrl-C and Ctrl-Backslash
 # ignored, nohup with hang-ups, and so would be the processes that tests interrupt.

@@ -13,31 +13,35 @@ What a block is follows from its language and its title, `sh title="..."`:
 
 The blocks of a page run from top to bottom in one folder, which has the repository's own files.
 
-`PYTHONPATH=tests python -m support.documentation docs/tutorial.md` runs a page, and writes what
-commands print into the page wherever that shows something else.
+`PYTHONPATH=tests python -m support.documentation docs/tutorial.md` runs a page, or a transcript,
+and writes what commands print into it wherever that shows something else.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import io
 import itertools
-import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from support.terminals import COLUMNS, LONGEST, shown
+from support.terminals import LONGEST, shown
+from support.transcripts import (
+    ROOT,
+    checkout,
+    elided,
+    environment,
+    is_absent,
+    rewritten,
+    same,
+)
 
-ROOT = Path(__file__).parents[2]
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n"
     r"(?P<code>.*?)^ *```$",
@@ -47,20 +51,6 @@ FILE_NAME = re.compile(r"[\w./-]+\.\w+")
 NOT_RUN = "not run: "
 NEEDS = "needs "
 EXIT_CODE = re.compile(r"exit code (\d+)")
-INSTALLED = ".installed"  # of the page's folder, for what a page would install by pip
-ALIKE = 0.5  # ratio of difflib from which a line is taken for another's new form
-WIDEST_ERROR = 1e-3  # of a number that is printed, relative to the one that is shown
-
-# What differs between machines and days, and what stands for it, in a line without its end.
-VARIABLE = (
-    (re.compile(r"\b[\d.]+(?:e[-+]?\d+)? (?:s|ms|us)\b"), "SECONDS"),
-    (re.compile(r"\b\d+\.\d+\.\d+(?:\.\w+)*\b"), "VERSION"),
-    (re.compile(r"\b[0-9a-f]{32,}\b|(?<=digest )[0-9a-f]{12}\b"), "DIGEST"),
-    (re.compile(r"(?<= )0(?:\.\d+)?$"), "MARGIN"),  # of rounding errors, in a table's last column
-    (re.compile(r"[─━]+"), "─"),
-    (re.compile(r"\s+"), " "),
-)
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?=[^\w.]|x |$)")
 
 
 class Block(NamedTuple):
@@ -132,70 +122,12 @@ def missing(text):
     """Return the programs and modules that a page needs and that are not installed."""
     titles = [block.title for block in blocks(text)]
     needed = [title.removeprefix(NEEDS) for title in titles if title.startswith(NEEDS)]
-    return [name for name in needed if not shutil.which(name) and not find_spec(name)]
+    return [name for name in needed if is_absent(name)]
 
 
 def counts(text):
     """Return how many blocks of a page have each role."""
     return Counter(block.role for block in blocks(text))
-
-
-def same(shown, printed):
-    """Whether a text is the one that is shown, times, versions and last digits aside."""
-    return _same_lines(_lines(shown), _lines(printed))
-
-
-def _lines(text):
-    return [_constant(line.strip()) for line in text.splitlines() if line.strip()]
-
-
-def _constant(line):
-    for pattern, word in VARIABLE:
-        line = pattern.sub(word, line)
-    return line
-
-
-def _same_lines(shown, printed):
-    if not shown or not printed:
-        return all(line == "..." for line in shown) and not printed
-    if shown[0] == "...":
-        return any(_same_lines(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
-    return _same_line(shown[0], printed[0]) and _same_lines(shown[1:], printed[1:])
-
-
-def _same_line(shown, printed):
-    if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
-        return False
-    numbers = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
-    return all(_same_number(*pair) for pair in numbers)
-
-
-def _same_number(shown, printed):
-    if "." not in shown + printed and "e" not in shown + printed:
-        return shown == printed
-    return math.isclose(float(shown), float(printed), rel_tol=WIDEST_ERROR)
-
-
-def environment():
-    """Return what commands see: a plain terminal, and this Python's programs first."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {
-        **kept,
-        "PATH": programs,
-        "PYTHONPATH": INSTALLED,
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "COLUMNS": str(COLUMNS),
-    }
-
-
-def checkout(folder):
-    """Give a folder the repository's own files, as links."""
-    for path in ROOT.iterdir():
-        if path.name in {"rnncli", "specs", "vectors", "tests"}:
-            (folder / path.name).symlink_to(path)
-    return folder
 
 
 class Runner:
@@ -231,7 +163,7 @@ class Runner:
                     below = text[block.span[1] : after.span[0]] == BELOW
                     shown = after if below else END._replace(span=(block.span[1],) * 2)
                     printed = self.python(block.code)
-                    if not same(shown.code, printed):
+                    if not same(shown.code, printed, drawn=True):
                         yield shown.span, printed if below else f"{BELOW}{printed}"
 
     def file(self, block):
@@ -262,9 +194,10 @@ class Runner:
             code, printed = shown(["bash", "-c", command.line], cwd=self.folder, env=environment())
             expected = int(wanted[1]) if wanted and command is last else 0
             assert code == expected, f"{command.line}: exit code {code}\n{printed}"
-            if not same(command.shown, printed):
+            if not same(command.shown, printed, drawn=True):
                 start = text.index(f"$ {command.line}\n", block.span[0]) + len(command.line) + 3
-                yield (start, start + len(command.shown)), printed
+                lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
+                yield (start, start + len(command.shown)), "".join(f"{line}\n" for line in lines)
 
     def python(self, code):
         """Run a block of Python as the next lines of the page's program; return what it prints."""
@@ -274,40 +207,25 @@ class Runner:
         return printed.getvalue()
 
 
-def rewrite(page):
-    """Write into a page what its commands print."""
+def changes(page):
+    """Run a page; yield where it shows something else than is printed, and that."""
     with tempfile.TemporaryDirectory() as scratch:
-        found = list(Runner(page, checkout(Path(scratch))).run(page))
-    text = page.read_text("utf-8")
+        yield from Runner(page, checkout(Path(scratch))).run(page)
+
+
+def rewrite(path):
+    """Write into a page, or a transcript, what its commands print, each where it stands."""
+    found = sorted((rewritten if path.suffix == ".txt" else changes)(path))
+    text = path.read_text("utf-8")
     for (start, end), printed in reversed(found):
-        text = text[:start] + elided(text[start:end], printed) + text[end:]
-    page.write_text(text, "utf-8")
+        shown = text[start:end]
+        text = text[:start] + (elided(shown, printed) if shown else printed) + text[end:]
+    path.write_text(text, "utf-8")
     return len(found)
 
 
-def elided(shown, printed):
-    """Return what was printed, without what the block leaves out between lines much like these."""
-    if printed.startswith(BELOW):  # a block that was not there
-        return printed
-    lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
-    kept, at, skipping = [], 0, False
-    for line in shown.splitlines():
-        if line == "...":
-            skipping = True
-            continue
-        likeness = [_likeness(line, other) for other in lines[at:]]
-        if max(likeness, default=0) < ALIKE:
-            continue
-        found = at + likeness.index(max(likeness))
-        kept += [*(["..."] if skipping else lines[at:found]), lines[found]]
-        at, skipping = found + 1, False
-    return "".join(f"{line}\n" for line in [*kept, *(["..."] if skipping else lines[at:])])
-
-
-def _likeness(line, other):
-    return difflib.SequenceMatcher(None, line, other).ratio()
-
-
 if __name__ == "__main__":
+    if "CI" in os.environ:
+        sys.exit("CI compares what is printed, and writes nothing")
     for name in sys.argv[1:] or map(str, pages()):
         sys.stdout.write(f"{name}: {rewrite(Path(name).resolve())} changed\n")

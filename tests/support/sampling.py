@@ -151,7 +151,7 @@ def changed(root):
         said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return set()
-    return {root / line[3:] for line in said.split("\0") if line.endswith(".py")}
+    return {root / line[3:] for line in said.split("\0") if line.endswith((".py", ".txt"))}
 
 
 def taking_long(reports):
@@ -178,8 +178,10 @@ def seconds_of(reports):
         taken = case.find(f".//property[@name='{PROCESSOR}']")
         if taken is not None:
             test, _, row = case.get("name").removesuffix("]").partition("[")
-            file = case.get("classname").replace(".", "/")
-            seconds[f"{file}.py::{test}"][row] = float(taken.get("value"))
+            name = case.get("classname")
+            stem, end = (name[:-4], "txt") if name.endswith(".txt") else (name, "py")
+            file = f"{stem.replace('.', '/')}.{end}"
+            seconds[f"{file}::{test}"][row] = float(taken.get("value"))
     return seconds
 
 
