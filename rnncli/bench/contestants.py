@@ -88,7 +88,9 @@ class Own:
         if self._call == "evaluate":
             return Prepared(whole, _as_they_are)
         whole()  # which refuses what the backend cannot do
-        return self._bound(vector)
+        recurrence = vector.recurrence
+        run, mode = backend_named(self._backend).run, compute_named(self._compute)
+        return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
 
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
@@ -100,11 +102,6 @@ class Own:
         model = model_from(ModelProto.FromString(vector.model))
         settings = EvaluationSettings(self._backend, self._compute, {}, self._host)
         return node_seconds(model, vector.inputs, runs, settings)
-
-    def _bound(self, vector: Vector) -> Prepared:
-        recurrence = vector.recurrence
-        run, mode = backend_named(self._backend).run, compute_named(self._compute)
-        return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
 
 
 def _in_session(vector: Vector, session: Session) -> Prepared:

@@ -90,7 +90,12 @@ class Stopwatch:
         prepared.call()
         first = time.perf_counter()
         self._call = prepared.call
-        self._one = self._warm_up()
+
+        # The seconds of one warm call.
+        taken: list[float] = []
+        while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
+            taken.append(self._timed(1))
+        self._one = min(taken)
         self._calls = max(1, int(self._seconds / self._one))
         self._took = {
             "build": built - start,
@@ -105,16 +110,13 @@ class Stopwatch:
         gc.disable()
         try:
             if self._one < LONG_CALL * self._seconds:
-                self._settle()
+                spent = self._timed(1)
+                while spent < SECONDS_TO_SETTLE:
+                    spent += self._timed(1)
             seconds = self._timed(self._calls, self._clock) / self._calls
         finally:
             gc.enable()
         return Message(request.number, TURN, {"seconds": seconds})
-
-    def _settle(self) -> None:
-        spent = self._timed(1)
-        while spent < SECONDS_TO_SETTLE:
-            spent += self._timed(1)
 
     def _nodes(self, request: Message) -> Message:
         tell = getattr(self._runtime, "node_seconds", None)
@@ -128,13 +130,6 @@ class Stopwatch:
         for _ in range(calls):
             call()
         return clock() - start
-
-    def _warm_up(self) -> float:
-        """Return the seconds of one warm call."""
-        taken: list[float] = []
-        while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
-            taken.append(self._timed(1))
-        return min(taken)
 
 
 def _forget_peak() -> int | None:

@@ -120,26 +120,22 @@ def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Ite
     for name, value in attributes.items():
         subject = ("attributes", name)
         if name not in operator.attributes:
-            yield Problem(subject, _unknown(operator, name))
+            # Say that an attribute does not exist, and which operators have it.
+            elsewhere = [
+                row.name
+                for row in OPERATORS.values()
+                if row.type == operator.type and name in row.attributes
+            ]
+            hint = f" ({', '.join(elsewhere)} have it)" if len(elsewhere) > 1 else ""
+            hint = hint or (f" ({elsewhere[0]} has it)" if elsewhere else "")
+            suggestion = "" if elsewhere else did_you_mean(name, operator.attributes)
+            yield Problem(subject, f"{operator.name} has no attribute '{name}'{hint}{suggestion}")
         elif value is not None:
             for sentence in _value_problems(operator.attributes[name], value):
                 yield Problem(subject, sentence)
     for row in operator.attributes.values():
         if row.required and attributes.get(row.name) is None:
             yield Problem(("attributes",), f"attribute '{row.name}' is required: {row.summary}")
-
-
-def _unknown(operator: Operator, name: str) -> str:
-    """Say that an attribute does not exist, and which operators have it."""
-    elsewhere = [
-        row.name
-        for row in OPERATORS.values()
-        if row.type == operator.type and name in row.attributes
-    ]
-    hint = f" ({', '.join(elsewhere)} have it)" if len(elsewhere) > 1 else ""
-    hint = hint or (f" ({elsewhere[0]} has it)" if elsewhere else "")
-    suggestion = "" if elsewhere else did_you_mean(name, operator.attributes)
-    return f"{operator.name} has no attribute '{name}'{hint}{suggestion}"
 
 
 def _value_problems(row: Attribute, value: Any) -> Iterator[str]:

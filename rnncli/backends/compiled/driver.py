@@ -187,7 +187,14 @@ class Call:
         if len(r.initial) == 2:
             self.c0, self.Y_c = self.routine.tensor(r.initial[1]), np.empty(shape, dtype)
         if r.lengths is not None:
-            self._sort(r.lengths)
+            # Write the addresses of a ragged batch's order, lengths and live rows into the
+            # plans.
+            batch = LongestFirst.of(self.recurrence)
+            order = np.arange(len(r.lengths)) if batch.order is None else batch.order
+            self.active = np.array(batch.active, np.int64)
+            self.sorted = order, r.lengths[order], self.active
+            for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
+                self.workspace.plans[name] = values.ctypes.data
 
     def _unpacked(self) -> PackedWeights:
         """Return memory for packed weights; write the addresses of the weights into the plans."""
@@ -195,15 +202,6 @@ class Call:
         self.weights = [self.routine.tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
         self.routine.locate(self.workspace.addresses[0], *self.weights)
         return self.workspace.packed or PackedWeights(self.routine.shape, self.routine.size)
-
-    def _sort(self, lengths: Array) -> None:
-        """Write the addresses of a ragged batch's order, lengths and live rows into the plans."""
-        batch = LongestFirst.of(self.recurrence)
-        order = np.arange(len(lengths)) if batch.order is None else batch.order
-        self.active = np.array(batch.active, np.int64)
-        self.sorted = order, lengths[order], self.active
-        for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
-            self.workspace.plans[name] = values.ctypes.data
 
     def walk(self, team: int) -> None:
         """Run all steps, in one kernel call unless tensors must be converted."""

@@ -114,10 +114,8 @@ class Workspace(AlignedArrays):
         self.plans = plans.copy()
         self.addresses = rows_of(self.plans)
         self.packed: PackedWeights | None = None
-        self._set(units)
 
-    def _set(self, units: int) -> None:
-        """Write the addresses into the plans."""
+        # Write the addresses into the plans.
         for k, name in enumerate(("sums", "states", "gathered")):
             self.plans[name] = self.places[k::3]
         self.plans["units"] = units
@@ -182,7 +180,13 @@ class Routine:
         self.is_native = dtype == r.dtype.numpy
         self.activations = r.activations  # kept alive so that their ids stay unique
         self.is_kept = is_kept
-        shapes = self._shapes(r, dtype.name)
+
+        # The shape of each direction's kernel; all have the same panels.
+        cell = equations_of(r)
+        simple = r.P is None and r.clip == math.inf and not r.options.input_forget
+        defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
+        plain = [simple and codes == defaults for codes in codes_of(r)]
+        shapes = [Shape(cell, is_plain, dtype.name, *registers()) for is_plain in plain]
         self.shape = shapes[0]
         self.layout = f"{self.shape.cell} {dtype.name}"
         self.scans = [scan_kernel(shape.code) for shape in shapes]
@@ -194,18 +198,16 @@ class Routine:
         self.size = WorkspaceSize(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
         self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
-        self.plans, self.numbers = self._plans(r, steps), self._numbers(r, dtype)
+
+        # Alpha and beta of each direction's activations, and the bounds of clipping.
+        numbers = np.zeros((len(r.activations), 8), dtype)
+        for d, rows in enumerate(r.activations):
+            for k, row in enumerate(rows):
+                numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
+        numbers[:, 6:] = r.clip, r.bound("h")
+        self.plans, self.numbers = self._plans(r, steps), numbers
         self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
         self.free: list[Workspace] = []
-
-    @staticmethod
-    def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
-        """Return the shape of each direction's kernel; all have the same panels."""
-        cell = equations_of(r)
-        simple = r.P is None and r.clip == math.inf and not r.options.input_forget
-        defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
-        plain = [simple and codes == defaults for codes in codes_of(r)]
-        return [Shape(cell, is_plain, dtype, *registers()) for is_plain in plain]
 
     def _block_rows(self, r: Recurrence) -> int:
         """Return the number of rows of a block of time, unless a single step has more."""
@@ -223,16 +225,6 @@ class Routine:
         for name, value in {**same, **flags, **own}.items():
             plans[name] = value
         return plans
-
-    @staticmethod
-    def _numbers(r: Recurrence, dtype: np.dtype[Any]) -> Array:
-        """Return alpha and beta of each direction's activations, and the bounds of clipping."""
-        numbers = np.zeros((len(r.activations), 8), dtype)
-        for d, rows in enumerate(r.activations):
-            for k, row in enumerate(rows):
-                numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
-        numbers[:, 6:] = r.clip, r.bound("h")
-        return numbers
 
     def tensor(self, values: Array | None) -> Array:
         """Return a tensor in the kernels' format, copied if necessary."""

@@ -26,7 +26,7 @@ from rnncli.recurrence.cells import placed
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from rnncli.backends.in_place.time_steps import Function, Kernel, Walk
+    from rnncli.backends.in_place.time_steps import Kernel, Walk
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import CellOptions
@@ -368,7 +368,13 @@ class SmallStage:
         self.P = np.empty((3, H, N), dtype) if settings.has_P else None
         self.walk: Walk = self.kernel.make(self._buffers(activations))
         self._entering = self.stacks[0, :H], self.C
-        self._calls = self._arguments()
+
+        # The arguments of each step; the product writes to x.
+        kernel, gates = self.kernel, self.gates
+        parts = [gates[:-1].reshape(-1, self.settings.N)]
+        parts += [gates[k] for k, row in enumerate(kernel.stacked) if not row.of_h]
+        states = self.stacks[:, : self.settings.H]
+        self._calls = list(zip(*map(repeat, parts), self.stacks, states, states[1:], strict=False))
         self._span = self._spanned(self.steps)
         self.nbytes = self.stacks.nbytes + self.matrix.nbytes + 2 * self.gates.nbytes
 
@@ -379,35 +385,24 @@ class SmallStage:
         made = [k for k, row in enumerate(kernel.stacked) if not row.of_x]
         hidden = gates[made[0] if made else -1]
         self.products = [StateProduct(hidden, hidden, len(hidden)) for _ in kernel.products[1:]]
+        rows = zip(activations, self.kernel.arguments, self.settings.clips, strict=False)
+        functions = [in_place(activation, spare[part], clip) for activation, part, clip in rows]
+        if self.divisors:
+            buffers = spare[self.kernel.arguments[0]]
+            functions[0] = sigmoid_divisor(buffers, self.settings.clips[0])
         return StepBuffers(
             gates=gates,
             places=tuple([cell.index(gate) for gate in sorted({*cell})]),
             hidden=hidden,
             spare=spare[0],
             products=[self.matrix.T.dot, *self.products],
-            functions=self._functions(activations, spare),
+            functions=functions,
             scale=np.divide if self.divisors else np.multiply,
             C=self.C,
             P=self.P,
             Rbh=None,
             options=self.settings.options,
         )
-
-    def _functions(self, activations: Sequence[Activation], spare: Array) -> list[Function]:
-        rows = zip(activations, self.kernel.arguments, self.settings.clips, strict=False)
-        functions = [in_place(activation, spare[part], clip) for activation, part, clip in rows]
-        if self.divisors:
-            buffers = spare[self.kernel.arguments[0]]
-            functions[0] = sigmoid_divisor(buffers, self.settings.clips[0])
-        return functions
-
-    def _arguments(self) -> list[tuple[Array, ...]]:
-        """Return the arguments of each step; the product writes to x."""
-        kernel, gates = self.kernel, self.gates
-        parts = [gates[:-1].reshape(-1, self.settings.N)]
-        parts += [gates[k] for k, row in enumerate(kernel.stacked) if not row.of_h]
-        states = self.stacks[:, : self.settings.H]
-        return list(zip(*map(repeat, parts), self.stacks, states, states[1:], strict=False))
 
     def lay_out(self, weights: StageWeights) -> StageWeights:
         """Stack the weights of all gates, negated for those stored as divisors."""

@@ -150,21 +150,25 @@ class Walk:
         """Step through time; write each H, rounded, to Y [T, N, H]."""
         all_pieces = [*pieces(self.batch.active)]
         for piece in reversed(all_pieces) if self.is_reverse else all_pieces:
-            stage = self._stage(piece.live)
+            # The stage of some sequences, with this direction's weights.
+            stage = stage_for(self.recurrence, self.d, self.dtype, piece.live)
+            key = stage.form, kernel_of(self.recurrence), self.d, self.dtype
+            weights: StageWeights | None = self.constants.get(key)
+            if weights is None:
+                weights = stage.lay_out(weights_of(self.recurrence, self.d, self.dtype))
+                self.constants.keep(key, weights)
+            stage.load(weights)
             for start in range(piece.start, piece.stop, stage.steps):
                 check()
-                if start > piece.start:
-                    self._stop_at_nan()
+                # A NaN persists; infinity may pass.
+                isnan = (math.isnan(np.vdot(state, state)) for state in self.states)
+                if start > piece.start and any(isnan):
+                    raise NotFiniteError
                 block = slice(start, min(start + stage.steps, piece.stop))
                 if self.is_reverse:
                     mirrored = piece.start + piece.stop
                     block = slice(mirrored - block.stop, mirrored - block.start)
                 self._block(stage, block, piece.live, Y)
-
-    def _stop_at_nan(self) -> None:
-        """Raise NotFiniteError if a state is NaN, which persists; infinity may pass."""
-        if any(math.isnan(np.vdot(state, state)) for state in self.states):
-            raise NotFiniteError
 
     def finish(self, last: Sequence[Array]) -> None:
         """Write the last states, rounded, in the caller's order; initial ones if no step was taken.
@@ -178,17 +182,6 @@ class Walk:
             ran = state if self.recurrence.keep_initial else state[:live]
             if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
-
-    def _stage(self, live: int) -> Stage:
-        """Return the stage of some sequences, with this direction's weights."""
-        stage = stage_for(self.recurrence, self.d, self.dtype, live)
-        key = stage.form, kernel_of(self.recurrence), self.d, self.dtype
-        weights: StageWeights | None = self.constants.get(key)
-        if weights is None:
-            weights = stage.lay_out(weights_of(self.recurrence, self.d, self.dtype))
-            self.constants.keep(key, weights)
-        stage.load(weights)
-        return stage
 
     def _block(self, stage: Stage, block: slice, live: int, Y: Array | None) -> None:
         """Run a block of steps."""

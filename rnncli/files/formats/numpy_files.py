@@ -95,18 +95,6 @@ def read_array(stream: IO[bytes], size: int) -> Array:
         InvalidRequest: no tensor can hold the elements.
     """
     head = io.BytesIO(stream.read(PREFIX))
-    shape, fortran, dtype = _read_header(head)
-    held = size - head.tell()
-    if math.prod(shape) * dtype.itemsize != held:
-        raise UnreadableFile(
-            f"the header declares {dtype} of shape {list(shape)}, the data has {held} bytes"
-        )
-    values = np.empty(math.prod(shape), dtype)
-    _fill(values, head.read(), stream)
-    return values.reshape(shape, order="F" if fortran else "C")
-
-
-def _read_header(head: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
     version = npy_format.read_magic(head)
     if version not in _HEADERS:
         raise UnreadableFile(f"holds an array of .npy version {version}, which no tensor needs")
@@ -117,13 +105,16 @@ def _read_header(head: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.ge
     dtype_of(dtype)
     if dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise UnreadableFile(f"declares {dtype} of shape {list(shape)}, which cannot be")
-    return shape, fortran, dtype
+    held = size - head.tell()
+    if math.prod(shape) * dtype.itemsize != held:
+        raise UnreadableFile(
+            f"the header declares {dtype} of shape {list(shape)}, the data has {held} bytes"
+        )
+    values = np.empty(math.prod(shape), dtype)
 
-
-def _fill(values: Array, begun: bytes, stream: IO[bytes]) -> None:
-    """Copy the stream into flat values, in pieces."""
+    # Copy the stream into flat values, in pieces.
     target = values.view(np.uint8)
-    start, piece = 0, begun
+    start, piece = 0, head.read()
     while start < target.size:
         if not piece:
             raise UnreadableFile(f"ends after {start} of {target.size} bytes of values")
@@ -133,6 +124,7 @@ def _fill(values: Array, begun: bytes, stream: IO[bytes]) -> None:
     # Reading past the end makes an archive verify its checksum.
     if piece or stream.read(1):
         raise UnreadableFile("has data after its values")
+    return values.reshape(shape, order="F" if fortran else "C")
 
 
 def read_npz(path: Path) -> Tensors:
