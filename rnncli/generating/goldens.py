@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 ARRAYS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
 
 
-class Solution(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Solution:
     """A stack of n recurrences and their goldens."""
 
     recurrence: Recurrence  # the stack
     golden: Result  # the results; every array has n in front
     # bits and passes of each golden's proof; 0 bits if it was not proved
     proofs: Sequence[tuple[int, int]]
+    # how far results may be from the goldens, derived for many solutions at once
+    tolerance: Result = field(init=False)
 
     def alone(self, k: int) -> tuple[Recurrence, Result]:
         """Return one recurrence and its golden."""
@@ -189,7 +192,7 @@ def _solve(stack: Stack, node: Node, *, wants_signals: bool = False) -> Solution
         raise InvalidRequest(f"levels of a quantised unit are proved, and not golden: {kind}")
     wide = replace(recurrence, dtype=dtype_named("float64"))
     solution = solve(wide, kind, wants_signals=wants_signals)
-    return solution._replace(recurrence=recurrence)
+    return replace(solution, recurrence=recurrence)
 
 
 Test: TypeAlias = "Callable[[Node, Recurrence], bool]"

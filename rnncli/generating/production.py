@@ -28,10 +28,7 @@ from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
-from rnncli.models.data_sets import (
-    conditioning_problem,
-    well_conditioned,
-)
+from rnncli.models.data_sets import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import says_nothing
 from rnncli.numerics.profiles import PROFILES
@@ -47,9 +44,10 @@ if TYPE_CHECKING:
     from rnncli.generating.goldens import Solution
     from rnncli.generating.stack import CaseSource, Stack
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Recurrence
 
 Produced = TypeVar("Produced")
+Given = TypeVar("Given", "CaseSource", Draft)
 
 
 class IllConditioned(InvalidRequest):
@@ -70,41 +68,41 @@ def make_vectors(entries: Sequence[CaseSource]) -> Iterator[Vector | Exception]:
 
 
 def outcomes(entries: Sequence[CaseSource]) -> Iterator[tuple[str, Vector | Exception]]:
-    """Yield the id of each entry with its vector or exception, grouped by structure."""
-    yield from _outcomes(groups(entries))
+    """Yield the id of each entry with its vector or exception, grouped by structure.
+
+    If a group fails, its entries are made one by one after the others.
+    """
+    alone: list[list[CaseSource]] = []
+    for found in (groups(entries), alone):
+        drafts = [(group, _attempt(group, _drafts)) for group in found]
+
+        # The tolerances of all solutions of a profile are derived at once.
+        by_profile: dict[str, list[Solution]] = {}
+        begun = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
+        for draft in chain.from_iterable(each.calls for each in begun):
+            some = by_profile.setdefault(draft.stack.entries[0].profile, [])
+            some += draft.solutions.values()
+        for name, solutions in by_profile.items():
+            derived = derive_all([(s.recurrence, s.golden) for s in solutions], PROFILES[name])
+            for solution, tolerance in zip(solutions, derived, strict=True):
+                solution.tolerance = tolerance
+
+        for group, given in drafts:
+            made = given if isinstance(given, Exception) else _attempt(given, _vectors_of)
+            if not isinstance(made, Exception):
+                yield from ((vector.id, vector) for vector in made)
+            elif len(group) > 1:
+                alone += [[entry] for entry in group]
+            else:
+                yield group[0].id, made
 
 
-def _outcomes(found: Iterable[Sequence[CaseSource]]) -> Iterator[tuple[str, Vector | Exception]]:
-    """Yield the outcomes of groups; if a group fails, its entries are made one by one."""
-    drafts = [(group, _attempt(group, _drafts, group)) for group in found]
-    begun = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
-    by_profile: dict[str, list[Solution]] = {}
-    for draft in chain.from_iterable(each.calls for each in begun):
-        some = by_profile.setdefault(draft.stack.entries[0].profile, [])
-        some += draft.solutions.values()
-    tolerances: dict[int, Result] = {}  # by the identity of the solution
-    for name, solutions in by_profile.items():
-        derived = derive_all([(s.recurrence, s.golden) for s in solutions], PROFILES[name])
-        tolerances |= {id(s): each for s, each in zip(solutions, derived, strict=True)}
-    for group, given in drafts:
-        made = (
-            given if isinstance(given, Exception) else _attempt(group, _finished, given, tolerances)
-        )
-        if not isinstance(made, Exception):
-            yield from ((vector.id, vector) for vector in made)
-        elif len(group) > 1:
-            yield from _outcomes([entry] for entry in group)
-        else:
-            yield group[0].id, made
-
-
-def _attempt(
-    group: Sequence[CaseSource], function: Callable[..., Produced], *arguments: Any
-) -> Produced | Exception:
-    """Return the result of a function, or its exception, which names the group's first case."""
-    name = group[0].id
+def _attempt(given: Sequence[Given], function: Callable[[Any], Produced]) -> Produced | Exception:
+    """Return the result of a function, or its exception, which names the first case given."""
+    first = given[0]
+    name = first.stack.entries[0].id if isinstance(first, Draft) else first.id
     try:
-        return function(*arguments)
+        return function(given)
     except InvalidRequest as error:
         if isinstance(error, ConfigError) or name in str(error):
             return error
@@ -120,10 +118,8 @@ def _drafts(group: Sequence[CaseSource]) -> list[Draft]:
     return [draft_of(stack) for stack in stacks(group)]
 
 
-def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+def _vectors_of(drafts: Sequence[Draft]) -> Iterator[Vector]:
     """Check and complete drafts; their vectors are built during iteration.
-
-    The tolerances are those of their solutions, by their identity.
 
     Raises:
         InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid
@@ -132,7 +128,7 @@ def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iter
     made: list[Iterable[Vector]] = []
     for draft in drafts:
         if draft.solutions:
-            made.append(map(with_later, *[_vectors(each, tolerances) for each in draft.calls]))
+            made.append(map(with_later, *[_vectors(each) for each in draft.calls]))
         else:
             made.append(_rejections(draft.stack))
     return chain.from_iterable(made)
@@ -149,15 +145,14 @@ def with_later(first: Vector, *later: Vector) -> Vector:
     )
 
 
-def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+def _vectors(draft: Draft) -> Iterator[Vector]:
     stack, solutions, rows = draft.stack, draft.solutions, dict(draft.rows)
     case, first = stack.case, stack.entries[0]
     for k in range(len(stack.entries)):  # a sound implementation may where the golden does not
         if problem := overflow_problem(*solutions[""].alone(k), PROFILES[first.profile]):
             raise InvalidRequest(f"{stack.named}{problem}")
     answers = {
-        name: _answers(stack, name, solution, tolerances[id(solution)], rows[name])
-        for name, solution in solutions.items()
+        name: _answers(stack, name, solution, rows[name]) for name, solution in solutions.items()
     }
     own = answers[""]
     for name, each in answers.items():  # a reading that must be declared may allow more
@@ -170,7 +165,7 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
     shared = shared_record(first, case, stack.inputs)
     is_portable = _is_portable(solutions[""].recurrence).tolist()
     lines = {n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()}
-    horizons = horizons_of(stack, solutions[""].recurrence, tolerances[id(solutions[""])])
+    horizons = horizons_of(stack, solutions[""].recurrence, solutions[""].tolerance)
 
     def vector(k: int) -> Vector:
         entry = stack.entries[k]
@@ -261,9 +256,7 @@ def _rejections(stack: Stack) -> list[Vector]:
     return made
 
 
-def _answers(
-    stack: Stack, reading: str, solution: Solution, tolerance: Result, rows: Array
-) -> Answers:
+def _answers(stack: Stack, reading: str, solution: Solution, rows: Array) -> Answers:
     """Return outputs and tolerances of a stack by name, in the operator's layout.
 
     The solution is that under `READING=CHOICE`, or for "" under the case's own readings, under
@@ -274,6 +267,7 @@ def _answers(
         InvalidRequest: a row is not exact although its profile is.
     """
     node, profile = stack.case.node.as_read(reading), stack.entries[0].profile
+    tolerance = solution.tolerance
     is_exact = PROFILES[profile].is_exact
     if is_exact:
         for k in np.flatnonzero(rows):
