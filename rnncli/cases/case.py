@@ -55,40 +55,25 @@ class GivenValues:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator, its attributes and its inputs.
+    """One operator, its attributes and its inputs."""
 
-    Attributes:
-        name: the file's stem, or the id in the suite.
-        key: the part of the random key of every input besides seed and input name: the id in the
-            suite, or "" for a config, whose inputs do not depend on its name.
-        operator: the row.
-        summary: one sentence, or "".
-        sizes: seq_length, batch_size, input_size and hidden_size.
-        dtype: the dtype of every floating-point tensor.
-        attributes: as written, and hidden_size.
-        sources: the sources of the present inputs' values, by name.
-        blanks: shape, dtype and seed of each present input, by name.
-        outputs: the requested names.
-        readings: all readings that affect the operator.
-        unit: the tensors that are integers, with their scales.
-        seed: the seed of the file or suite.
-        root: the YAML of the case.
-    """
-
-    name: str
+    name: str  # the file's stem, or the id in the suite
+    # the part of the random key of every input besides seed and input name: the id in the suite, or
+    # "" for a config, whose inputs do not depend on its name
     key: str
-    operator: Operator
-    summary: str
-    sizes: Mapping[str, int]
-    dtype: DType
-    attributes: Mapping[str, Any]
+    operator: Operator  # the row
+    summary: str  # one sentence, or ""
+    sizes: Mapping[str, int]  # seq_length, batch_size, input_size and hidden_size
+    dtype: DType  # the dtype of every floating-point tensor
+    attributes: Mapping[str, Any]  # as written, and hidden_size
+    # the sources of the present inputs' values, by name
     sources: Mapping[str, Filling | GivenValues]
-    blanks: Mapping[str, Blank]
-    outputs: tuple[str, ...]
-    readings: Mapping[str, str]
-    seed: int
-    root: YamlNode
-    unit: QuantisedUnit | None = None
+    blanks: Mapping[str, Blank]  # shape, dtype and seed of each present input, by name
+    outputs: tuple[str, ...]  # the requested names
+    readings: Mapping[str, str]  # all readings that affect the operator
+    seed: int  # the seed of the file or suite
+    root: YamlNode  # the YAML of the case
+    unit: QuantisedUnit | None = None  # the tensors that are integers, with their scales
 
     @cached_property
     def node(self) -> Node:

@@ -30,23 +30,14 @@ LENGTHS, LEVELS, ALL = ("lengths",), ("levels",), ("values", "lengths", "levels"
 
 @dataclass(frozen=True)
 class Blank:
-    """The shape and dtype of a tensor to fill, for one case or for many alike cases.
+    """The shape and dtype of a tensor to fill, for one case or for many alike cases."""
 
-    Attributes:
-        shape: its sizes.
-        dims: their names, for messages: ``[num_directions, 4*hidden_size, input_size]``.
-        dtype: its element type.
-        seed: the seed of the suite or file.
-        name: the name of the input.
-        seq_length: the case's seq_length, which only lengths use.
-    """
-
-    shape: tuple[int, ...]
-    dims: str
-    dtype: DType
-    seed: int
-    name: str
-    seq_length: int
+    shape: tuple[int, ...]  # its sizes
+    dims: str  # their names, for messages: ``[num_directions, 4*hidden_size, input_size]``
+    dtype: DType  # its element type
+    seed: int  # the seed of the suite or file
+    name: str  # the name of the input
+    seq_length: int  # the case's seq_length, which only lengths use
 
     def keys(self, cases: Sequence[str]) -> list[int]:
         """Return the random key of the tensor in each of some cases."""
@@ -85,25 +76,18 @@ class ParameterKind:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One fill.
+    """One fill."""
 
-    Attributes:
-        summary: a description.
-        make: function of a blank, the keys of n tensors and the parameters. It returns float64
-            values, to be rounded once to the dtype, or integers: n tensors, or one if all are
-            equal.
-        parameters: the parameters, in the order of a list.
-        reach: the largest possible magnitude, which must be finite in the dtype.
-        broken: the problem of the parameters in combination, or "".
-        kinds: the kinds of inputs that it can fill, see `Input.kind`.
-    """
-
-    summary: str
+    summary: str  # a description
+    # function of a blank, the keys of n tensors and the parameters. It returns float64 values, to
+    # be rounded once to the dtype, or integers: n tensors, or one if all are equal.
     make: Callable[..., Array]
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()  # the parameters, in the order of a list
+    # the largest possible magnitude, which must be finite in the dtype
     reach: Callable[..., float] = lambda **_: 0.0
+    # the problem of the parameters in combination, or ""
     broken: Callable[..., str] = lambda **_: ""
-    kinds: tuple[str, ...] = ("values",)
+    kinds: tuple[str, ...] = ("values",)  # the kinds of inputs that it can fill, see `Input.kind`
 
 
 def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:

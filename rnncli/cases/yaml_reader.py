@@ -49,17 +49,12 @@ class Key(str):
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value with its place; an alias yields the node of its anchor.
+    """A value with its place; an alias yields the node of its anchor."""
 
-    Attributes:
-        value: a scalar, a tuple of nodes, or a dictionary from keys to nodes.
-        place: the place where the value begins.
-        size: the number of nodes, including itself, with aliases expanded.
-    """
-
+    # a scalar, a tuple of nodes, or a dictionary from keys to nodes
     value: Scalar | tuple[YamlNode, ...] | dict[Key, YamlNode]
-    place: Place
-    size: int = 1
+    place: Place  # the place where the value begins
+    size: int = 1  # the number of nodes, including itself, with aliases expanded
 
     @property
     def plain(self) -> object:

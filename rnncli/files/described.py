@@ -100,17 +100,12 @@ def _sums(sums: dict[str, str]) -> Any:
 
 
 class OwnType(NamedTuple):
-    """A type with a rule that msgspec does not have.
+    """A type with a rule that msgspec does not have."""
 
-    Attributes:
-        base: the type without the rule.
-        made: makes a value of one of the base; a ValueError says which rule it breaks.
-        keywords: the rule in JSON Schema. Other validators ignore our formats.
-    """
-
-    base: Any
+    base: Any  # the type without the rule
+    # makes a value of one of the base; a ValueError says which rule it breaks
     made: Callable[[Any], Any]
-    keywords: Mapping[str, Any]
+    keywords: Mapping[str, Any]  # the rule in JSON Schema. Other validators ignore our formats.
 
 
 OWN_TYPES: dict[Any, OwnType] = {

@@ -25,18 +25,12 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type.
+    """An element type."""
 
-    Attributes:
-        name: its name in YAML, on the command line and in messages.
-        numpy: the NumPy (or ml_dtypes) type that holds it in memory.
-        onnx: its number in ``onnx.TensorProto.DataType``.
-        precision: significand bits with the hidden one; 0 for types that are not floating point.
-    """
-
-    name: str
-    numpy: np.dtype[Any]
-    onnx: int
+    name: str  # its name in YAML, on the command line and in messages
+    numpy: np.dtype[Any]  # the NumPy (or ml_dtypes) type that holds it in memory
+    onnx: int  # its number in ``onnx.TensorProto.DataType``
+    # significand bits with the hidden one; 0 for types that are not floating point
     precision: int = 0
 
     def __str__(self) -> str:

@@ -23,21 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """The arithmetic of sums of products.
+    """The arithmetic of sums of products."""
 
-    Attributes:
-        precision: significand bits of the running sum; 0 means those of the tensors. Never fewer
-            than the tensors have: float64 is summed in float64 by every profile.
-        factor_precision: significand bits that each factor of a product is rounded to first; 0
-            means that factors are not rounded.
-        summary: a description.
-        stored: the dtype of gates, states and factors where the tensors' own is finer; "" if it is
-            theirs.
-    """
-
+    # significand bits of the running sum; 0 means those of the tensors. Never fewer than the
+    # tensors have: float64 is summed in float64 by every profile.
     precision: int
+    # significand bits that each factor of a product is rounded to first; 0 means that factors are
+    # not rounded
     factor_precision: int
-    summary: str
+    summary: str  # a description
+    # the dtype of gates, states and factors where the tensors' own is finer; "" if it is theirs
     stored: str = ""
 
 
@@ -51,50 +46,32 @@ ACCUMULATORS: Mapping[str, Accumulator] = {
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """A profile's errors for tensors of one dtype, as fractions of the rounded values.
+    """A profile's errors for tensors of one dtype, as fractions of the rounded values."""
 
-    Attributes:
-        unit: unit roundoff u of the dtype: largest relative error of a stored value.
-        accumulator: unit roundoff u_a of the running sums.
-        factor: unit roundoff of the factors of a product; 0 if they are exact.
-        floor: largest absolute error of a value stored near zero: half the smallest subnormal,
-            or the smallest normal where subnormals are flushed to zero.
-        relative: kr*u, the relative error allowed to an activation.
-        absolute: ka*u, its absolute error, if the usual formulas have one.
-        deviations: lambda, the number of standard deviations tolerated.
-    """
-
-    unit: float
-    accumulator: float
-    factor: float
+    unit: float  # unit roundoff u of the dtype: largest relative error of a stored value
+    accumulator: float  # unit roundoff u_a of the running sums
+    factor: float  # unit roundoff of the factors of a product; 0 if they are exact
+    # largest absolute error of a value stored near zero: half the smallest subnormal, or the
+    # smallest normal where subnormals are flushed to zero
     floor: float
-    relative: float
-    absolute: float
-    deviations: float
+    relative: float  # kr*u, the relative error allowed to an activation
+    absolute: float  # ka*u, its absolute error, if the usual formulas have one
+    deviations: float  # lambda, the number of standard deviations tolerated
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile of correct implementations.
+    """A profile of correct implementations."""
 
-    Attributes:
-        name: its name in suites, manifests and on the command line.
-        summary: one line.
-        accumulator: a row of `ACCUMULATORS`.
-        deviations: lambda: standard deviations tolerated; 0 means exact equality.
-        kr: relative error that an activation may have, in unit roundoffs of the dtype: halves of a
-            unit in the last place.
-        ka: absolute error besides, in unit roundoffs, where the usual formulas cancel.
-        flush_to_zero: subnormal values may be replaced by zero.
-    """
-
-    name: str
-    summary: str
-    accumulator: str = "float32"
-    deviations: float = 6.0
+    name: str  # its name in suites, manifests and on the command line
+    summary: str  # one line
+    accumulator: str = "float32"  # a row of `ACCUMULATORS`
+    deviations: float = 6.0  # lambda: standard deviations tolerated; 0 means exact equality
+    # relative error that an activation may have, in unit roundoffs of the dtype: halves of a unit
+    # in the last place
     kr: float = 2.0
-    ka: float = 1.0
-    flush_to_zero: bool = False
+    ka: float = 1.0  # absolute error besides, in unit roundoffs, where the usual formulas cancel
+    flush_to_zero: bool = False  # subnormal values may be replaced by zero
 
     def __str__(self) -> str:
         return self.name

@@ -44,15 +44,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AxisMove:
-    """A transposition of a tensor's last axes, to canonical order or back.
+    """A transposition of a tensor's last axes, to canonical order or back."""
 
-    Attributes:
-        axes: the axes in their new order; those to drop come last.
-        index: adds axes of size 1 that an operator's tensor lacks, or drops them; None if it lacks
-            none.
-    """
-
-    axes: tuple[int, ...]
+    axes: tuple[int, ...]  # the axes in their new order; those to drop come last
+    # adds axes of size 1 that an operator's tensor lacks, or drops them; None if it lacks none
     index: tuple[Any, ...] | None = None
 
     def __call__(self, values: Array) -> Array:
@@ -108,25 +103,16 @@ WEIGHTS = (*PARAMETERS, *FACTORS)
 
 
 class Weights(NamedTuple):
-    """Weights in the cell's order of gates.
+    """Weights in the cell's order of gates."""
 
-    Attributes:
-        W: input weights [D, G, H, I].
-        R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
-        Wb: input bias [D, G, H]; or the sum of both biases, if the node has only that.
-        Rb: recurrent bias [D, G, H].
-        P: peephole weights [D, 3, H].
-        quantised: the integers that W and R are made of, if they are quantised.
-        constants: objects derived from the weights, if they are constants.
-    """
-
-    W: Array
-    R: Array
-    Wb: Array | None
-    Rb: Array | None
-    P: Array | None
+    W: Array  # input weights [D, G, H, I]
+    R: Array  # recurrent weights [D, G, H, H], used as Ht-1*(R^T)
+    Wb: Array | None  # input bias [D, G, H]; or the sum of both biases, if the node has only that
+    Rb: Array | None  # recurrent bias [D, G, H]
+    P: Array | None  # peephole weights [D, 3, H]
+    # the integers that W and R are made of, if they are quantised
     quantised: tuple[QuantisedWeights, QuantisedWeights] | None = None
-    constants: Constants | None = None
+    constants: Constants | None = None  # objects derived from the weights, if they are constants
 
 
 class CachedWeights(NamedTuple):

@@ -42,27 +42,19 @@ def shape(text: str) -> tuple[Dim, ...]:
 
 
 class Tensor(NamedTuple):
-    """An input or output.
+    """An input or output."""
 
-    Attributes:
-        name: the specification's name.
-        role: its role in the canonical recurrence: X, W, R, B (or Wb and Rb), P, lengths,
-            initial_h, initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of
-            quantised weights.
-        shapes: the dimensions; two of them where the attribute `shapes_by` of the operator decides,
-            for its values 0 and 1, or where the tensor may have either rank.
-        optional: whether a node may leave it out.
-        dtypes: the element types it may have, or () for the operator's T.
-        condition: the attribute that must be true for a node to have this output, or "" for none.
-        summary: a description.
-    """
-
-    name: str
+    name: str  # the specification's name
+    # its role in the canonical recurrence: X, W, R, B (or Wb and Rb), P, lengths, initial_h,
+    # initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of quantised weights
     role: str
+    # the dimensions; two of them where the attribute `shapes_by` of the operator decides, for its
+    # values 0 and 1, or where the tensor may have either rank
     shapes: tuple[tuple[Dim, ...], ...]
-    summary: str
-    optional: bool = False
-    dtypes: tuple[str, ...] = ()
+    summary: str  # a description
+    optional: bool = False  # whether a node may leave it out
+    dtypes: tuple[str, ...] = ()  # the element types it may have, or () for the operator's T
+    # the attribute that must be true for a node to have this output, or "" for none
     condition: str = ""
 
     def shape(self, variant: int = 0) -> tuple[Dim, ...]:
@@ -110,31 +102,21 @@ def of_a_cell(tensor: AnyTensor, **changes: Any) -> AnyTensor:
 
 
 class Attribute(NamedTuple):
-    """An attribute of an operator.
+    """An attribute of an operator."""
 
-    Attributes:
-        name: the specification's name.
-        type: bool, int, float, string, floats or strings.
-        summary: a description.
-        default: its value when absent; None when it has no fixed one.
-        required: whether a node must carry it.
-        choices: the values it may have, or each of a list, or () for any.
-        role: its ONNX name, if another dialect spells it differently; the name of a size that it
-            states; or `gates`, the order of the gates.
-        aliases: values that are spelled unlike the canonical ones: GRU-1's `foward`, which is read
-            as a choice, and the choices of other dialects.
-        largest: the largest value of an integer, or None for any.
-    """
-
-    name: str
-    type: str
-    summary: str
-    default: Any = None
-    required: bool = False
-    choices: tuple[Any, ...] = ()
+    name: str  # the specification's name
+    type: str  # bool, int, float, string, floats or strings
+    summary: str  # a description
+    default: Any = None  # its value when absent; None when it has no fixed one
+    required: bool = False  # whether a node must carry it
+    choices: tuple[Any, ...] = ()  # the values it may have, or each of a list, or () for any
+    # its ONNX name, if another dialect spells it differently; the name of a size that it states; or
+    # `gates`, the order of the gates
     role: str = ""
+    # values that are spelled unlike the canonical ones: GRU-1's `foward`, which is read as a
+    # choice, and the choices of other dialects
     aliases: Mapping[str, str] = {}
-    largest: int | None = None
+    largest: int | None = None  # the largest value of an integer, or None for any
 
     @property
     def accepted(self) -> tuple[Any, ...]:

@@ -109,23 +109,16 @@ class PreparedNode:
 
 
 class BoundNode(NamedTuple):
-    """A node bound to its weights, for inputs of certain dtypes and shapes.
+    """A node bound to its weights, for inputs of certain dtypes and shapes."""
 
-    Attributes:
-        node: free of problems with such inputs.
-        weights: constants.
-        T: how many steps X has.
-        orders: how X and the initial states are transposed; None where none of them is.
-        full: the fast path for batches without padding; None before the first.
-        ragged: the fast path for ragged batches, likewise.
-    """
-
-    node: Node
-    weights: tuple[Array | None, ...]
-    T: int
+    node: Node  # free of problems with such inputs
+    weights: tuple[Array | None, ...]  # constants
+    T: int  # how many steps X has
+    # how X and the initial states are transposed; None where none of them is
     orders: Sequence[AxisMove | None] | None
+    # the fast path for batches without padding; None before the first
     full: BoundCall | None = None
-    ragged: BoundCall | None = None
+    ragged: BoundCall | None = None  # the fast path for ragged batches, likewise
 
     def is_for(self, weights: tuple[Array | None, ...]) -> bool:
         """Return whether these are its weights and still constants."""

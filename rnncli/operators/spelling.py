@@ -9,14 +9,10 @@ OPEN = frozenset({"seq_length", "batch_size"})
 
 
 class Spelling(NamedTuple):
-    """How a model spells a node, which does not change what it computes.
+    """How a model spells a node, which does not change what it computes."""
 
-    Attributes:
-        empty_names: whether absent inputs at the end also become "".
-        open_sizes: whether steps and batch are names instead of numbers, as in exported models.
-    """
-
-    empty_names: bool = False
+    empty_names: bool = False  # whether absent inputs at the end also become ""
+    # whether steps and batch are names instead of numbers, as in exported models
     open_sizes: bool = False
 
 

@@ -38,63 +38,41 @@ LITERAL = 1.5
 
 
 class Kink(NamedTuple):
-    """A point where a function is not smooth.
+    """A point where a function is not smooth."""
 
-    Attributes:
-        position: the argument.
-        bend: the change of the slope.
-        jump: the change of the value.
-    """
-
-    position: float
-    bend: float
-    jump: float = 0.0
+    position: float  # the argument
+    bend: float  # the change of the slope
+    jump: float = 0.0  # the change of the value
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How an activation propagates errors; its functions take alpha and beta last.
+    """How an activation propagates errors; its functions take alpha and beta last."""
 
-    Attributes:
-        derivative: (x, y, alpha, beta) -> f'(x), where y = f(x).
-        curvature: (r, alpha, beta) -> a bound of |f''(x)| over all |x| >= r, for r >= 0; None where
-            it is zero between the kinks.
-        kinks: (alpha, beta) -> where f is not smooth.
-        inner: (x, y, alpha, beta) -> the size of an intermediate result that is rounded in addition
-            to |y|.
-        cancels: (alpha, beta) -> the minuend of the usual formulas near zero, which is the unit of
-            the allowed absolute error; 0 if they do not cancel.
-    """
-
-    derivative: Derivative
+    derivative: Derivative  # (x, y, alpha, beta) -> f'(x), where y = f(x)
+    # (r, alpha, beta) -> a bound of |f''(x)| over all |x| >= r, for r >= 0; None where it is zero
+    # between the kinks
     curvature: Curvature | None = None
-    kinks: Kinks = lambda _, __: ()
+    kinks: Kinks = lambda _, __: ()  # (alpha, beta) -> where f is not smooth
+    # (x, y, alpha, beta) -> the size of an intermediate result that is rounded in addition to |y|
     inner: Derivative | None = None
+    # (alpha, beta) -> the minuend of the usual formulas near zero, which is the unit of the allowed
+    # absolute error; 0 if they do not cancel
     cancels: Callable[[float, float], float] = lambda _, __: 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """One activation function.
+    """One activation function."""
 
-    Attributes:
-        name: the canonical spelling.
-        formula: as the specification writes it.
-        function: the function of x, alpha and beta, over any arithmetic.
-        sensitivity: how it propagates errors.
-        alpha: its default, or None when the function takes no alpha.
-        beta: its default, or None when the function takes no beta.
-        note: the source of the defaults, if it is not an ONNX operator.
-        readings: (reading, choice) -> the function under that reading, if it differs.
-    """
-
-    name: str
-    formula: str
-    function: Function
-    sensitivity: Sensitivity = field(compare=False, repr=False)
-    alpha: float | None = None
-    beta: float | None = None
-    note: str = ""
+    name: str  # the canonical spelling
+    formula: str  # as the specification writes it
+    function: Function  # the function of x, alpha and beta, over any arithmetic
+    sensitivity: Sensitivity = field(compare=False, repr=False)  # how it propagates errors
+    alpha: float | None = None  # its default, or None when the function takes no alpha
+    beta: float | None = None  # its default, or None when the function takes no beta
+    note: str = ""  # the source of the defaults, if it is not an ONNX operator
+    # (reading, choice) -> the function under that reading, if it differs
     readings: Mapping[tuple[str, str], Function] | None = field(default=None, compare=False)
 
     def __call__(self, math: Arithmetic, x: Value) -> Value:

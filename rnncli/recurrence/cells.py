@@ -99,27 +99,20 @@ def beyond(options: CellOptions, known: frozenset[str]) -> tuple[str, ...]:
 # Never modified. Not frozen, for the same reason as `Recurrence`.
 @dataclass(slots=True, kw_only=True, eq=False)
 class Parameters:
-    """The parameters of a step in one direction: everything but Xt and the states.
+    """The parameters of a step in one direction: everything but Xt and the states."""
 
-    Attributes:
-        R: (state [N, H], gates) -> state*(R^T) of each of those gates, [gates, N, H].
-        f: the gates' activation, after clipping.
-        g: the cell's (LSTM) or hidden gate's (GRU) activation, after clipping.
-        h: the LSTM's hidden activation, after clipping where the reading clip-scope says so.
-        blend: (z, h, H) -> (1 - z) (.) h + z (.) H, in the form that suits the arithmetic.
-        P: peephole weights [3, H], gates i, o, f; or None.
-        Rbh: recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`.
-        options: the lines that hold.
-    """
-
+    # (state [N, H], gates) -> state*(R^T) of each of those gates, [gates, N, H]
     R: Callable[..., Value]
-    f: Callable[[Value], Value]
+    f: Callable[[Value], Value]  # the gates' activation, after clipping
+    # the cell's (LSTM) or hidden gate's (GRU) activation, after clipping
     g: Callable[[Value], Value]
+    # the LSTM's hidden activation, after clipping where the reading clip-scope says so
     h: Callable[[Value], Value]
+    # (z, h, H) -> (1 - z) (.) h + z (.) H, in the form that suits the arithmetic
     blend: Callable[[Value, Value, Value], Value]
-    P: Value | None = None
-    Rbh: Value = 0
-    options: CellOptions = NO_OPTIONS
+    P: Value | None = None  # peephole weights [3, H], gates i, o, f; or None
+    Rbh: Value = 0  # recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`
+    options: CellOptions = NO_OPTIONS  # the lines that hold
 
 
 def rnn_step(p: Parameters, x: Value, states: States) -> States:
@@ -194,22 +187,15 @@ def placed(Wb: Value | None, Rb: Value | None, options: CellOptions) -> tuple[Va
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A kind of recurrent cell.
-
-    Attributes:
-        gates: the canonical order of the gates along axis 1 of W, R and the biases, a letter each.
-        states: the number of states: 1 (H) or 2 (H and C).
-        activations: the letters of its activation functions, in order.
-        defaults: the default activation of each letter.
-        step: the equations.
-    """
+    """A kind of recurrent cell."""
 
     name: str
+    # the canonical order of the gates along axis 1 of W, R and the biases, a letter each
     gates: str
-    states: int
-    activations: str
-    defaults: tuple[str, ...]
-    step: Callable[[Parameters, Value, States], States]
+    states: int  # the number of states: 1 (H) or 2 (H and C)
+    activations: str  # the letters of its activation functions, in order
+    defaults: tuple[str, ...]  # the default activation of each letter
+    step: Callable[[Parameters, Value, States], States]  # the equations
 
     @property
     def equations(self) -> str:

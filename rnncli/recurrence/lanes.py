@@ -30,35 +30,22 @@ Values = TypeVar("Values", bound="Array | None")
 # Never modified. Not frozen, for the same reason as `Recurrence`.
 @dataclass(slots=True, eq=False)
 class Lanes:
-    """L lanes of T steps, N sequences, I inputs, H units, G gates; in the tensors' own dtype.
+    """L lanes of T steps, N sequences, I inputs, H units, G gates; in the tensors' own dtype."""
 
-    Attributes:
-        cell: its equations.
-        X: inputs [L, T, N, I], in processing order; padding comes last and is zero.
-        live: mask of the steps that are not padding [L, T, N]; None if there is no padding.
-        W: input weights [G, L, H, I].
-        R: recurrent weights [G, L, H, H].
-        Wb: input bias [G, L, 1, H], or None.
-        Rb: recurrent bias [G, L, 1, H], or None.
-        P: peephole weights [3, L, 1, H], gates i, o, f, or None.
-        initial: the initial states, each [L, N, H].
-        activations: letter of the cell -> the activation and the bound of its argument (infinity if
-            unbounded).
-        options: the lines of the cell's equations that hold.
-        quantiser: how products take states, if those are quantised; X is quantised already.
-    """
-
-    cell: Cell
-    X: Array
+    cell: Cell  # its equations
+    X: Array  # inputs [L, T, N, I], in processing order; padding comes last and is zero
+    # mask of the steps that are not padding [L, T, N]; None if there is no padding
     live: Array | None
-    W: Array
-    R: Array
-    Wb: Array | None
-    Rb: Array | None
-    P: Array | None
-    initial: tuple[Array, ...]
+    W: Array  # input weights [G, L, H, I]
+    R: Array  # recurrent weights [G, L, H, H]
+    Wb: Array | None  # input bias [G, L, 1, H], or None
+    Rb: Array | None  # recurrent bias [G, L, 1, H], or None
+    P: Array | None  # peephole weights [3, L, 1, H], gates i, o, f, or None
+    initial: tuple[Array, ...]  # the initial states, each [L, N, H]
+    # letter of the cell -> the activation and the bound of its argument (infinity if unbounded)
     activations: dict[str, tuple[Activation, float]]
-    options: CellOptions
+    options: CellOptions  # the lines of the cell's equations that hold
+    # how products take states, if those are quantised; X is quantised already
     quantiser: Quantiser | None = None
 
 
@@ -171,15 +158,11 @@ def in_order(values: Array, lengths: Array | None, direction: Direction, front: 
 
 
 class LongestFirst(NamedTuple):
-    """An order of sequences in which the live ones come first.
+    """An order of sequences in which the live ones come first."""
 
-    Attributes:
-        order: indices of the sequences, longest first; None if they already are in that order.
-        active: the number of live sequences at each time [T].
-    """
-
+    # indices of the sequences, longest first; None if they already are in that order
     order: Array | None
-    active: list[int]
+    active: list[int]  # the number of live sequences at each time [T]
 
     @classmethod
     def of(cls, recurrence: Recurrence) -> LongestFirst:

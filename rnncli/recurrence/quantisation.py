@@ -23,15 +23,10 @@ _LEVEL_ERROR = 3 * 2.0**-24
 
 
 class Levels(NamedTuple):
-    """Values rounded to levels: the numbers `steps * scale`.
+    """Values rounded to levels: the numbers `steps * scale`."""
 
-    Attributes:
-        steps: level - zero point, whole numbers.
-        scale: s, broadcast to the values that share it.
-    """
-
-    steps: Array
-    scale: Array
+    steps: Array  # level - zero point, whole numbers
+    scale: Array  # s, broadcast to the values that share it
 
     @property
     def values(self) -> Array:
@@ -40,17 +35,11 @@ class Levels(NamedTuple):
 
 
 class QuantisedWeights(NamedTuple):
-    """The 8-bit integers that weights are made of, in canonical form.
+    """The 8-bit integers that weights are made of, in canonical form."""
 
-    Attributes:
-        levels: the integers [D, G, H, K].
-        scale: [D, 1, 1, 1], or [D, G, H, 1] for a scale of each column.
-        zero_point: likewise.
-    """
-
-    levels: Array
-    scale: Array
-    zero_point: Array
+    levels: Array  # the integers [D, G, H, K]
+    scale: Array  # [D, 1, 1, 1], or [D, G, H, 1] for a scale of each column
+    zero_point: Array  # likewise
 
     @property
     def values(self) -> Array:
@@ -65,18 +54,15 @@ class Quantiser:
 
     That is ONNX's DynamicQuantizeLinear, in float32 like there, because a level may depend on the
     last bit.
-
-    Attributes:
-        weights: the integers that W and R are made of; the recurrence's own W and R count, so
-            quantisers that differ in these alone are equal.
-        by_sequence: whether each sequence has its own s and zp, or the batch has them (the reading
-            quant-scope).
-        keeps_ended: whether a sequence that has ended counts with its last H, else with zeros from
-            the second step after its end on (the reading quant-ended).
     """
 
+    # the integers that W and R are made of; the recurrence's own W and R count, so quantisers that
+    # differ in these alone are equal
     weights: tuple[QuantisedWeights, QuantisedWeights] = field(compare=False)
+    # whether each sequence has its own s and zp, or the batch has them (the reading quant-scope)
     by_sequence: bool = False
+    # whether a sequence that has ended counts with its last H, else with zeros from the second step
+    # after its end on (the reading quant-ended)
     keeps_ended: bool = False
 
     def at(self, k: int) -> Quantiser:

@@ -147,14 +147,10 @@ class DressedNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnitTensors:
-    """A unit's node and its inputs as levels, of which a recurrence is made.
+    """A unit's node and its inputs as levels, of which a recurrence is made."""
 
-    Attributes:
-        node: the node.
-        inputs: the inputs; the recurrence's own arrays count, so they are not compared.
-    """
-
-    node: DressedNode
+    node: DressedNode  # the node
+    # the inputs; the recurrence's own arrays count, so they are not compared
     inputs: Mapping[str, Array] = field(compare=False)
 
     @property

@@ -34,21 +34,15 @@ PROVED, DIVIDED = 2.0**-50, 2.0**-23
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """The integers that stand for one tensor.
+    """The integers that stand for one tensor."""
 
-    Attributes:
-        type: the element type, one of `INPUT_TYPES`.
-        scale: float32 values; one, or a pattern that is repeated along the axis.
-        zero_point: integers of the type; one, or a pattern likewise.
-        axis: the axis of the scales, counted from the last one, -1; None if there is one scale.
-        rounding: how a quotient by the scale becomes a level, one of `ROUNDINGS`; ONNX's, unless
-            it is that of a reading or of a known bug.
-    """
-
-    type: str
-    scale: tuple[float, ...]
-    zero_point: tuple[int, ...] = (0,)
+    type: str  # the element type, one of `INPUT_TYPES`
+    scale: tuple[float, ...]  # float32 values; one, or a pattern that is repeated along the axis
+    zero_point: tuple[int, ...] = (0,)  # integers of the type; one, or a pattern likewise
+    # the axis of the scales, counted from the last one, -1; None if there is one scale
     axis: int | None = None
+    # how a quotient by the scale becomes a level, one of `ROUNDINGS`; ONNX's, unless it is that of
+    # a reading or of a known bug
     rounding: str = "half-even"
 
     def factors(self, shape: Sequence[int]) -> tuple[Array, Array]:
@@ -177,17 +171,12 @@ class Dress:
 
 @dataclass(frozen=True, slots=True)
 class InnerLevels:
-    """Which values within a unit are rounded to levels, and to which.
+    """Which values within a unit are rounded to levels, and to which."""
 
-    Attributes:
-        states: the dress of each state of the cell after a step; None if it stays real.
-        argument: that of the gates' arguments, before they are clipped, or None.
-        gate: that of the gates' values, or None.
-    """
-
+    # the dress of each state of the cell after a step; None if it stays real
     states: tuple[Dress | None, ...]
-    argument: Dress | None = None
-    gate: Dress | None = None
+    argument: Dress | None = None  # that of the gates' arguments, before they are clipped, or None
+    gate: Dress | None = None  # that of the gates' values, or None
 
     def of_activation(self, letter: str) -> tuple[Dress | None, Dress | None]:
         """Return the dresses of an activation's argument and value, which those of gates have."""

@@ -69,14 +69,10 @@ def session_of(runtime: Any, *, opens: bool = True) -> Callable[[Vector], Tensor
 
 
 class Prepared(NamedTuple):
-    """A vector's model, loaded and ready to run repeatedly on the vector's inputs.
+    """A vector's model, loaded and ready to run repeatedly on the vector's inputs."""
 
-    Attributes:
-        call: runs the model once and returns the runtime's own result.
-        named: turns that result into outputs by name, copied if the next call would overwrite them.
-    """
-
-    call: Callable[[], Any]
+    call: Callable[[], Any]  # runs the model once and returns the runtime's own result
+    # turns that result into outputs by name, copied if the next call would overwrite them
     named: Callable[[Any], Tensors]
 
     def outputs(self) -> Tensors:
@@ -89,12 +85,9 @@ class Refusal(Exception):  # noqa: N818 -- reads as what it says
 
 
 class LoadingRuntime(ABC):
-    """A runtime without settings that loads a model once, for any number of vectors.
+    """A runtime without settings that loads a model once, for any number of vectors."""
 
-    Attributes:
-        refuses_by: the exceptions by which it refuses a vector; `reason` has the message.
-    """
-
+    # the exceptions by which it refuses a vector; `reason` has the message
     refuses_by: tuple[type[Exception], ...] = ()
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002

@@ -101,20 +101,13 @@ def is_small(settings: StageSettings) -> bool:
 
 
 class StageWeights(NamedTuple):
-    """The weights of one direction, in the dtype of the arithmetic.
+    """The weights of one direction, in the dtype of the arithmetic."""
 
-    Attributes:
-        W: weights of the gates [G, H, I]; in a small stage those of the stack [H + 1 + I, G*H].
-        R: recurrent weights [G, H, H].
-        bias: bias of the projected inputs [G, H], or None.
-        P: peephole weights [3, H], or None.
-        Rbh: recurrent bias [H] of the GRU's hidden gate, if it is scaled by the reset gate.
-    """
-
-    W: Array
-    R: Array
-    bias: Array | None
-    P: Array | None
+    W: Array  # weights of the gates [G, H, I]; in a small stage those of the stack [H + 1 + I, G*H]
+    R: Array  # recurrent weights [G, H, H]
+    bias: Array | None  # bias of the projected inputs [G, H], or None
+    P: Array | None  # peephole weights [3, H], or None
+    # recurrent bias [H] of the GRU's hidden gate, if it is scaled by the reset gate
     Rbh: Array | None
 
 
@@ -136,17 +129,11 @@ def weights_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> StageWei
 
 
 class Stage(Protocol):
-    """Memory for a block of steps, in processing order, and the code that runs them in it.
+    """Memory for a block of steps, in processing order, and the code that runs them in it."""
 
-    Attributes:
-        form: equal for stages with the same layout of weights.
-        steps: the maximum number of steps in a block.
-        nbytes: the size of the memory.
-    """
-
-    form: Hashable
-    steps: int
-    nbytes: int
+    form: Hashable  # equal for stages with the same layout of weights
+    steps: int  # the maximum number of steps in a block
+    nbytes: int  # the size of the memory
 
     def lay_out(self, weights: StageWeights) -> StageWeights:
         """Lay out weights for `load`."""
@@ -320,23 +307,14 @@ class GeneralStage:
 
 
 class StageSpan(NamedTuple):
-    """The parts of a stage that a number of steps use; those of states have an axis of direction.
+    """The parts of a stage that a number of steps use; states have an axis of direction."""
 
-    Attributes:
-        steps: their number S.
-        calls: the arguments of each step.
-        inputs: x [S, N, I].
-        states: h after each step [S, 1, N, H].
-        last: h and C after the last step [1, N, H].
-        numbers: those of `last` in the order of memory [H*N].
-    """
-
-    steps: int
-    calls: Sequence[tuple[Array, ...]]
-    inputs: Array
-    states: Array
-    last: tuple[Array, Array]
-    numbers: tuple[Array, Array]
+    steps: int  # their number S
+    calls: Sequence[tuple[Array, ...]]  # the arguments of each step
+    inputs: Array  # x [S, N, I]
+    states: Array  # h after each step [S, 1, N, H]
+    last: tuple[Array, Array]  # h and C after the last step [1, N, H]
+    numbers: tuple[Array, Array]  # those of `last` in the order of memory [H*N]
 
 
 class SmallStage:

@@ -175,34 +175,21 @@ _IN_PLACE: Mapping[Callable[..., Any], Make] = {
 
 @dataclass(slots=True, kw_only=True)
 class StepBuffers:
-    """The buffers and functions that the steps of one direction share, for a number of sequences.
+    """The buffers and functions that the steps of one direction share, for some sequences."""
 
-    Attributes:
-        gates: pre-activations, overwritten by gate values [G, H, N]. C may follow an LSTM's.
-        places: the index of each of the cell's gates in them.
-        hidden: the GRU's hidden gate, in `gates` or separate [H, N].
-        spare: scratch memory of one gate [H, N].
-        products: functions that write R times a state plus x to their gates, see `Kernel.products`.
-        functions: the cell's activations, of f, g, h.
-        scale: the application of a gate: `multiply` if f yields factors, `divide` if it yields
-            divisors.
-        C: the LSTM's cell state [H, N], overwritten by each step.
-        P: peephole weights [3, H, N], gates i, o, f; or None.
-        Rbh: recurrent bias of the GRU's hidden gate [H, N], or None.
-        options: the lines of the cell's equations that hold.
-    """
-
-    gates: Array
-    places: Sequence[int]
-    hidden: Array
-    spare: Array
+    gates: Array  # pre-activations, overwritten by gate values [G, H, N]. C may follow an LSTM's.
+    places: Sequence[int]  # the index of each of the cell's gates in them
+    hidden: Array  # the GRU's hidden gate, in `gates` or separate [H, N]
+    spare: Array  # scratch memory of one gate [H, N]
+    # functions that write R times a state plus x to their gates, see `Kernel.products`
     products: Sequence[Callable[[Array, Array], object]]
-    functions: Sequence[Function]
+    functions: Sequence[Function]  # the cell's activations, of f, g, h
+    # the application of a gate: `multiply` if f yields factors, `divide` if it yields divisors
     scale: Callable[[Array, Array, Array], object]
-    C: Array
-    P: Array | None
-    Rbh: Array | None
-    options: CellOptions
+    C: Array  # the LSTM's cell state [H, N], overwritten by each step
+    P: Array | None  # peephole weights [3, H, N], gates i, o, f; or None
+    Rbh: Array | None  # recurrent bias of the GRU's hidden gate [H, N], or None
+    options: CellOptions  # the lines of the cell's equations that hold
 
 
 def _rnn(p: StepBuffers) -> Walk:
@@ -340,27 +327,18 @@ class StackedGate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """The in-place implementation of a cell. Compared by identity.
+    """The in-place implementation of a cell. Compared by identity."""
 
-    Attributes:
-        make: function from the shared parts to one that runs steps.
-        products: the gates that each product with R computes.
-        inputs: the gates whose projected inputs each argument of a step holds.
-        arguments: number of gates that each activation is called with.
-        stacked: the order of the gates if one product computes as many as possible.
-        divisors: the number of these, the first ones, that f can turn into divisors.
-        depth: the number of inputs per partial sum, which limits rounding errors.
-        resets_bias: whether it takes Rbh apart from the biases of inputs.
-    """
-
-    make: Callable[[StepBuffers], Walk]
-    products: tuple[slice, ...]
+    make: Callable[[StepBuffers], Walk]  # function from the shared parts to one that runs steps
+    products: tuple[slice, ...]  # the gates that each product with R computes
+    # the gates whose projected inputs each argument of a step holds
     inputs: tuple[slice | int, ...]
-    arguments: tuple[slice | int, ...]
+    arguments: tuple[slice | int, ...]  # number of gates that each activation is called with
+    # the order of the gates if one product computes as many as possible
     stacked: tuple[StackedGate, ...]
-    divisors: int = 0
-    depth: int = sys.maxsize
-    resets_bias: bool = False
+    divisors: int = 0  # the number of these, the first ones, that f can turn into divisors
+    depth: int = sys.maxsize  # the number of inputs per partial sum, which limits rounding errors
+    resets_bias: bool = False  # whether it takes Rbh apart from the biases of inputs
 
 
 _I, _ZR, _HIDDEN, _ZRH = slice(0, 1), slice(0, 2), slice(2, 3), slice(0, 3)

@@ -26,17 +26,11 @@ FALLBACK_MEMORY = 64 << 30  # bytes; if the system does not say
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The sizes and the variant that determine shapes.
+    """The sizes and the variant that determine shapes."""
 
-    Attributes:
-        sizes: sizes by name, including num_directions.
-        variant: which of its `shapes` each tensor has.
-        rank: which of its ranks a tensor has that may have either, in the same order.
-    """
-
-    sizes: Mapping[str, int]
-    variant: int = 0
-    rank: int = 0
+    sizes: Mapping[str, int]  # sizes by name, including num_directions
+    variant: int = 0  # which of its `shapes` each tensor has
+    rank: int = 0  # which of its ranks a tensor has that may have either, in the same order
 
     @property
     def without_directions(self) -> dict[str, int]:

@@ -33,23 +33,14 @@ LARGEST_INTEGER = (1 << 63) - 1
 
 
 class KeyRow(NamedTuple):
-    """A key of a mapping in YAML, for its reader, messages, the schema and help.
+    """A key of a mapping in YAML, for its reader, messages, the schema and help."""
 
-    Attributes:
-        summary: its meaning.
-        schema: its JSON Schema, for any operator.
-        wanted: what a single value must be, for messages.
-        test: whether a single value is right.
-        default: the value when not given.
-        choices: the names that a value is one of; or none.
-    """
-
-    summary: str
-    schema: dict[str, Any]
-    wanted: str = ""
-    test: Callable[[Any], bool] = bool
-    default: Any = None
-    choices: Collection[str] = ()
+    summary: str  # its meaning
+    schema: dict[str, Any]  # its JSON Schema, for any operator
+    wanted: str = ""  # what a single value must be, for messages
+    test: Callable[[Any], bool] = bool  # whether a single value is right
+    default: Any = None  # the value when not given
+    choices: Collection[str] = ()  # the names that a value is one of; or none
 
     @classmethod
     def of_choice(cls, summary: str, choices: Collection[str], default: str) -> KeyRow:
@@ -71,21 +62,13 @@ class KeyRow(NamedTuple):
 
 
 class OperatorChoice(NamedTuple):
-    """A key whose values depend on the operator, which may have none.
+    """A key whose values depend on the operator, which may have none."""
 
-    Attributes:
-        summary: its meaning.
-        default: the value when not given, also of operators without such a choice.
-        subject: what an operator without such a choice lacks.
-        allowed: operator -> the values.
-        kind: the kind of inputs whose element type it is, see `Input.kind`; or "".
-    """
-
-    summary: str
-    default: str
-    subject: str
-    allowed: Callable[[Operator], Sequence[str]]
-    kind: str = ""
+    summary: str  # its meaning
+    default: str  # the value when not given, also of operators without such a choice
+    subject: str  # what an operator without such a choice lacks
+    allowed: Callable[[Operator], Sequence[str]]  # operator -> the values
+    kind: str = ""  # the kind of inputs whose element type it is, see `Input.kind`; or ""
 
     def obstacle(self, key: str, operator: Operator, value: object) -> str:
         """Return why an operator cannot have a value, or ""; None is always possible."""
@@ -212,18 +195,12 @@ DRESS_KEYS: Mapping[str, KeyRow] = {
 
 @dataclass(slots=True)
 class Keys:
-    """Entries of a mapping in YAML. Wrong values become findings and are replaced by defaults.
-
-    Attributes:
-        node: the YAML of the entries, for the place of missing ones.
-        entries: the entries by key.
-        findings: receives the findings.
-    """
+    """Entries of a mapping in YAML. Wrong values become findings and are replaced by defaults."""
 
     ROWS: ClassVar[Mapping[str, KeyRow]]
-    node: YamlNode
-    entries: Mapping[Key, YamlNode]
-    findings: Findings
+    node: YamlNode  # the YAML of the entries, for the place of missing ones
+    entries: Mapping[Key, YamlNode]  # the entries by key
+    findings: Findings  # receives the findings
 
     def entry(self, name: str) -> YamlNode:
         """Return the value of a key, a null if absent."""

@@ -36,19 +36,13 @@ def _is_attribute(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BreakageKind:
-    """One way to break a case.
+    """One way to break a case."""
 
-    Attributes:
-        summary: a description.
-        wanted: description of the values, for messages.
-        right: test of a plain value.
-        make: (an input's row, its array, the value, the variant) -> the broken array; None if
-            inputs are not changed.
-    """
-
-    summary: str
-    wanted: str
-    right: Callable[[Any], bool]
+    summary: str  # a description
+    wanted: str  # description of the values, for messages
+    right: Callable[[Any], bool]  # test of a plain value
+    # (an input's row, its array, the value, the variant) -> the broken array; None if inputs are
+    # not changed
     make: Callable[[Input, Array, Any, int], Array] | None = None
 
 

@@ -35,15 +35,10 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition that lists the allowed levels of some factors.
+    """A condition that lists the allowed levels of some factors."""
 
-    Attributes:
-        scope: the factors, at least one.
-        allowed: the allowed combinations of their levels, in that order.
-    """
-
-    scope: Row
-    allowed: frozenset[Row]
+    scope: Row  # the factors, at least one
+    allowed: frozenset[Row]  # the allowed combinations of their levels, in that order
 
     def holds(self, levels: Sequence[int]) -> bool:
         """Return whether levels of all factors in its scope satisfy it."""
@@ -130,16 +125,11 @@ _Step: TypeAlias = "tuple[int, range, Sequence[Condition]]"
 
 
 class _Search(NamedTuple):
-    """The order in which levels of some factors are completed, whatever these levels are.
+    """The order in which levels of some factors are completed, whatever these levels are."""
 
-    Attributes:
-        due: the conditions on these factors alone.
-        due_with: factor -> those that depend on it.
-        steps: the other factors, each with its levels and the conditions that end with it.
-    """
-
-    due: Sequence[Condition]
-    due_with: Mapping[int, Sequence[Condition]]
+    due: Sequence[Condition]  # the conditions on these factors alone
+    due_with: Mapping[int, Sequence[Condition]]  # factor -> those that depend on it
+    # the other factors, each with its levels and the conditions that end with it
     steps: Sequence[_Step]
 
 

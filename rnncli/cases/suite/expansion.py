@@ -168,13 +168,9 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Levels that must not occur together, as a condition on a `Table`.
+    """Levels that must not occur together, as a condition on a `Table`."""
 
-    Attributes:
-        levels: factor -> the excluded levels.
-    """
-
-    levels: Mapping[int, frozenset[int]]
+    levels: Mapping[int, frozenset[int]]  # factor -> the excluded levels
 
     @property
     def scope(self) -> Row:
@@ -188,21 +184,13 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The expansion of one case.
+    """The expansion of one case."""
 
-    Attributes:
-        template: the case.
-        strategy: a row of `STRATEGIES`.
-        exclude: mappings from axes to labels, or to lists of labels.
-        include: mappings from axes to labels; other axes take their first level.
-        findings: receives the findings.
-    """
-
-    template: Template
-    strategy: Strategy
-    exclude: Sequence[YamlNode]
-    include: Sequence[YamlNode]
-    findings: Findings
+    template: Template  # the case
+    strategy: Strategy  # a row of `STRATEGIES`
+    exclude: Sequence[YamlNode]  # mappings from axes to labels, or to lists of labels
+    include: Sequence[YamlNode]  # mappings from axes to labels; other axes take their first level
+    findings: Findings  # receives the findings
 
     def rows(self) -> list[Row]:
         """Return the rows, levels of the factors; none if something is wrong."""

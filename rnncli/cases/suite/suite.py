@@ -63,38 +63,24 @@ FINER = "a smaller scale has more levels"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One case of a suite, known by its labels and read on demand.
+    """One case of a suite, known by its labels and read on demand."""
 
-    Attributes:
-        id: ``lstm_14_peepholes_reverse_float16``; a part of every input's seed.
-        operator: the row.
-        dtype: the dtype of its floating-point tensors, by name.
-        flags: the bugs it can find, keys of the suite's notes.
-        weights: the location of W, R, B and P in a model, a key of `WEIGHTS`.
-        golden: the origin of expected values, a key of `GOLDENS`.
-        profile: the profile of its tolerances.
-        breakage: the change that makes a must-reject case invalid, or None.
-        later: the own settings of each later call; none for a must-reject case.
-        horizon: the number of steps for which an input must be visible, `ALL`, or None.
-        spelling: how its model spells the node.
-        steps: whether the signals of every step are stored.
-    """
-
-    id: str
-    operator: Operator
-    dtype: str
-    flags: tuple[str, ...]
-    weights: str
-    golden: str
-    profile: str
-    breakage: Breakage | None
-    later: tuple[Settings, ...]
+    id: str  # ``lstm_14_peepholes_reverse_float16``; a part of every input's seed
+    operator: Operator  # the row
+    dtype: str  # the dtype of its floating-point tensors, by name
+    flags: tuple[str, ...]  # the bugs it can find, keys of the suite's notes
+    weights: str  # the location of W, R, B and P in a model, a key of `WEIGHTS`
+    golden: str  # the origin of expected values, a key of `GOLDENS`
+    profile: str  # the profile of its tolerances
+    breakage: Breakage | None  # the change that makes a must-reject case invalid, or None
+    later: tuple[Settings, ...]  # the own settings of each later call; none for a must-reject case
+    # the number of steps for which an input must be visible, `ALL`, or None
     horizon: int | str | None
-    spelling: Spelling
+    spelling: Spelling  # how its model spells the node
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
-    steps: bool = False
+    steps: bool = False  # whether the signals of every step are stored
 
     def is_called(self, word: str) -> bool:
         """Return whether a lower-case word is the case's id, a part of it, or a flag."""
@@ -217,39 +203,23 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """A suite of cases.
+    """A suite of cases."""
 
-    Attributes:
-        name: the name of the suite.
-        summary: its purpose in one sentence.
-        seed: the seed of all random inputs.
-        golden: the default origin of expected values.
-        profile: the default profile.
-        score: whether a pack records the mutants that each case catches.
-        notes: flag -> the bug it finds.
-        entries: the cases in file order.
-        source: the YAML.
-        file: its name in messages.
-        folder: the folder of the files that it names.
-        files: the names of those files, sorted.
-        weights: the place of the weights in every model, instead of the cases' own; "" for those.
-        steps: whether the signals of every step are stored.
-    """
-
-    name: str
-    summary: str
-    seed: int
-    golden: str
-    profile: str
-    score: bool
-    notes: Mapping[str, str]
-    entries: tuple[Entry, ...]
-    source: bytes | str
-    file: str
-    folder: Path
-    files: tuple[str, ...]
+    name: str  # the name of the suite
+    summary: str  # its purpose in one sentence
+    seed: int  # the seed of all random inputs
+    golden: str  # the default origin of expected values
+    profile: str  # the default profile
+    score: bool  # whether a pack records the mutants that each case catches
+    notes: Mapping[str, str]  # flag -> the bug it finds
+    entries: tuple[Entry, ...]  # the cases in file order
+    source: bytes | str  # the YAML
+    file: str  # its name in messages
+    folder: Path  # the folder of the files that it names
+    files: tuple[str, ...]  # the names of those files, sorted
+    # the place of the weights in every model, instead of the cases' own; "" for those
     weights: str = ""
-    steps: bool = False
+    steps: bool = False  # whether the signals of every step are stored
 
     def with_weights(self, weights: str) -> Suite:
         """Return the suite with the weights of every model in one place, a key of `WEIGHTS`."""

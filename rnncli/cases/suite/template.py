@@ -84,17 +84,11 @@ LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value of an axis.
+    """One value of an axis."""
 
-    Attributes:
-        label: its label in ids, or "".
-        node: the value as written.
-        settings: the settings it makes.
-    """
-
-    label: str
-    node: YamlNode
-    settings: Settings
+    label: str  # its label in ids, or ""
+    node: YamlNode  # the value as written
+    settings: Settings  # the settings it makes
 
     def is_called(self, name: YamlNode) -> bool:
         """Return whether a name in `exclude` or `include` is this level's label or value."""
@@ -115,13 +109,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """An axis, or the axes of a `zip`, which advance together.
+    """An axis, or the axes of a `zip`, which advance together."""
 
-    Attributes:
-        axes: axes of equal length.
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # axes of equal length
 
     @property
     def count(self) -> int:
@@ -225,19 +215,12 @@ OPERATOR: tuple[Path, ...] = (("op",), ("opset",))
 
 @dataclass(frozen=True)
 class Template:
-    """The fixed settings of a case and the factors that vary the others.
+    """The fixed settings of a case and the factors that vary the others."""
 
-    Attributes:
-        name: the name of the case.
-        place: its place.
-        fixed: the settings that no axis varies.
-        factors: in the order of their labels in ids; no two set the same path.
-    """
-
-    name: str
-    place: Place
-    fixed: Settings
-    factors: tuple[Factor, ...]
+    name: str  # the name of the case
+    place: Place  # its place
+    fixed: Settings  # the settings that no axis varies
+    factors: tuple[Factor, ...]  # in the order of their labels in ids; no two set the same path
 
     @cached_property
     def levels(self) -> list[list[Settings]]:

@@ -23,27 +23,16 @@ if TYPE_CHECKING:
 
 
 class RuntimeRow(NamedTuple):
-    """A row of the table of runtimes.
+    """A row of the table of runtimes."""
 
-    Attributes:
-        where: "module:attribute" of its `Runtime` class, imported in its own process.
-        summary: one line for help.
-        package: the module that must be installed, or "".
-        extra: the extra of this package that installs it, or "".
-        origin: where a plug-in comes from, see `Plugin`; "" for ours.
-        threads: whether the number of threads has an effect.
-        models: whether it runs whole models, not only recurrent nodes.
-        unoptimised: the settings with which it runs a graph as it is.
-    """
-
-    where: str
-    summary: str
-    package: str = ""
-    extra: str = ""
-    origin: str = ""
-    threads: bool = True
-    models: bool = True
-    unoptimised: Mapping[str, str] = {}
+    where: str  # "module:attribute" of its `Runtime` class, imported in its own process
+    summary: str  # one line for help
+    package: str = ""  # the module that must be installed, or ""
+    extra: str = ""  # the extra of this package that installs it, or ""
+    origin: str = ""  # where a plug-in comes from, see `Plugin`; "" for ours
+    threads: bool = True  # whether the number of threads has an effect
+    models: bool = True  # whether it runs whole models, not only recurrent nodes
+    unoptimised: Mapping[str, str] = {}  # the settings with which it runs a graph as it is
 
     @property
     def install(self) -> str:
