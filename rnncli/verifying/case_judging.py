@@ -35,11 +35,9 @@ from rnncli.talk.words import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.judging.comparing.xfails import Xfails
-    from rnncli.mutants.mutant import Mutant
     from rnncli.packs.pack import PackReference
     from rnncli.packs.vector import Vector
     from rnncli.subjects.implementation import Implementation, Subject
@@ -106,13 +104,11 @@ def rule_out(
     """Return the hypotheses that each of some passing cases rules out."""
     pack = OPEN_PACKS.of(reference)
     return [
-        evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
+        evidence_of_pass(
+            vector, [m for m in mutants_of(cell_of(vector.record)) if m.id in names], terms.rule
+        )
         for vector in (terms.rule.declared(pack.read(pack.case(case_id))) for case_id in ids)
     ]
-
-
-def _named(names: frozenset[str], cell: str) -> list[Mutant]:
-    return [mutant for mutant in mutants_of(cell) if mutant.id in names]
 
 
 def cell_of(record: Mapping[str, Any]) -> str:
@@ -124,7 +120,10 @@ def judge_case(
     vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
-    kind = _kind_of(vector.record)
+    record = vector.record
+    needs, sizes = record["requirements"], record["sizes"]
+    # What cases share if buffers of one suit the other.
+    kind = (record["expect"], cell_of(record), needs["direction"], needs["dtype"], *sizes.values())
     earlier = history.earlier.get(kind, ())
     found = history.judge(vector, terms.rule, read)
     history.earlier[kind] = (*earlier[:1], vector.id)
@@ -138,8 +137,10 @@ def judge_case(
     is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
     if terms.diagnoses and is_wrong and verdict.data_set == 0 and measured and measured.is_complete:
         if not verdict.fits and is_one_process(history.subject):
-            verdict = replace(verdict, fits=_leaks(measured, map(read, earlier)))
-        mutants = mutants_of(cell_of(vector.record))
+            # What is kept of the first earlier case of which something gives the outputs.
+            leaks = (leak_fits(measured, read(case_id)) for case_id in earlier)
+            verdict = replace(verdict, fits=next(filter(None, leaks), {}))
+        mutants = mutants_of(cell_of(record))
         evidence = evidence_of_failure(measured, mutants, verdict.fits or None)
     over_time = error_over_time(measured) if measured and verdict.outputs else ()
     return JudgedVector(excused(verdict, terms), over_time, evidence)
@@ -148,18 +149,6 @@ def judge_case(
 def _is_right(vector: Vector, rule: Rule, subject: Implementation) -> bool:
     session = session_calls_of(OPEN_SUBJECTS.of(subject).subject, vector)
     return judge_session(session, rule).verdict.verdict in RIGHT
-
-
-def _leaks(found: MeasuredAttempt, earlier: Iterable[Vector]) -> dict[str, float]:
-    """Return what is kept of the first earlier case of which something gives the outputs."""
-    return next(filter(None, (leak_fits(found, each) for each in earlier)), {})
-
-
-def _kind_of(record: Mapping[str, Any]) -> Hashable:
-    """Return what cases share if buffers of one suit the other."""
-    sizes, needs = record["sizes"], record["requirements"]
-    same = (record["expect"], cell_of(record), needs["direction"], needs["dtype"])
-    return (*same, *sizes.values())
 
 
 def excused(verdict: CaseVerdict, terms: JudgingTerms) -> CaseVerdict:
@@ -216,7 +205,10 @@ class History:
         """
         session = session_calls_of(self.subject, vector)
         found = judge_session(session, rule)
-        if not self._is_suspect(found.verdict):
+        verdict = found.verdict
+        # Whether an earlier case may be the cause and another run is worth its time.
+        is_suspect = self.before and not verdict.data_set and verdict.verdict in SUSPECTS
+        if not is_suspect or not keeps_process(self.subject) or self.as_wrong_alone >= PATIENCE:
             self.before.append(vector.id)
             return found
         before = tuple(self.before)
@@ -232,14 +224,9 @@ class History:
         self.searches += 1
         after = (trial.culprits(before) if self.searches <= SEARCHES else ()) or before
         self.before = trial.process
-        verdict = stale(session, 0, found.verdict, _cases(after))
+        named = " and ".join(after) if len(after) <= 2 else counted(len(after), "other case")
+        verdict = stale(session, 0, verdict, f"{named} in the same process")
         return found._replace(verdict=replace(verdict, after=after))
-
-    def _is_suspect(self, verdict: CaseVerdict) -> bool:
-        """Whether an earlier case may be the cause and another run is worth its time."""
-        if not self.before or verdict.data_set or verdict.verdict not in SUSPECTS:
-            return False
-        return keeps_process(self.subject) and self.as_wrong_alone < PATIENCE
 
 
 @dataclass
@@ -275,25 +262,20 @@ class SecondTrial:
             if count >= len(before):
                 return ()
             count *= WIDER
-        return self._fewer(tuple(before[-count:]))
-
-    def _fewer(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        """Halve the cases repeatedly as long as one half still makes it fail."""
-        middle = len(ids) // 2
-        halves = (ids[middle:], ids[:middle]) if middle else ()
-        enough = next(filter(self.fails_after, halves), None)
-        return self._fewer(enough) if enough else ids
+        found = tuple(before[-count:])
+        # Halve them as long as one half still makes it fail.
+        while middle := len(found) // 2:
+            enough = next(filter(self.fails_after, (found[middle:], found[:middle])), None)
+            if enough is None:
+                break
+            found = enough
+        return found
 
 
 def _fails_at_once(verdict: CaseVerdict) -> bool:
     """Whether the first call of a case fails."""
     fails = verdict.verdict in FAILURES and verdict.verdict is not Verdict.STALE
     return fails and not verdict.data_set
-
-
-def _cases(ids: Sequence[str]) -> str:
-    named = " and ".join(ids) if len(ids) <= 2 else counted(len(ids), "other case")
-    return f"{named} in the same process"
 
 
 # The subjects of this process's run, each with its history.

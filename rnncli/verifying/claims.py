@@ -135,19 +135,16 @@ def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
             entirely=True,
         )
         inside = [record for record in records if not needs.reason(record)]
-        idle = _idle(run, inside)
+
+        # Invalid cases that are refused beside no valid case that is right.
+        ids = {record["id"] for record in inside}
+        cases = [case for case in run.cases if case.id in ids]
+        proved = without_idle_refusals(cases, {})
+        idle = {new.id for old, new in zip(cases, proved, strict=True) if new is not old}
+        idle |= {record["id"] for record in unprobed(inside)}
         if not idle:
             return needs
         out |= idle
-
-
-def _idle(run: VerificationReport, inside: Sequence[Record]) -> set[str]:
-    """Return the invalid cases among some that are refused beside no valid case that is right."""
-    ids = {record["id"] for record in inside}
-    cases = [case for case in run.cases if case.id in ids]
-    proved = without_idle_refusals(cases, {})
-    changed = {new.id for old, new in zip(cases, proved, strict=True) if new is not old}
-    return changed | {record["id"] for record in unprobed(inside)}
 
 
 def _as_claimed(

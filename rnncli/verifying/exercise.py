@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.models.observation import Observer, Occurrence
     from rnncli.mutants.mutant import Mutant
-    from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Recurrence
 
     Path = tuple[str, ...]
 
@@ -117,19 +116,35 @@ class Exercise:
             compared: whether the model's outputs agree although an observer gives nodes others.
                 With it, a node that did not run is missing, and so is what reaches no output.
         """
-        agrees = compared and partial(_agrees, compared)
+
+        def agrees(observer: Observer) -> bool:
+            """Whether outputs agree with what an observer gives, on which it may not run."""
+            try:
+                return compared is not None and compared(observer)
+            except Exhausted:
+                raise
+            except RnncliError:
+                return False
+
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         wrong: dict[str, dict[Path, list[Mutant]]] = defaultdict(dict)
-        hidden = {*self._hidden(agrees)} if agrees else set()
-        for path in self._idle() if agrees else ():
-            found["outputs", "it did not run"].append(" / ".join(path))
+
+        # The roles of each node's inputs whose values come from the model's inputs.
+        fed: dict[Path, set[str]] = {}
+        tensors = fed_tensors(self._model)
+        for site, row in recurrent_sites(self._model):
+            path = rooted(self._model, (*site.path, site.name))
+            given = zip(row.inputs, site.node.input, strict=False)
+            fed[path] = {each.role for each, name in given if name in tensors}
+            if compared and path not in self._kept:  # as in branches that were not taken
+                found["outputs", "it did not run"].append(" / ".join(path))
+
         free = _free_axes(self._model) if self._kept else frozenset()
-        fed = self._fed_roles()
+        silenced = [path for path, kept in self._kept.items() if kept][:SILENCED]
         for path, occurrences in self._kept.items():
-            if path in hidden:
-                found["outputs", "with zeros in their place the model's agree, too"].append(
-                    path[-1]
-                )
+            if path in silenced and agrees(partial(self._silent, path)):
+                reason = "with zeros in their place the model's agree, too"
+                found["outputs", reason].append(path[-1])
                 continue
             trials = [_Trial(each) for each in occurrences]
             for feature in FEATURES:
@@ -143,46 +158,24 @@ class Exercise:
                     found[feature.name, asked[0].problem(feature)].append(path[-1])
         for name, mutants in wrong.items():
             rounds = range(max(map(len, mutants.values())))
-            if agrees and all(agrees(partial(self._mutated, mutants, k)) for k in rounds):
+            if all(agrees(partial(self._mutated, mutants, k)) for k in rounds):
                 names = [path[-1] for path in mutants]
                 found[name, "no output of the model is another without it"] += names
-        return [
-            f"{feature} of {_listed(names)} ({reason})"
-            for (feature, reason), names in found.items()
-        ]
 
-    def _fed_roles(self) -> dict[Path, set[str]]:
-        """Return the roles of each node's inputs whose values come from the model's inputs."""
-        fed = fed_tensors(self._model)
-        return {
-            rooted(self._model, (*site.path, site.name)): {
-                given.role
-                for given, name in zip(row.inputs, site.node.input, strict=False)
-                if name in fed
-            }
-            for site, row in recurrent_sites(self._model)
-        }
+        sentences = []
+        for (what, reason), names in found.items():
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            listed = ", ".join(f"'{name}'" for name in names[:NAMED])
+            sentences.append(f"{what} of {listed}{more} ({reason})")
+        return sentences
 
-    def _idle(self) -> Iterator[Path]:
-        """Yield the recurrent nodes that did not run, as in branches that were not taken."""
-        for site, _ in recurrent_sites(self._model):
-            path = rooted(self._model, (*site.path, site.name))
-            if path not in self._kept:
-                yield path
-
-    def _hidden(self, agrees: Callable[[Observer], bool]) -> Iterator[Path]:
-        """Yield the nodes without whose outputs those of the model agree."""
-
-        def silent(path: Path, occurrence: Occurrence) -> Tensors | None:
-            if rooted(self._model, occurrence.path) != path:
-                return None
-            right = occurrence.node.recurrence(occurrence.inputs)
-            made = occurrence.node.outputs_of(RIGHT.run(right, Compute.FLOAT64))
-            return {name: np.zeros_like(values) for name, values in made.items()}
-
-        for path in [path for path, kept in self._kept.items() if kept][:SILENCED]:
-            if agrees(partial(silent, path)):
-                yield path
+    def _silent(self, silent: Path, occurrence: Occurrence) -> Tensors | None:
+        """Return zeros in place of a node's outputs."""
+        if rooted(self._model, occurrence.path) != silent:
+            return None
+        right = occurrence.node.recurrence(occurrence.inputs)
+        made = occurrence.node.outputs_of(RIGHT.run(right, Compute.FLOAT64))
+        return {name: np.zeros_like(values) for name, values in made.items()}
 
     def _mutated(
         self, mutants: Mapping[Path, list[Mutant]], k: int, occurrence: Occurrence
@@ -194,21 +187,6 @@ class Exercise:
         mutant = mutants[path][min(k, len(mutants[path]) - 1)]
         recurrence = occurrence.node.recurrence(occurrence.inputs)
         return occurrence.node.outputs_of(mutant.run(recurrence))
-
-
-def _agrees(compared: Callable[[Observer], bool], observer: Observer) -> bool:
-    """Whether outputs agree with what an observer gives, on which the model may not run."""
-    try:
-        return compared(observer)
-    except Exhausted:
-        raise
-    except RnncliError:
-        return False
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(f"'{name}'" for name in names[:NAMED]) + more
 
 
 def _free_axes(model: Model) -> frozenset[str]:
@@ -242,10 +220,16 @@ class _Trial:
     def seen(self, feature: Feature) -> Iterator[Mutant]:
         """Yield the mutants that have a feature wrong and give outputs beyond any tolerance."""
         for mutant in self._mutants(feature):
-            if not mutant.unseen(self.recurrence):
-                wrong = self._outputs(mutant.run(self.recurrence))
-                if any(_is_apart(right, wrong[name]) for name, right in self._right.items()):
+            if mutant.unseen(self.recurrence):
+                continue
+            wrong = self._node.outputs_of(mutant.run(self.recurrence))
+            for name, values in self._right.items():
+                # Further off than roundings of a right kernel may be.
+                one, other = (np.nan_to_num(v.astype(np.float64)) for v in (values, wrong[name]))
+                precision, largest = dtype_of(values).precision, np.abs(one).max(initial=0.0)
+                if (np.abs(one - other) > ROUNDINGS * 2.0**-precision * largest).any():
                     yield mutant
+                    break
 
     def problem(self, feature: Feature) -> str:
         """Return why no mutant that has a feature wrong is seen."""
@@ -261,14 +245,4 @@ class _Trial:
 
     @cached_property
     def _right(self) -> Tensors:
-        return self._outputs(RIGHT.run(self.recurrence, Compute.FLOAT64))
-
-    def _outputs(self, result: Result) -> Tensors:
-        return self._node.outputs_of(result)
-
-
-def _is_apart(right: Array, wrong: Array) -> bool:
-    """Whether some element is further off than roundings of a right kernel may be."""
-    one, other = (np.nan_to_num(each.astype(np.float64)) for each in (right, wrong))
-    allowed = ROUNDINGS * 2.0 ** -dtype_of(right).precision * np.abs(one).max(initial=0.0)
-    return bool((np.abs(one - other) > allowed).any())
+        return self._node.outputs_of(RIGHT.run(self.recurrence, Compute.FLOAT64))

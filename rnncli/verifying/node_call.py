@@ -200,11 +200,6 @@ class NodeCall:
         )
         return own == its and same_tensors(self.inputs, other.inputs)
 
-    @property
-    def is_ragged(self) -> bool:
-        """Whether there is padding."""
-        return bool((self.lengths < self.sizes[T]).any())
-
     def named(self, role: str) -> Tensor | None:
         """Return the input or output with a role; None if the operator has none."""
         rows = (*self.row.inputs, *self.row.outputs)
@@ -231,14 +226,6 @@ class NodeCall:
         merged = {**self.inputs, **(inputs or {})}
         ordered = {row.name: merged[row.name] for row in self.row.inputs if row.name in merged}
         return replace(self, inputs=ordered, **changes)
-
-    def with_all_outputs(self) -> NodeCall:
-        """Return a copy that requests every output that the operator has."""
-        rows = self.row.outputs
-        conditions = {row.condition: True for row in rows if row.condition}
-        return self.with_changes(
-            outputs=tuple(row.name for row in rows), attributes={**self.attributes, **conditions}
-        )
 
     def resized_attributes(self, symbol: str, size: int) -> dict[str, Any]:
         """Return the attributes of a node in which a size is another."""
@@ -379,27 +366,21 @@ def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
 
 def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeCall:
     """Return a call of a larger size, with its values at some positions and zeros elsewhere."""
-    spread = {
-        name: _scattered(values, call.dims(name), symbol, size, positions)
-        for name, values in call.inputs.items()
-    }
+    spread = {}
+    for name, own in call.inputs.items():
+        values = own
+        for axis, dim in enumerate(call.dims(name)):
+            if dim.symbol == symbol:
+                blocks = np.concatenate([positions + k * size for k in range(dim.multiple)])
+                shape = list(values.shape)
+                shape[axis] = size * dim.multiple
+                wide = np.zeros(shape, values.dtype)
+                index: list[Any] = [slice(None)] * values.ndim
+                index[axis] = blocks
+                wide[tuple(index)] = values
+                values = wide
+        spread[name] = values
     return replace(call, inputs=spread, attributes=call.resized_attributes(symbol, size))
-
-
-def _scattered(
-    values: Array, dims: Sequence[Dim], symbol: str, size: int, positions: Array
-) -> Array:
-    for axis, dim in enumerate(dims):
-        if dim.symbol == symbol:
-            blocks = np.concatenate([positions + k * size for k in range(dim.multiple)])
-            shape = list(values.shape)
-            shape[axis] = size * dim.multiple
-            wide = np.zeros(shape, values.dtype)
-            index: list[Any] = [slice(None)] * values.ndim
-            index[axis] = blocks
-            wide[tuple(index)] = values
-            values = wide
-    return values
 
 
 def inverse(order: Array) -> Array:
@@ -410,13 +391,20 @@ def inverse(order: Array) -> Array:
 def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
     """Return a call with some directions, in order, with their functions."""
     some = picked(call, D, chosen)
-    return some.with_changes(
-        attributes={
-            **some.attributes,
-            **call.row.written("direction", kind),
-            **_functions_of(call, chosen),
-        }
-    )
+    changed = {**some.attributes, **call.row.written("direction", kind)}
+    names = call.attributes.get("activations")
+    per = len(call.row.cell.activations)
+    if names is not None and call.row.activation_lists != "each":
+        changed["activations"] = names[:per]
+    elif names is not None:
+        rows = call.node.activations
+        changed["activations"] = [n for d in chosen for n in names[d * per : (d + 1) * per]]
+        for attribute in call.row.attributes.values():
+            value = (attribute.role or attribute.name).removeprefix("activation_")
+            if value in {"alpha", "beta"} and call.attributes.get(attribute.name):
+                given = [getattr(function, value) for d in chosen for function in rows[d]]
+                changed[attribute.name] = [each for each in given if each is not None] or None
+    return some.with_changes(attributes=changed)
 
 
 def functions_problem(call: NodeCall, chosen: Sequence[int], kind: str) -> str:
@@ -426,31 +414,7 @@ def functions_problem(call: NodeCall, chosen: Sequence[int], kind: str) -> str:
         warnings.simplefilter("ignore")
         for order in ALPHA_ORDERS:
             readings = {"alpha-order": order}
-            whole, some = (_activations(each, readings) for each in (call.node, node))
+            whole, some = (each.under(readings).activations for each in (call.node, node))
             if [whole[d] for d in chosen] != list(some):
                 return "the function that takes an alpha or beta depends on a reading"
     return ""
-
-
-def _activations(node: Node, readings: dict[str, str]) -> Any:
-    return node.under(readings).activations
-
-
-def _functions_of(call: NodeCall, chosen: Sequence[int]) -> dict[str, Any]:
-    """Return the attributes that name the functions of some directions."""
-    names = call.attributes.get("activations")
-    if names is None:
-        return {}
-    per = len(call.row.cell.activations)
-    if call.row.activation_lists != "each":
-        return {"activations": names[:per]}
-    rows = call.node.activations
-    found: dict[str, Any] = {
-        "activations": [name for d in chosen for name in names[d * per : (d + 1) * per]]
-    }
-    for attribute in call.row.attributes.values():
-        value = (attribute.role or attribute.name).removeprefix("activation_")
-        if value in {"alpha", "beta"} and call.attributes.get(attribute.name):
-            given = [getattr(function, value) for d in chosen for function in rows[d]]
-            found[attribute.name] = [each for each in given if each is not None] or None
-    return found

@@ -123,8 +123,12 @@ def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> M
     """
     needed = unprobed(records)
     own = rule if rule.profile or rule.tolerance else PROFILE
-    kinds = dict.fromkeys(map(ProbeKind.of, needed))
-    sentences = {kind: _failure(kind, subject, own) for kind in kinds}
+    sentences = {}
+    for kind in dict.fromkeys(map(ProbeKind.of, needed)):
+        vector = probe_of(kind)
+        found = judge(vector, subject.attempt(vector), own)
+        is_right = found.verdict in RIGHT
+        sentences[kind] = "" if is_right else _sentence(f"a valid case of {kind}", found)
     return {
         record["id"]: sentence for record in needed if (sentence := sentences[ProbeKind.of(record)])
     }
@@ -137,12 +141,6 @@ def unprobed(records: Iterable[Record]) -> list[Record]:
     return [r for r in records if r["expect"] == "rejection" and r["operator"] not in valid]
 
 
-def _failure(kind: ProbeKind, subject: Subject, rule: Rule) -> str:
-    vector = probe_of(kind)
-    found = judge(vector, subject.attempt(vector), rule)
-    return "" if found.verdict in RIGHT else _sentence(f"a valid case of {kind}", found)
-
-
 def _sentence(what: str, found: CaseVerdict) -> str:
     said = f": {found.message}" if found.message else ""
     return f"a refusal shows nothing, since {what} fails as well: {found.verdict}{said}"
@@ -152,7 +150,15 @@ def without_idle_refusals(
     cases: Sequence[JudgedCase], probed: Mapping[str, str]
 ) -> list[JudgedCase]:
     """Skip each correct refusal that shows nothing, for the reasons of failing probes by id."""
-    idle = _idle_operators(cases)
+    # The operators whose valid cases were run but never answered.
+    valid = [case for case in cases if case.record["expect"] == "result"]
+    asked = [case for case in valid if case.verdict is not Verdict.SKIPPED]
+    answered = {case.record["operator"] for case in asked if case.is_answered}
+    idle = {
+        case.record["operator"]: _sentence(f"the valid case {case.id}", case.details)
+        for case in reversed(asked)
+        if case.record["operator"] not in answered
+    }
     found = []
     for case in cases:
         why = probed.get(case.id) or idle.get(case.record["operator"])
@@ -163,15 +169,3 @@ def without_idle_refusals(
         else:
             found.append(case)
     return found
-
-
-def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
-    """Return the operators whose valid cases were run but never answered."""
-    valid = [case for case in cases if case.record["expect"] == "result"]
-    asked = [case for case in valid if case.verdict is not Verdict.SKIPPED]
-    answered = {case.record["operator"] for case in asked if case.is_answered}
-    return {
-        case.record["operator"]: _sentence(f"the valid case {case.id}", case.details)
-        for case in reversed(asked)
-        if case.record["operator"] not in answered
-    }

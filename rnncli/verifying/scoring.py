@@ -68,7 +68,18 @@ def select(plan: ScoringPlan) -> ScoredCases:
         NothingSelected: the selection is empty.
         Unsupported: the suite's goldens need an extra.
     """
-    found = _of_pack(plan) if is_pack(plan.suite) else _of_suite(plan)
+    if is_pack(plan.suite):
+        pack = whole_pack(Path(plan.suite))
+        OPEN_PACKS.keep(pack.reference, pack)
+        records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
+        outputs = {record["id"]: record["outputs"] for record in records}
+        found = ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
+    else:
+        suite = load_suite(plan.suite)
+        entries = suite.select(plan.selection)
+        require_backends(entries)
+        outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
+        found = ScoredCases(suite.name, suite, outputs)
     plan.rule.check({"outputs": names} for names in found.outputs.values())
     return found
 
@@ -88,22 +99,6 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
     text = "ONNX's tolerances" if plan.rule == ONNX_RULE else plan.rule.text
     return KillMatrix(selected.name, text, rows, left)
-
-
-def _of_pack(plan: ScoringPlan) -> ScoredCases:
-    pack = whole_pack(Path(plan.suite))
-    OPEN_PACKS.keep(pack.reference, pack)
-    records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
-    outputs = {record["id"]: record["outputs"] for record in records}
-    return ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
-
-
-def _of_suite(plan: ScoringPlan) -> ScoredCases:
-    suite = load_suite(plan.suite)
-    entries = suite.select(plan.selection)
-    require_backends(entries)
-    outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
-    return ScoredCases(suite.name, suite, outputs)
 
 
 def of_each_vector(

@@ -21,12 +21,10 @@ from rnncli.talk.words import counted
 from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.limits import Limits
-    from rnncli.packs.vector import Attempt, Vector
-    from rnncli.supervision.programs import Ending
+    from rnncli.packs.vector import Vector
 
 SIZES = (3, 2, 4, 3)
 # The operators of each dialect; none is sent after a dialect that is not refused whole.
@@ -72,9 +70,40 @@ def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:
     """
     subject = HarnessSubject(command, limits=limits, seconds_to_start=limits.timeout)
     try:
-        return [*_checks(subject)]
+        about = subject.describe()
+        language = f" ({about['language']})" if "language" in about else ""
+        introduction = f"{about['name']} {about['version']}{language}, protocol {VERSION}"
+        start = SmokeCheck("start", SmokeResult.OK, introduction)
+
+        vectors: list[Vector] = []
+        cases: list[SmokeCheck] = []
+        for dialect in DIALECTS:
+            vectors += map(tiny_case, dialect)
+            cases += (_called_twice(subject, vector) for vector in vectors[len(cases) :])
+            if any(case.result is not SmokeResult.REFUSED for case in cases):
+                break
+
+        # An activation that nobody has must be refused.
+        able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
+        attempt = subject.attempt(unsupported(next(able, vectors[0])))
+        if attempt.status is Status.REFUSED:
+            refusal = SmokeCheck(UNSUPPORTED, SmokeResult.OK, f"refused: {attempt.message}")
+        else:
+            computed = f"computed {', '.join(attempt.outputs) or 'nothing'}"
+            ran = attempt.status is Status.RAN
+            did = computed if ran else f"{attempt.status}: {attempt.message}"
+            said = f"{did}; the activation is {NO_ACTIVATION}, expected {WANTED}"
+            refusal = SmokeCheck(UNSUPPORTED, SmokeResult.FAILED, said)
+
+        ending = subject.stopped(SECONDS_TO_STOP)
+        if ending and ending.exit == 0:
+            stop = SmokeCheck("stop", SmokeResult.OK, "ended with exit code 0")
+        else:
+            did = ending.sentence if ending else f"did not end within {SECONDS_TO_STOP:g} s"
+            stop = SmokeCheck("stop", SmokeResult.FAILED, f"{did}, expected exit code 0")
     finally:
         subject.close()
+    return [start, *cases, refusal, stop]
 
 
 def exit_code_of(checks: Sequence[SmokeCheck]) -> int:
@@ -92,24 +121,6 @@ def conclusion_of(checks: Sequence[SmokeCheck]) -> str:
     computed = sum(check.has_computed for check in checks)
     wired = f"wired right; it computed {computed} of the tiny cases"
     return wired if computed else "refused every case, so nothing shows how it computes"
-
-
-def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
-    about = subject.describe()
-    language = f" ({about['language']})" if "language" in about else ""
-    introduction = f"{about['name']} {about['version']}{language}, protocol {VERSION}"
-    yield SmokeCheck("start", SmokeResult.OK, introduction)
-    vectors: list[Vector] = []
-    cases: list[SmokeCheck] = []
-    for dialect in DIALECTS:
-        vectors += map(tiny_case, dialect)
-        cases += (_called_twice(subject, vector) for vector in vectors[len(cases) :])
-        if any(case.result is not SmokeResult.REFUSED for case in cases):
-            break
-    yield from cases
-    able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
-    yield _refusal(subject.attempt(unsupported(next(able, vectors[0]))))
-    yield _stop(subject.stopped(SECONDS_TO_STOP))
 
 
 def tiny_case(operator: str) -> Vector:
@@ -148,35 +159,16 @@ def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
     if wrong == 0 and found[0].verdict is Verdict.REFUSED:
         return SmokeCheck(vector.id, SmokeResult.REFUSED, found[0].message)
     call = "in the second call of a session, " if wrong else ""
-    return SmokeCheck(vector.id, SmokeResult.FAILED, f"{call}{_fault(found[wrong])}")
 
-
-def _fault(found: CaseVerdict) -> str:
-    """Name the wrong element of each output, or why it was not compared."""
-    if found.verdict is not Verdict.DIFFERS:
-        return f"{found.verdict}: {found.message}"
-    wrong = [each for each in found.outputs if each.verdict is Verdict.DIFFERS]
-    return "; ".join(
-        f"{each.name}[{', '.join(map(str, each.worst.index))}] is {each.worst.got:.6g},"
-        f" expected {each.worst.wanted:.6g}"
-        if each.worst
-        else f"{each.name}: {each.problem}"
-        for each in wrong
-    )
-
-
-def _refusal(attempt: Attempt) -> SmokeCheck:
-    """Check that an activation nobody has is refused."""
-    if attempt.status is Status.REFUSED:
-        return SmokeCheck(UNSUPPORTED, SmokeResult.OK, f"refused: {attempt.message}")
-    computed = f"computed {', '.join(attempt.outputs) or 'nothing'}"
-    did = computed if attempt.status is Status.RAN else f"{attempt.status}: {attempt.message}"
-    sentence = f"{did}; the activation is {NO_ACTIVATION}, expected {WANTED}"
-    return SmokeCheck(UNSUPPORTED, SmokeResult.FAILED, sentence)
-
-
-def _stop(ending: Ending | None) -> SmokeCheck:
-    if ending and ending.exit == 0:
-        return SmokeCheck("stop", SmokeResult.OK, "ended with exit code 0")
-    did = ending.sentence if ending else f"did not end within {SECONDS_TO_STOP:g} s"
-    return SmokeCheck("stop", SmokeResult.FAILED, f"{did}, expected exit code 0")
+    # The wrong element of each output, or why it was not compared.
+    fault = f"{found[wrong].verdict}: {found[wrong].message}"
+    if found[wrong].verdict is Verdict.DIFFERS:
+        fault = "; ".join(
+            f"{each.name}[{', '.join(map(str, each.worst.index))}] is {each.worst.got:.6g},"
+            f" expected {each.worst.wanted:.6g}"
+            if each.worst
+            else f"{each.name}: {each.problem}"
+            for each in found[wrong].outputs
+            if each.verdict is Verdict.DIFFERS
+        )
+    return SmokeCheck(vector.id, SmokeResult.FAILED, f"{call}{fault}")

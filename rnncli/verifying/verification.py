@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
@@ -46,19 +46,13 @@ if TYPE_CHECKING:
     from rnncli.judging.claim import Claim
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.judging.explaining.patterns import Pattern
-    from rnncli.packs.pack import Pack, PackReference
+    from rnncli.packs.pack import Pack
 
 
 LARGEST_BATCH = 32
-# What follows the rule in reports of a run that did not compare checksums.
-TRUSTED = ", checksums not verified"
 UNASKED = (
     "recorded results cannot run a valid case: only a pack of valid cases shows that their"
     " implementation does not refuse everything"
-)
-SPEC = (
-    "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
-    " `rnncli relate` needs none"
 )
 # Title of cases whose first call differs and that are compared with no bug -> whether they lack a
 # wrong value.
@@ -71,8 +65,6 @@ LATER = {
     "wrong at a later call only": False,
     "wrong only after other cases of the same process": True,
 }
-
-Found = TypeVar("Found")
 
 Record = Any  # a case of the manifest
 
@@ -203,7 +195,14 @@ def select(plan: VerificationPlan) -> SelectedCases:
     if plan.claim and (other := plan.claim.mismatch(header["suite"], digest, count)):
         raise InvalidRequest(f"{plan.pack}: {other}")
     if count < max(1, plan.min_cases):
-        raise NothingSelected(_too_few(plan, found))
+        if not found.records:
+            raise NothingSelected(f"{plan.pack}: shard {plan.cases.shard} is empty")
+        left = f"; {len(found.skipped)} were skipped" if found.skipped else ""
+        if first := next(iter(found.skipped.values()), ""):
+            left += f", the first of them: {first}"
+        few = f"only {counted(count, 'case')}" if count else "no case"
+        wanted = max(1, plan.min_cases)
+        raise NothingSelected(f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{left}")
     return found
 
 
@@ -218,7 +217,7 @@ def judge_all(
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
     """
-    start = RunStart.now()
+    start = time.perf_counter()
     OPEN_PACKS.keep(selected.pack.reference, selected.pack)
     about, probed = _introduced(plan, selected)
     vectors = {
@@ -226,9 +225,14 @@ def judge_all(
         for case_id, reason in selected.skipped.items()
     }
     try:
-        for vector in _judged(plan, selected, shuffled(selected.asked, plan.cases.shuffle)):
-            vectors[vector.verdict.id] = vector
-            done(vector.verdict)
+        order = shuffled(selected.asked, plan.cases.shuffle)
+        working = partial(work, selected.pack.reference, plan.terms)
+        for batch in plan.workers.in_batches(working, order, most=LARGEST_BATCH):
+            for vector in batch:
+                vectors[vector.verdict.id] = vector
+                done(vector.verdict)
+            if plan.terms.stop_at_failure and any(each.verdict.fails for each in batch):
+                break
     finally:
         OPEN_SUBJECTS.close()
     if len(vectors) < len(selected.records) and not plan.terms.stop_at_failure:
@@ -260,39 +264,28 @@ def judge_all(
     )
 
 
-class RunStart(NamedTuple):
-    """When a run began: seconds of a clock that never goes back, and the date in UTC."""
-
-    seconds: float
-    date: str
-
-    @classmethod
-    def now(cls) -> RunStart:
-        """Return the start of a run that begins now."""
-        date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return cls(time.perf_counter(), date)
-
-
 def report_of(
     plan: VerificationPlan,
     pack: JudgedPack,
     about: Mapping[str, str],
     cases: Sequence[JudgedCase],
     *,
-    start: RunStart,
+    start: float,
     rule: str,
     due: int,
 ) -> VerificationReport:
-    """Return the report of a run that is done."""
+    """Return the report of a run that is done, and began at a reading of `time.perf_counter`."""
+    seconds = time.perf_counter() - start
+    began = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)
     return VerificationReport(
         pack=pack,
         subject=JudgedSubject(plan.terms.subject.name, dict(about)),
-        rule=rule + TRUSTED * plan.trust,
+        rule=rule + ", checksums not verified" * plan.trust,
         cases=tuple(cases),
-        seconds=time.perf_counter() - start.seconds,
+        seconds=seconds,
         command=plan.command,
         min_cases=plan.min_cases,
-        date=start.date,
+        date=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         concessions=plan.concessions,
         shard=plan.cases.part,
         claim=plan.claim,
@@ -307,7 +300,7 @@ def _diagnosed(
     failures: Sequence[Evidence],
 ) -> Diagnosis:
     """Diagnose the failures; use passing cases only of cells that fail."""
-    cells = {evidence.cell for evidence in failures}
+    pack, cells = selected.pack, {evidence.cell for evidence in failures}
     failing = {evidence.id for evidence in failures}
     asked = [
         case.record["id"]
@@ -321,10 +314,10 @@ def _diagnosed(
     order = {case.record["id"]: k for k, case in enumerate(judged)}
 
     def rule_out_all(names: frozenset[str]) -> Iterator[Evidence]:
-        for some in _run(plan, selected, partial(rule_out, names), asked):
+        working = partial(rule_out, names, pack.reference, plan.terms)
+        for some in plan.workers.in_batches(working, asked, most=LARGEST_BATCH):
             yield from some
 
-    pack = selected.pack
     return Investigation(
         sorted(failures, key=lambda evidence: order[evidence.id]),
         rule_out_all,
@@ -340,34 +333,22 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
         InvalidRequest: not a pack, another pack, or one that lacks files.
     """
     if not is_pack(folder):
-        raise InvalidRequest(f"{folder}: not a pack of vectors: {_lacking(folder)}")
+        why = "it is not a folder" if folder.exists() else "no such folder"
+        if hint := model_hint(folder):
+            why = hint
+        elif folder.is_dir():
+            why = "it has no manifest.json"
+        elif folder.suffix in {".yaml", ".yml"} or find_spec(str(folder)):
+            why = (
+                "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a"
+                " suite, and `rnncli relate` needs none"
+            )
+        raise InvalidRequest(f"{folder}: not a pack of vectors: {why}")
     pack = open_pack(folder, digest, trust=trust)
     if missing := pack.missing():
         more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
         raise InvalidRequest(f"{folder}: {missing[0]} is missing{more}")
     return pack
-
-
-def _lacking(folder: Path) -> str:
-    if hint := model_hint(folder):
-        return hint
-    if folder.is_dir():
-        return "it has no manifest.json"
-    is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
-    if is_spec:
-        return SPEC
-    return "it is not a folder" if folder.exists() else "no such folder"
-
-
-def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:
-    wanted = max(1, plan.min_cases)
-    if not found.records:
-        return f"{plan.pack}: shard {plan.cases.shard} is empty"
-    why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
-    first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
-    count = len(found.asked)
-    few = f"only {counted(count, 'case')}" if count else "no case"
-    return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
 
 def _introduced(
@@ -397,26 +378,6 @@ def _introduced(
             raise InvalidRequest(f"{CLAIMS}: {UNASKED}")
         warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
     return about, {}
-
-
-def _run(
-    plan: VerificationPlan,
-    selected: SelectedCases,
-    work: Callable[[PackReference, JudgingTerms, Sequence[str]], Found],
-    ids: Sequence[str],
-) -> Iterator[Found]:
-    working = partial(work, selected.pack.reference, plan.terms)
-    return plan.workers.in_batches(working, ids, most=LARGEST_BATCH)
-
-
-def _judged(
-    plan: VerificationPlan, selected: SelectedCases, ids: Sequence[str]
-) -> Iterator[JudgedVector]:
-    """Yield cases as they are judged; with -x, stop after the first failure."""
-    for judged in _run(plan, selected, work, ids):
-        yield from judged
-        if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
-            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,18 +427,15 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
             wrong = [features_of(vector) for vector in several if vector.id in failing]
             right = [features_of(vector) for vector in several if vector.id not in failing]
             found.append(UndiagnosedFailures(title, some, patterns_of(wrong, right, ())))
-    compared = _compared(report.diagnosis or Diagnosis())
+    diagnosis = report.diagnosis or Diagnosis()
+    explained = (name for cause in diagnosis.causes for name in cause.explains)
+    compared = {*diagnosis.unexplained, *explained}
     differing = [case.details for case in report.cases if case.verdict is Verdict.DIFFERS]
     left = [each for each in differing if each.id not in compared and not _is_unseen(each)]
     for title, lacking in UNCOMPARED.items():
         if some := [verdict for verdict in left if verdict.lacks_wrong_values == lacking]:
             found.append(UndiagnosedFailures(title, some))
     return DiagnosisReport(report, tuple(found))
-
-
-def _compared(diagnosis: Diagnosis) -> set[str]:
-    """Return the ids of the failures that were compared with known bugs."""
-    return {*diagnosis.unexplained, *(name for each in diagnosis.causes for name in each.explains)}
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:

@@ -47,14 +47,12 @@ from rnncli.talk.words import counted
 from rnncli.verifying.exercise import Exercise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.cases.case import Case
     from rnncli.files.formats.format import Tensors
-    from rnncli.generating.extraction import Capture
     from rnncli.models.observation import Observer
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Attempt, Vector
     from rnncli.running.request import Request, Run
     from rnncli.subjects.implementation import Implementation, Subject
 
@@ -104,7 +102,12 @@ class RuntimeRival:
             report = AgainstReport(self.subject.name, opened.describe())
             if attempt.status is not Status.RAN:
                 right_with = self.subject.right_with(is_right)
-                return _failed(report, attempt)._replace(right_with=right_with)
+                said = attempt.message or "no message"
+                if attempt.status is Status.REFUSED:
+                    failure, code = f"refuses the model: {said}", Unsupported.exit_code
+                else:
+                    failure, code = f"{attempt.status}: {said}", 1
+                return report._replace(failure=failure, exit_code=code, right_with=right_with)
             compared = compare(attempt.outputs, expected, tolerance)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
             if report.exit_code != 1:
@@ -144,33 +147,39 @@ class RuntimeRival:
             chosen = captures.chosen()
         except NothingSelected as error:
             return {"search": f"{error}"}
-        plan = ExtractionPlan(short_names([target])[0])
-        right, untried = 0, 0
-        for capture, (vector, _) in zip(chosen, vectors_of(plan, chosen), strict=True):
+        pack, right, untried = short_names([target])[0], 0, 0
+        for capture, (vector, _) in zip(
+            chosen, vectors_of(ExtractionPlan(pack), chosen), strict=True
+        ):
             if isinstance(vector, RnncliError):
                 untried += 1
                 continue
             verdict = explained(judged(vector, opened.attempt(vector)))
             if verdict.verdict in FAILURES - {Verdict.REFUSED}:
-                repeat = self._repeat(target, request, run, capture, captures)
-                return {"node": _finding(capture, vector, verdict, repeat)}
+                # With the commands that extract the node and judge it again.
+                name = capture.path[-1]
+                is_alone = [path[-1] for path in captures.paths].count(name) == 1
+                node = ["--node", name if is_alone else capture.where]
+                inputs = request.input_options(run.name)
+                repeat = (
+                    ["rnncli", "extract", target, "-o", f"{pack}-node", *node, *inputs],
+                    ["rnncli", "verify", f"{pack}-node", *self.subject.options],
+                )
+                operator, dtype = (vector.record[key] for key in ("operator", "dtype"))
+                where, lines = capture.where, tuple(map(shlex.join, repeat))
+                return {"node": NodeFinding(where, operator, dtype, capture.number, verdict, lines)}
             right += verdict.verdict is Verdict.PASS
             untried += verdict.verdict is not Verdict.PASS
-        return {"search": _nowhere(right, untried)}
-
-    def _repeat(
-        self, target: str, request: Request, run: Run, capture: Capture, captures: Captures
-    ) -> tuple[str, ...]:
-        """Return the commands that extract a node and judge it again."""
-        name = capture.path[-1]
-        is_alone = [path[-1] for path in captures.paths].count(name) == 1
-        node = name if is_alone else capture.where
-        pack = f"{short_names([target])[0]}-node"
-        inputs = request.input_options(run.name)
-        return (
-            shlex.join(["rnncli", "extract", target, "-o", pack, "--node", node, *inputs]),
-            shlex.join(["rnncli", "verify", pack, *self.subject.options]),
-        )
+        if not right:
+            said = f"none of its recurrent nodes can be judged alone ({untried} tried)"
+        else:
+            left = f" ({untried} more cannot be judged)" if untried else ""
+            said = (
+                f"its recurrent nodes are right alone, {counted(right, 'execution')}{left}, at"
+                " sizes that are known: look at its other nodes, at dimensions that it leaves open,"
+                " and at what becomes of several nodes"
+            )
+        return {"search": said}
 
 
 def _weighed(
@@ -196,40 +205,6 @@ def _weighed(
     return report._replace(unexercised=tuple(missing), exit_code=code)
 
 
-def _failed(report: AgainstReport, attempt: Attempt) -> AgainstReport:
-    """Return the report on a runtime that gave no outputs."""
-    if attempt.status is Status.REFUSED:
-        said = f"refuses the model: {attempt.message or 'no message'}"
-        return report._replace(failure=said, exit_code=Unsupported.exit_code)
-    said = attempt.message or "no message"
-    return report._replace(failure=f"{attempt.status}: {said}", exit_code=1)
-
-
-def _finding(
-    capture: Capture, vector: Vector, verdict: Any, repeat: tuple[str, ...]
-) -> NodeFinding:
-    return NodeFinding(
-        capture.where,
-        vector.record["operator"],
-        vector.record["dtype"],
-        capture.number,
-        verdict,
-        repeat,
-    )
-
-
-def _nowhere(right: int, untried: int) -> str:
-    """Return the sentence about recurrent nodes of which none is wrong by itself."""
-    asked = counted(right, "execution")
-    if not right:
-        return f"none of its recurrent nodes can be judged alone ({untried} tried)"
-    left = f" ({untried} more cannot be judged)" if untried else ""
-    return (
-        f"its recurrent nodes are right alone, {asked}{left}, at sizes that are known: look at its"
-        " other nodes, at dimensions that it leaves open, and at what becomes of several nodes"
-    )
-
-
 def expectation(
     model: Model, request: Request, run: Run, observer: Observer | None = None
 ) -> tuple[Tensors, Tolerance]:
@@ -242,15 +217,21 @@ def expectation(
     Raises:
         Unsupported: the model cannot be evaluated in float64, or is infinitely far from it.
     """
+
+    def in_own_types() -> Tensors:
+        evaluator = prepare(model, compute="native", readings=request.readings, observer=observer)
+        return outputs_of(evaluator, run.inputs)
+
+    def wide(*changes: Any) -> Tensors:
+        return in_float64(model, *changes, readings=request.readings)(run.inputs)
+
     if not request.own_tolerances:
         if observer:
-            _in_own_types(model, request, run, observer)
+            in_own_types()
         return run.outputs, request.tolerance
     try:
-        exact = _in_float64(model, request, run)
-        others = [_in_own_types(model, request, run, observer)]
-        others += [_in_float64(model, request, run, sample) for sample in range(SAMPLES)]
-        ties = [_in_float64(model, request, run, shift=shift) for shift in shifts(model)]
+        exact, others = wide(), [in_own_types(), *map(wide, range(SAMPLES))]
+        ties = [wide(None, shift) for shift in shifts(model)]
     except RnncliError as error:
         raise Unsupported(
             f"{error} (in float64, where tolerances come from; with --atol and --rtol they are"
@@ -281,28 +262,22 @@ def _as_asked(model: Model, request: Request, run: Run, observer: Observer) -> d
     return outputs_of(prepare(model, **request.arithmetic._asdict(), observer=observer), run.inputs)
 
 
-def _in_own_types(
-    model: Model, request: Request, run: Run, observer: Observer | None
-) -> Mapping[str, Any]:
-    evaluator = prepare(model, compute="native", readings=request.readings, observer=observer)
-    return outputs_of(evaluator, run.inputs)
-
-
-def _in_float64(
-    model: Model, request: Request, run: Run, sample: int | None = None, shift: float = 0.0
-) -> Mapping[str, Any]:
-    """Evaluate a model in float64; in a sample, with its tensors moved by up to a rounding.
+def in_float64(
+    model: Model, sample: int | None = None, shift: float = 0.0, **settings: Any
+) -> Callable[[Tensors], Tensors]:
+    """Return what evaluates a model in float64; in a sample, all is moved by up to a rounding.
 
     With one of `shifts`, values near a tie between levels are rounded the other way.
     """
-    if sample is None:
-        inputs, wide = run.inputs, widened_model(model, shift=shift)
-    else:
-        change = partial(moved, sample)
-        inputs = {name: change(name, values) for name, values in run.inputs.items()}
-        wide = widened_model(model, change)
-    fed = {name: widened(values) for name, values in inputs.items()}
-    return outputs_of(prepare(wide, readings=request.readings), fed)
+    change = None if sample is None else partial(moved, sample)
+    evaluator = prepare(widened_model(model, change, shift), **settings)
+
+    def run(inputs: Tensors) -> Tensors:
+        return outputs_of(
+            evaluator, {n: widened(change(n, v) if change else v) for n, v in inputs.items()}
+        )
+
+    return run
 
 
 def moved(sample: int, name: str, values: Array) -> Array:

@@ -79,35 +79,27 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
     widths = {name: each[name].astype(np.float64) for name in wanted}
     margins = (errors_of(outputs[name], wanted[name], widths[name]).margin for name in wanted)
     if any((margin > 1).any() for margin in margins):  # not on the trajectory of the tolerances
-        least = _least(call, outputs, grants)
-        widths = {name: _widened_to(least, widths[name], outputs[name]) for name in wanted}
-    return Closeness(kind, {n: _useful(wanted[n], widths[n], call) for n in wanted})
+        # At least u*sqrt(K) of the maximum.
+        terms = call.sizes[I] + call.sizes[H] + 2
+        finite = (np.nan_to_num(np.abs(v.astype(np.float64)), posinf=0) for v in outputs.values())
+        largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
+        unit = grants.rounding(call.dtype).unit
+        least = grants.deviations * unit * math.sqrt(terms) * largest
+        for name, width in widths.items():
+            widest = max(float(np.nan_to_num(width, posinf=0).max(initial=0.0)), least)
+            # Padding has tolerance 0, unless it is treated as steps.
+            touched = (width > 0) | (outputs[name] != 0)
+            widths[name] = np.where(touched, np.maximum(width, widest), width)
 
-
-def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
-    """Return the least tolerance of any element on another trajectory: u*sqrt(K) of the maximum."""
-    terms = call.sizes[I] + call.sizes[H] + 2
-    finite = (np.nan_to_num(np.abs(v.astype(np.float64)), posinf=0) for v in outputs.values())
-    largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
-    return profile.deviations * profile.rounding(call.dtype).unit * math.sqrt(terms) * largest
-
-
-def _widened_to(least: float, widths: Array, output: Array) -> Array:
-    """Return the widest tolerance, at least `least`, but 0 where zeros are not computed."""
-    widest = float(np.nan_to_num(widths, posinf=0).max(initial=0.0))
-    # Padding has tolerance 0, unless it is treated as steps.
-    touched = (widths > 0) | (output != 0)
-    return np.where(touched, np.maximum(widths, max(widest, least)), widths)
-
-
-def _useful(wanted: Array, width: Array, call: NodeCall) -> Array:
-    """Return twice the tolerances; NaN where they cannot tell right from wrong."""
-    size = np.abs(wanted.astype(np.float64))
-    finite = np.isfinite(size)
-    largest = float(np.max(size, initial=0.0, where=finite)) or 1.0
-    limit = limit_of(np.zeros(0, call.dtype.numpy))
-    with np.errstate(invalid="ignore"):
-        return np.where(finite & (width <= limit * largest), 2 * width, np.nan)
+    # Twice the tolerances; NaN where they cannot tell right from wrong.
+    allowed, limit = {}, limit_of(np.zeros(0, call.dtype.numpy))
+    for name, width in widths.items():
+        size = np.abs(wanted[name].astype(np.float64))
+        is_finite = np.isfinite(size)
+        largest = float(np.max(size, initial=0.0, where=is_finite)) or 1.0
+        with np.errstate(invalid="ignore"):
+            allowed[name] = np.where(is_finite & (width <= limit * largest), 2 * width, np.nan)
+    return Closeness(kind, allowed)
 
 
 def _derived(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
@@ -117,7 +109,14 @@ def _derived(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
 
 
 def _perturbed(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
-    wide = _widened(call.recurrence)
+    # The recurrence in float64, with all biases present.
+    r = call.recurrence
+    own = {name: _in_float64(getattr(r, name)) for name in ("X", "W", "R", "Rb", "P")}
+    Wb = np.zeros(r.W.shape[:-1]) if r.Wb is None else _in_float64(r.Wb)
+    initial = tuple(map(_in_float64, r.initial))
+    dtype = dtype_named("float64")
+    wide = replace(r, **own, dtype=dtype, Wb=Wb, initial=initial, wants_Y=True)
+
     numpy = backend_named("numpy")
     truth = numpy.run(wide, Compute.FLOAT64)
     moved = [numpy.run(_moved(wide, call, profile, k), Compute.FLOAT64) for k in range(DRAWS)]
@@ -147,18 +146,8 @@ SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {
 }
 
 
-def _widened(recurrence: Recurrence) -> Recurrence:
-    """Return a recurrence of float64 tensors with all biases present."""
-
-    def wide(values: Array | None) -> Any:
-        return None if values is None else values.astype(np.float64)
-
-    r = recurrence
-    own = {name: wide(getattr(r, name)) for name in ("X", "W", "R", "Rb", "P")}
-    Wb = np.zeros(r.W.shape[:-1]) if r.Wb is None else wide(r.Wb)
-    initial = tuple(map(wide, r.initial))
-    dtype = dtype_named("float64")
-    return replace(r, **own, dtype=dtype, Wb=Wb, initial=initial, wants_Y=True)
+def _in_float64(values: Array | None) -> Any:
+    return None if values is None else values.astype(np.float64)
 
 
 def _moved(recurrence: Recurrence, call: NodeCall, profile: Profile, draw: int) -> Recurrence:

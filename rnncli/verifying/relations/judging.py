@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Attempt
     from rnncli.subjects.implementation import Subject
 
     # A `NodeCall`, or the `StreamCall` of a whole model: the relations of a table take one of them.
@@ -170,27 +169,21 @@ class Asker:
             attempts = subject.session(vectors, self.place)
         else:
             attempts = [subject.attempt(vector) for vector in vectors]
-        made = [self._outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
+        made = []
+        for attempt, call in zip(attempts, calls, strict=False):
+            self.seconds += attempt.seconds
+            if attempt.status is not Status.RAN:
+                raise UnansweredError(Verdict(attempt.status), attempt.message)
+            for name in call.outputs:
+                if name not in attempt.outputs:
+                    raise UnansweredError(Verdict.DIFFERS, f"output {name} is missing")
+                if problem := problem_of(attempt.outputs[name], call.empty_output(name)):
+                    raise UnansweredError(Verdict.DIFFERS, f"output {name}: {problem}")
+            made.append({name: attempt.outputs[name] for name in call.outputs})
         if len(attempts) < len(calls):
             few = f"a session of {len(calls)} calls answered only {len(attempts)}"
             raise UnansweredError(Verdict.DIFFERS, few)
         return made
-
-    def _outputs(self, attempt: Attempt, call: JudgedCall) -> Tensors:
-        self.seconds += attempt.seconds
-        if attempt.status is not Status.RAN:
-            raise UnansweredError(Verdict(attempt.status), attempt.message)
-        for name in call.outputs:
-            if problem := _problem(attempt.outputs, call, name):
-                raise UnansweredError(Verdict.DIFFERS, f"output {name}{problem}")
-        return {name: attempt.outputs[name] for name in call.outputs}
-
-
-def _problem(outputs: Tensors, call: JudgedCall, name: str) -> str:
-    if name not in outputs:
-        return " is missing"
-    problem = problem_of(outputs[name], call.empty_output(name))
-    return problem and f": {problem}"
 
 
 def related_id(case_id: str, relation: str) -> str:
@@ -228,12 +221,6 @@ class AnsweredCall:
     def closeness(self) -> Closeness:
         """The bounds for all relations, computed when first needed."""
         return self.bounds(self.call, self.outputs, self.profile)
-
-    def allowed(self, relation: Relation) -> Closeness:
-        """Return the allowed distance for a relation."""
-        if relation.equality == BIT:
-            return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
-        return self.closeness
 
 
 def judge_case(
@@ -286,7 +273,10 @@ def attempted(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdi
     try:
         related = relation.answer(case.call, asker)
         asked = [call for call, _ in asker.turn]
-        if not relation.repeats and asked and _are_same(asked, case.asked):
+        is_same = len(asked) == len(case.asked) and all(
+            one.is_same(other) for one, other in zip(asked, case.asked, strict=True)
+        )
+        if asked and is_same and not relation.repeats:
             why = f"{relation.name} shows nothing: its calls are the case's own"
             return _verdict(case.call, relation.name, Verdict.SKIPPED, why)
         return _compared(case, relation, related)
@@ -294,12 +284,6 @@ def attempted(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdi
         is_lacking = error.verdict is Verdict.SKIPPED
         why = _inapplicable(relation, str(error)) if is_lacking else str(error)
         return _verdict(case.call, relation.name, error.verdict, why)
-
-
-def _are_same(some: Sequence[JudgedCall], others: Sequence[JudgedCall]) -> bool:
-    return len(some) == len(others) and all(
-        one.is_same(other) for one, other in zip(some, others, strict=True)
-    )
 
 
 def _inapplicable(relation: Relation, why: str) -> str:
@@ -315,37 +299,41 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
         if values.shape != (shape := case.outputs[name].shape):
             why = f"{name} has the shape {[*shape]}, and transformed {[*values.shape]}"
             return _verdict(case.call, relation.name, Verdict.DIFFERS, why)
-    kind, allowed = case.allowed(relation)
+    kind, allowed = BIT, {name: np.zeros(values.shape) for name, values in case.outputs.items()}
+    if relation.equality != BIT:
+        kind, allowed = case.closeness
     outputs = tuple(
         _judged(name, case.outputs[name], values, allowed[name], kind)
         for name, values in related.items()
     )
-    compared, of = sum(each.size for each in outputs), sum(v.size for v in related.values())
     wrong = next((each.name for each in outputs if each.differing), None)
     if wrong is not None:
-        first = _first(case, wrong, related[wrong], allowed[wrong], kind)
-        verdict, message = Verdict.DIFFERS, f"{first} ({kind})"
-    elif why := (
-        _unjudged(outputs, related, kind)
-        or shows_nothing(case.outputs)
-        or (_alike(case, allowed) if relation.sequences else "")
-    ):
-        verdict, message, outputs = Verdict.SKIPPED, f"{relation.name} shows nothing: {why}", ()
-    else:
-        verdict, message = Verdict.PASS, f"{compared} of {counted(of, 'element')} compared ({kind})"
-    return replace(_verdict(case.call, relation.name, verdict, message), outputs=outputs)
+        # The first differing element, and how far apart the two may be.
+        both = case.outputs[wrong], related[wrong]
+        margin = _errors(*both, allowed[wrong], kind).margin
+        index, place = case.call.place(wrong, margin > 1)
+        was, became, width = (float(each[index]) for each in (*both, allowed[wrong]))
+        within = f"at most {width:.3g} apart" if width else "equal"
+        why = f"{wrong} at {place}: {was:.9g}, and transformed {became:.9g}; they must be {within}"
+        differs = _verdict(case.call, relation.name, Verdict.DIFFERS, f"{why} ({kind})")
+        return replace(differs, outputs=outputs)
 
-
-def _unjudged(outputs: Sequence[OutputVerdict], related: Tensors, kind: str) -> str:
-    """Return why something of outputs cannot be judged, or ""."""
     compared, of = sum(each.size for each in outputs), sum(v.size for v in related.values())
-    if not compared:
-        return "no element can be told right from wrong" if of else "no output has an element"
     wide = {each.name: related[each.name].size - each.size for each in outputs}
     some = [f"{n} of {related[name].size} of {name}" for name, n in wide.items() if n]
-    if kind == MEASURED and some:
-        return f"{' and '.join(some)} cannot be judged: zeros might agree, too, within their bounds"
-    return ""
+    if not compared:
+        why = "no element can be told right from wrong" if of else "no output has an element"
+    elif kind == MEASURED and some:
+        listed = " and ".join(some)
+        why = f"{listed} cannot be judged: zeros might agree, too, within their bounds"
+    else:
+        why = shows_nothing(case.outputs) or (_alike(case, allowed) if relation.sequences else "")
+    if why:
+        said = f"{relation.name} shows nothing: {why}"
+        return _verdict(case.call, relation.name, Verdict.SKIPPED, said)
+    message = f"{compared} of {counted(of, 'element')} compared ({kind})"
+    passes = _verdict(case.call, relation.name, Verdict.PASS, message)
+    return replace(passes, outputs=outputs)
 
 
 def _alike(case: AnsweredCall, allowed: Tensors) -> str:
@@ -371,19 +359,17 @@ def shows_nothing(outputs: Tensors) -> str:
 
 
 def _errors(alone: Array, related: Array, allowed: Array, kind: str) -> Errors:
-    """Return distances, as fractions of the allowed ones as well: NaN where nothing is judged."""
+    """Return distances, as fractions of the allowed ones as well: NaN where nothing is judged.
+
+    Of bits, elements that have the same or are both NaN are not apart.
+    """
     absolute, margin = errors_of(related, alone, np.nan_to_num(allowed))
     if kind == BIT:
-        margin = np.where(_same_bits(alone, related), 0.0, np.inf)
+        a, b = (np.asarray(each, order="C") for each in (alone, related))
+        unsigned = f"u{a.dtype.itemsize}"
+        both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
+        margin = np.where((a.view(unsigned) == b.view(unsigned)) | both_nan, 0.0, np.inf)
     return Errors(absolute, np.where(np.isnan(allowed), np.nan, margin))
-
-
-def _same_bits(one: Array, other: Array) -> Array:
-    """Return which elements have the same bits or are both NaN."""
-    a, b = (np.asarray(each, order="C") for each in (one, other))
-    unsigned = f"u{a.dtype.itemsize}"
-    both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
-    return np.asarray((a.view(unsigned) == b.view(unsigned)) | both_nan)
 
 
 def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) -> OutputVerdict:
@@ -407,12 +393,3 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
         worst=worst if largest or margins.any() else None,
         histogram=histogram(margins),
     )
-
-
-def _first(case: AnsweredCall, name: str, related: Array, allowed: Array, kind: str) -> str:
-    """Return the first differing element in words, and how far apart the two may be."""
-    alone = case.outputs[name]
-    index, place = case.call.place(name, _errors(alone, related, allowed, kind).margin > 1)
-    was, became, width = (float(each[index]) for each in (alone, related, allowed))
-    within = f"at most {width:.3g} apart" if width else "equal"
-    return f"{name} at {place}: {was:.9g}, and transformed {became:.9g}; they must be {within}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -37,7 +38,7 @@ from rnncli.verifying.relations.judging import (
     related_id,
 )
 from rnncli.verifying.relations.relations import RELATIONS, relation_named
-from rnncli.verifying.verification import RunStart, VerificationPlan, report_of, whole_pack
+from rnncli.verifying.verification import VerificationPlan, report_of, whole_pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +94,16 @@ def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSour
 @lru_cache(maxsize=1)
 def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSource:
     if is_pack(target):
-        found = _of_pack(whole_pack(Path(target), digest, trust=trust))
+        pack = whole_pack(Path(target), digest, trust=trust)
+        records = [record for record in pack.manifest.cases if record["expect"] == "result"]
+
+        def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
+            assert not sizes
+            return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
+
+        cases = {record["id"]: partial(record_is_called, record) for record in records}
+        words = {r["id"]: {name: r[name] for name in ("flags", "tags")} for r in records}
+        found = CallSource(pack.manifest.header["suite"], cases, make, words, pack)
     elif digest or trust:
         raise InvalidRequest(f"{target}: not a pack: --pack-digest and --trust are for packs")
     else:
@@ -101,18 +111,6 @@ def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSo
     if not found.cases:
         raise NothingSelected(f"{target}: has no valid case")
     return found
-
-
-def _of_pack(pack: Pack) -> CallSource:
-    records = [record for record in pack.manifest.cases if record["expect"] == "result"]
-
-    def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
-        assert not sizes
-        return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
-
-    cases = {record["id"]: partial(record_is_called, record) for record in records}
-    words = {r["id"]: {name: r[name] for name in ("flags", "tags")} for r in records}
-    return CallSource(pack.manifest.header["suite"], cases, make, words, pack)
 
 
 def _of_yaml(target: str) -> CallSource:
@@ -123,16 +121,13 @@ def _of_yaml(target: str) -> CallSource:
             f"{target}: not a pack, no such file, and no suite or config of that name"
         )
     root = read_yaml(found)
-    if is_suite(root):
-        return _of_suite(found)
-    case = read_case(root, found.stem, found.parent)
-    called = {case.name: partial(is_called, case_id=case.name, flags=())}
-    make = partial(_calls_of, [case], "inputs", found.parent)
-    return CallSource(found.stem, called, lambda _, sizes: make(sizes), {case.name: {}})
+    if not is_suite(root):
+        case = read_case(root, found.stem, found.parent)
+        called = {case.name: partial(is_called, case_id=case.name, flags=())}
+        calls = partial(_calls_of, [case], "inputs", found.parent)
+        return CallSource(found.stem, called, lambda _, sizes: calls(sizes), {case.name: {}})
 
-
-def _of_suite(path: Path) -> CallSource:
-    suite = load_suite(path)
+    suite = load_suite(found)
     entries: dict[str, Entry] = {e.id: e for e in suite.entries if e.breakage is None}
 
     def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
@@ -140,30 +135,26 @@ def _of_suite(path: Path) -> CallSource:
         cases = [entry.case(call) for call in range(entry.calls)]
         return _calls_of(cases, entry.weights, suite.folder, sizes)
 
-    called = {name: e.is_called for name, e in entries.items()}
     words = {name: {"flags": list(e.flags)} for name, e in entries.items()}
-    return CallSource(suite.name, called, make, words)
+    return CallSource(suite.name, {n: e.is_called for n, e in entries.items()}, make, words)
 
 
 def _calls_of(
     cases: Sequence[Case], weights: str, folder: Path, sizes: Sizes
 ) -> tuple[NodeCall, ...]:
-    """Return the calls of a case, given the case as each of them has it."""
+    """Return the calls of a case, given the case as each has it; values in the model stay."""
     if sizes:
         roots = [resized(case.root, sizes) for case in cases]
         pairs = zip(roots, cases, strict=True)
         cases = [read_case(root, c.name, folder, seed=c.seed, key=c.key) for root, c in pairs]
     first = NodeCall.of_case(cases[0], weights)
-    return (first, *(_later_call(first, cases, call) for call in range(1, len(cases))))
-
-
-def _later_call(first: NodeCall, cases: Sequence[Case], call: int) -> NodeCall:
-    """Return a case's call with another data set; values stored in the model stay."""
-    case = cases[call]
-    held = held_inputs(case.operator, first.weights, first.inputs)
-    made = {name: stack[0] for name, stack in case.stacked([case.key], call, cases[0]).items()}
-    fed = {name: values for name, values in made.items() if name not in held}
-    return first.with_changes(fed, data_set=call)
+    held = held_inputs(cases[0].operator, weights, first.inputs)
+    calls = [first]
+    for call, case in enumerate(cases[1:], 1):
+        made = {name: stack[0] for name, stack in case.stacked([case.key], call, cases[0]).items()}
+        fed = {name: values for name, values in made.items() if name not in held}
+        calls.append(first.with_changes(fed, data_set=call))
+    return tuple(calls)
 
 
 def resized(root: YamlNode, sizes: Sizes) -> YamlNode:
@@ -302,14 +293,19 @@ def judge_all(
     done: Callable[[CaseVerdict], None],
 ) -> VerificationReport:
     """Judge the selected relations of each case; workers deliver those of a case together."""
-    start, source = RunStart.now(), plan.source
+    start, source = time.perf_counter(), plan.source
     digest = source.pack.sealed_digest if source.pack else ""
     plan = replace(plan, digest=digest)
     tasks = [(name, selected[name]) for name in shuffled(selected, plan.cases.shuffle)]
     by_case: dict[str, list[JudgedCase]] = {name: [] for name in selected}
     try:
         about = dict(OPEN_SUBJECTS.of(plan.terms.subject).subject.describe())
-        for case_id, case in _judged(plan, tasks):
+        if plan.workers.are_here:  # one by one, since a case takes long
+            found = ((name, case) for name, rows in tasks for case in _related(plan, name, rows))
+        else:
+            made = plan.workers.run(partial(work, plan), tasks)
+            found = ((tasks[k][0], case) for k, cases in made for case in cases)
+        for case_id, case in found:
             by_case[case_id].append(case)
             done(case.details)
             if plan.terms.stop_at_failure and case.details.fails:
@@ -330,18 +326,6 @@ def judge_all(
     )
     some = ["--relation"] * bool(plan.relations)
     return replace(report, concessions=(*report.concessions, *some))
-
-
-def _judged(
-    plan: RelationPlan, tasks: Sequence[tuple[str, Sequence[str]]]
-) -> Iterator[tuple[str, JudgedCase]]:
-    """Yield the relations of each case; without workers one by one, since a case takes long."""
-    if plan.workers.are_here:
-        for task in tasks:
-            yield from ((task[0], case) for case in _related(plan, *task))
-        return
-    for index, cases in plan.workers.run(partial(work, plan), tasks):
-        yield from ((tasks[index][0], case) for case in cases)
 
 
 def work(plan: RelationPlan, task: tuple[str, Sequence[str]]) -> list[JudgedCase]:

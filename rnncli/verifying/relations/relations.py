@@ -6,6 +6,8 @@ The two must agree, so no expected output is needed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from rnncli.verifying.node_call import (
     H,
     I,
     N,
+    NodeCall,
     T,
     functions_problem,
     inverse,
@@ -29,7 +32,6 @@ from rnncli.verifying.node_call import (
     picked_outputs,
     scattered,
 )
-from rnncli.verifying.node_parts import NodeParts
 from rnncli.verifying.relations.judging import BIT, TOLERANCE, Applicability, Relation
 
 if TYPE_CHECKING:
@@ -38,17 +40,18 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.verifying.node_call import NodeCall
     from rnncli.verifying.relations.judging import Asker, JudgedCall
 
     # Maps a call to the outputs that must equal the call's own: a `NodeCall`, or in other tables
-    # another, with an `Asker`.
-    Transformation: TypeAlias = Callable[[Any, Any], Tensors]
+    # another, with an `Asker` and, of some relations, an amount.
+    Transformation: TypeAlias = Callable[..., Tensors]
 
 # What is added: first more than the tiles, vectors and blocks of usual kernels; then, in a relation
 # that has the amount in its name, more than two blocks of 64, or one of 128 or 256. Neither is a
 # multiple of any. Work grows with the square of units alone.
 STEPS, SEQUENCES, UNITS, INPUTS = (19, 259), (37, 261), (37, 149), (37, 293)
+# Initial states, and the outputs that hold their final values.
+STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
 ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
 
@@ -63,7 +66,7 @@ def _several(symbol: str) -> Applicability:
 ALWAYS = Applicability("always", lambda _: "")
 RAGGED = Applicability(
     "a sequence is shorter than seq_length",
-    lambda call: "" if call.is_ragged else "no sequence has padding",
+    lambda call: "" if (call.lengths < call.steps).any() else "no sequence has padding",
 )
 RELATIONS: dict[str, Relation] = {}
 """Every relation of nodes by its name, in the order of this file."""
@@ -82,48 +85,25 @@ def relation(
     repeats: bool = False,
     sequences: bool = False,
     name: str = "",
+    amounts: Sequence[int] = (),
     tables: Iterable[dict[str, Relation]] = (RELATIONS,),
 ) -> Callable[[Transformation], Transformation]:
-    """Return a decorator that makes a function a relation, of its name by default."""
+    """Return a decorator that makes a function a relation, of its name by default.
 
-    def added(answer: Transformation) -> Transformation:
-        known = name or named_after(answer)
-        settings = {"quantised": quantised, "repeats": repeats, "sequences": sequences}
-        row = Relation(known, summary, finds, applies, answer, equality, **settings)
-        for table in tables:
-            table[known] = row
-        return answer
-
-    return added
-
-
-def named_after(answer: Callable[..., Tensors]) -> str:
-    """Return the name of a relation that is a function's."""
-    return answer.__name__.removeprefix("_").replace("_", "-")
-
-
-def relations(
-    amounts: tuple[int, ...],
-    summary: str,
-    finds: str,
-    applies: Applicability = ALWAYS,
-    **settings: Any,
-) -> Callable[[Callable[[NodeCall, Asker, int], Tensors]], None]:
-    """Return a decorator that makes a function of an amount a relation for each of some.
-
-    The summary names the amount as `{}`; so does the name of the relation, but for the first.
-    Settings are those of `relation`.
+    One that takes an amount becomes a relation for each: the summary names it as `{}`, and so does
+    the name, but for the first.
     """
 
-    def added(answer: Callable[[NodeCall, Asker, int], Tensors]) -> None:
-        for amount in amounts:
-
-            def of_amount(call: NodeCall, ask: Asker, amount: int = amount) -> Tensors:
-                return answer(call, ask, amount)
-
-            name = named_after(answer) + (f"-{amount}" if amount != amounts[0] else "")
-            words = summary.format(amount), finds, applies
-            relation(*words, name=name, **settings)(of_amount)
+    def added(answer: Transformation) -> Transformation:
+        first = name or answer.__name__.removeprefix("_").replace("_", "-")
+        settings = {"quantised": quantised, "repeats": repeats, "sequences": sequences}
+        for k, amount in enumerate(amounts or (0,)):
+            known, words = f"{first}-{amount}" if k else first, summary.format(amount)
+            asked = partial(answer, amount=amount) if amounts else answer
+            row = Relation(known, words, finds, applies, asked, equality, **settings)
+            for table in tables:
+                table[known] = row
+        return answer
 
     return added
 
@@ -167,14 +147,14 @@ def _with_padding(call: NodeCall, padding: Array) -> NodeCall:
     return call.with_canonical("X", np.where(call.valid[..., None], call.canonical("X"), padding))
 
 
-@relations(
-    STEPS,
+@relation(
     "{} more steps of padding after all sequences, with sequence lengths",
     "steps counted from the end of X, chunks of time, lengths ignored",
     Applicability(
         "the operator has sequence lengths",
         lambda call: "" if call.named("lengths") else f"{call.operator} has no sequence lengths",
     ),
+    amounts=STEPS,
 )
 def _longer(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     X = call.canonical("X")
@@ -191,26 +171,19 @@ def _longer(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     quantised=False,
 )
 def _cut(call: NodeCall, ask: Asker) -> Tensors:
-    return call.joined([_alone(call, ask, n) for n in range(call.sequences)])
-
-
-def _alone(call: NodeCall, ask: Asker, n: int) -> Tensors:
-    """Call one sequence, cut to its length; length 0 keeps one step of padding."""
-    length = max(int(call.lengths[n]), 1)
-    found = ask(picked(picked(call, N, [n]), T, range(length)))
-    return {
-        name: _padded(call, name, values) if name == call.tensor("Y").name else values
-        for name, values in found.items()
-    }
-
-
-def _padded(call: NodeCall, name: str, values: Array) -> Array:
-    """Extend an output with zeros to all steps of a call."""
-    widths = [
-        (0, call.sizes[T] - size if dim.symbol == T else 0)
-        for size, dim in zip(values.shape, call.dims(name), strict=True)
-    ]
-    return np.pad(values, widths)
+    every, parts = call.tensor("Y").name, []
+    for n, length in enumerate(call.lengths):
+        # Length 0 keeps one step of padding.
+        found = ask(picked(picked(call, N, [n]), T, range(max(int(length), 1))))
+        if every in found:
+            values = found[every]
+            widths = [
+                (0, call.sizes[T] - size if dim.symbol == T else 0)
+                for size, dim in zip(values.shape, call.dims(every), strict=True)
+            ]
+            found = {**found, every: np.pad(values, widths)}
+        parts.append(found)
+    return call.joined(parts)
 
 
 @relation(
@@ -256,11 +229,11 @@ def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
 
 
-@relations(
-    SEQUENCES,
+@relation(
     "a batch with {} more sequences, which are shuffled copies",
     "batch tiles, workers and their remainders beyond a small case's own size",
     sequences=True,
+    amounts=SEQUENCES,
 )
 def _sequences_repeated(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     count = call.sizes[N]
@@ -284,11 +257,11 @@ def _units_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return picked_outputs(call, ask(picked(call, H, order)), H, inverse(order))
 
 
-@relations(
-    UNITS,
+@relation(
     "{} additional units of weight zero among the others",
     "vector tails, blocks and widths beyond a small case's own size",
     quantised=False,
+    amounts=UNITS,
 )
 def _units_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     wide, places = _widened(call, H, amount)
@@ -315,11 +288,11 @@ def _inputs_permuted(call: NodeCall, ask: Asker) -> Tensors:
     return ask(picked(call, I, call.deranged(call.sizes[I], "inputs")))
 
 
-@relations(
-    INPUTS,
+@relation(
     "{} additional inputs of weight zero among the others",
     "reduction blocks and their remainders beyond a small case's own size",
     quantised=False,
+    amounts=INPUTS,
 )
 def _inputs_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     wide, places = _widened(call, I, amount)
@@ -339,6 +312,85 @@ def in_parts(
         cut: maps the number of steps to the parts.
     """
     return lambda call, ask: ask(divided(call, cut(call.steps)))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeParts:
+    """A node's call, made on successive parts of its steps.
+
+    A sequence without a step in a later part gets one there that is not counted, since the result
+    of length 0 is contested. Forward states are carried from the first part to the last, reverse
+    ones from the last to the first, so a bidirectional node is called twice on all parts but one.
+    """
+
+    call: NodeCall
+    parts: Sequence[range]
+
+    def streamed(self, run: Callable[[NodeCall], Tensors]) -> Tensors:
+        """Return the outputs of the whole, given what runs a call."""
+        rows, lengths = self.call.row.outputs, self.call.lengths
+        conditions = {row.condition: True for row in rows if row.condition}
+        call = self.call.with_changes(
+            outputs=tuple(row.name for row in rows),
+            attributes={**self.call.attributes, **conditions},
+        )
+        backward = np.array([each is Direction.REVERSE for each in call.node.directions])
+
+        # A call of each part, its lengths those that are left.
+        calls = []
+        for steps in self.parts:
+            part = picked(call, T, steps)
+            if part.get("lengths") is not None:
+                left = np.clip(lengths - steps.start, min(steps.start, 1), len(steps))
+                part = part.with_input("lengths", left)
+            calls.append(part)
+
+        # Each begins where another ended.
+        made: dict[int, Tensors] = {}
+        places = range(len(calls))
+        to_the_first = places[::-1] if backward.any() else places[:1]
+        for k in (*to_the_first, *(() if backward.all() else places[1:])):
+            part, steps = calls[k], self.parts[k]
+            if k + 1 in made:
+                part = _carried(part, made[k + 1], backward, lengths > steps.stop)
+            if k - 1 in made:
+                part = _carried(part, made[k - 1], ~backward, lengths > steps.start)
+            made[k] = run(part)
+
+        # Y is joined; a sequence ends in the last part with a step of it, reversed in the first.
+        known = call.valid | (np.arange(call.steps) < self.parts[0].stop)[:, None]
+        merged = {}
+        for name in self.call.outputs:
+            values, *others = (call.node.canonical(name, made[k][name]) for k in places)
+            if name == call.tensor("Y").name:
+                whole = np.concatenate([values, *others])
+                values = np.where(known[:, None, :, None], whole, np.zeros_like(whole))
+            else:
+                for steps, later in zip(self.parts[1:], others, strict=True):
+                    ends_later = ~backward[:, None] & (lengths > steps.start)
+                    values = np.where(ends_later[..., None], later, values)
+            merged[name] = call.node.in_layout(name, values)
+        return merged
+
+
+def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -> NodeCall:
+    """Return a call that starts, in some directions and sequences, from the end of another.
+
+    Args:
+        call: the call to continue with.
+        outputs: outputs of the other part.
+        directions: the directions that take them, [D].
+        live: the sequences whose states are taken, [N].
+    """
+    taken = directions[:, None, None] & live[:, None]
+    for initial, final in STATES.items():
+        row = call.named(final)
+        if row is None:
+            continue
+        end = call.node.canonical(row.name, outputs[row.name])
+        begin = call.canonical(initial) if call.get(initial) is not None else np.zeros_like(end)
+        call = call.with_canonical(initial, np.where(taken, end, begin))
+    return call
 
 
 relation(

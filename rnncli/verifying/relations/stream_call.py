@@ -26,20 +26,24 @@ from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import dynamic_quantisers
-from rnncli.models.widened_model import widened, widened_model
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import WHOLE_MODEL
 from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import SEQUENCES, STEPS, Sizing
 from rnncli.verifying.node_call import same_tensors
 from rnncli.verifying.relations.distances import MEASURED, Closeness
-from rnncli.verifying.whole_model import SAMPLES, as_declared, measured_tolerance, moved, shifts
+from rnncli.verifying.whole_model import (
+    SAMPLES,
+    as_declared,
+    in_float64,
+    measured_tolerance,
+    shifts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.models.evaluator import Evaluator
     from rnncli.models.model import Model
     from rnncli.models.observation import Observer
     from rnncli.models.streams import FreeAxis, Streams
@@ -88,20 +92,41 @@ class StreamedModel:
 
     def observed(self, observer: Observer | None) -> Run:
         """Return the model in its own types, with an observer of its recurrent nodes."""
-        return self._evaluation(
-            lambda: prepare(self.model, compute="native", host=self.host, observer=observer)
-        )
 
-    def _evaluation(self, prepared: Callable[[], Evaluator]) -> Run:
+        def prepared() -> Run:
+            evaluator = prepare(self.model, compute="native", host=self.host, observer=observer)
+            return partial(outputs_of, evaluator)
+
+        return self._in_time(prepared)
+
+    def _in_time(self, prepared: Callable[[], Run]) -> Run:
         """Return what evaluates the model in the time that there is, as preparing it must be."""
         with within(self.seconds, self.model.name):
-            evaluator = prepared()
+            evaluation = prepared()
 
         def run(inputs: Tensors) -> Tensors:
             with within(self.seconds, self.model.name):
-                return outputs_of(evaluator, inputs)
+                return evaluation(inputs)
 
         return run
+
+    @cached_property
+    def exact(self) -> Run:
+        """The model in float64."""
+        return self._in_float64()
+
+    @cached_property
+    def rounded(self) -> list[Run]:
+        """The model in its own types, and in float64 with tensors off by a rounding."""
+        return [self.own, *map(self._in_float64, range(SAMPLES))]
+
+    @cached_property
+    def other_ways(self) -> list[Run]:
+        """The model in float64 with values near a tie between levels rounded the other way."""
+        return [self._in_float64(None, shift) for shift in shifts(self.model)]
+
+    def _in_float64(self, *changes: Any) -> Run:
+        return self._in_time(lambda: in_float64(self.model, *changes, host=self.host))
 
     @cached_property
     def serialized(self) -> bytes:
@@ -121,9 +146,7 @@ class StreamedModel:
         ones = dict.fromkeys((*free, *batch), 1)
         for wanted in (free | batch, free, batch):
             sizes = {**ones, **wanted, **self.dims}
-            if {**wanted, **self.dims}.keys() >= free.keys() and all(
-                self.problem({**sizes, **dict.fromkeys(free, steps)}) is None for steps in (1, 2)
-            ):
+            if {**wanted, **self.dims}.keys() >= free.keys() and self._takes_any(free, sizes):
                 return sizes
         for wanted in (batch, {}):
             with warnings.catch_warnings():
@@ -148,14 +171,13 @@ class StreamedModel:
         It is the next power of two at which other inputs change every output but the states.
         """
         asked = [symbol for symbol in time if symbol not in self.dims]
-        states = {pair.output for pair in self.streams.pairs}
 
         def tells(some: Mapping[str, int]) -> bool:
             one, other = (self.own(self.inputs(some, seed)) for seed in (0, 1))
             return all(
                 float(np.abs(values - other[name]).max(initial=0)) > TOLD
                 for name, values in one.items()
-                if name not in states and dtype_of(values).is_float
+                if name not in self.ends and dtype_of(values).is_float
             )
 
         sizes = dict(sizes)
@@ -171,9 +193,11 @@ class StreamedModel:
     def has_free_time(self) -> bool:
         """Whether the model runs at any number of steps with the same states, by trying 1 and 2."""
         time = _symbols(self.streams.time)
-        return bool(time and not self.long_states) and all(
-            self.problem({**self.sizes, **dict.fromkeys(time, steps)}) is None for steps in (1, 2)
-        )
+        return bool(time and not self.long_states) and self._takes_any(time, self.sizes)
+
+    def _takes_any(self, time: Iterable[str], sizes: Mapping[str, int]) -> bool:
+        steps = (dict.fromkeys(time, count) for count in (1, 2))
+        return all(self.problem({**sizes, **each}) is None for each in steps)
 
     @cached_property
     def long_states(self) -> list[str]:
@@ -181,11 +205,6 @@ class StreamedModel:
         time = {axis.size for axis in self.streams.time.values()}
         shapes = {value.name: declared_shape(value) or () for value in self.model.inputs}
         return [name for name in shapes if name in self._states and time & {*shapes[name]}]
-
-    @property
-    def window(self) -> list[str]:
-        """The symbols of a time axis that the model takes at one size only."""
-        return [] if self.has_free_time else _symbols(self.streams.time)
 
     def _recipe(self, sizes: Mapping[str, int], seed: int) -> InputRecipe:
         free = {*self.streams.time, *self.streams.batch, *self._states}
@@ -195,6 +214,11 @@ class StreamedModel:
     @cached_property
     def _states(self) -> set[str]:
         return {pair.input for pair in self.streams.pairs}
+
+    @cached_property
+    def ends(self) -> set[str]:
+        """The outputs that are states after a call."""
+        return {pair.output for pair in self.streams.pairs}
 
     def problem(self, sizes: Mapping[str, int]) -> str | None:
         """Return why the model does not run at some sizes, or None.
@@ -260,9 +284,8 @@ class StreamedModel:
     @cached_property
     def lengths(self) -> frozenset[str]:
         """The inputs that recurrent nodes read as the length of each sequence."""
-        made = self.inputs(self.sizes, 0)
-        shapes = {name: values.shape for name, values in made.items()}
-        found = purposes(self.model, shapes, self._whole_numbers(made))
+        shapes = {name: values.shape for name, values in self.inputs(self.sizes, 0).items()}
+        found = purposes(self.model, shapes, self.uncut)
         return frozenset(name for name, purpose in found.items() if purpose.lengths)
 
     @cached_property
@@ -277,13 +300,10 @@ class StreamedModel:
     @cached_property
     def uncut(self) -> list[str]:
         """The inputs of whole numbers that say something of all steps, but have no axis of time."""
-        return self._whole_numbers(self.inputs(self.sizes, 0))
-
-    def _whole_numbers(self, tensors: Tensors) -> list[str]:
         others = self._states | self.streams.time.keys()
         return [
             name
-            for name, values in tensors.items()
+            for name, values in self.inputs(self.sizes, 0).items()
             if values.ndim and values.dtype.kind in "iu" and name not in others
         ]
 
@@ -310,7 +330,36 @@ class StreamedModel:
         Raises:
             InvalidRequest: it has fewer.
         """
-        whole = self._whole(name, steps or max(CALLS, len(self.given)))
+        calls = range(steps or max(CALLS, len(self.given)))
+        made, given = [self.inputs(self.sizes, seed) for seed in calls], self.given or ({},)
+        # Whole numbers, such as lengths, stay those of the first call.
+        floats = real(made[0])
+        feeds = [
+            {n: (each if n in floats else made[0])[n] for n in each} | given[k % len(given)]
+            for k, each in enumerate(made)
+        ]
+
+        if self.has_free_time:
+            # One call on all steps; inputs without steps are the first call's.
+            parts = self.given or feeds[:1]
+            for fed in self.time_axes.keys() & parts[0].keys():
+                try:
+                    values = np.concatenate([part[fed] for part in parts], self.time_axes[fed])
+                except (KeyError, ValueError) as error:
+                    shapes = ", ".join(str([*part[fed].shape]) for part in parts if fed in part)
+                    raise InvalidRequest(
+                        f"{self.model.name}: data sets are successive steps of one stream, but"
+                        f" '{fed}' has the shapes {shapes}; `--inputs .../test_data_set_0` takes"
+                        " one alone"
+                    ) from error
+                feeds[0][fed] = values
+            feeds = feeds[:1]
+
+        for feed in feeds:
+            check_inputs(self.model, feed)
+        states = {pair.input: feeds[0][pair.input] for pair in self.streams.pairs}
+        without = tuple({n: v for n, v in feed.items() if n not in states} for feed in feeds)
+        whole = StreamCall(name, self, without, states)
         for option, asked, known in (
             ("--steps", steps, whole.steps),
             ("--sequences", sequences, whole.sequences),
@@ -318,65 +367,6 @@ class StreamedModel:
             if asked > known:
                 raise InvalidRequest(f"{name}: {option} {asked}: the stream has only {known}")
         return whole.narrowed(steps or whole.steps, sequences or whole.sequences)
-
-    def _whole(self, name: str, calls: int) -> StreamCall:
-        made = [self.inputs(self.sizes, seed) for seed in range(calls)]
-        floats = {name for name, v in made[0].items() if dtype_of(v).is_float}
-        given = self.given or ({},)
-        feeds = [
-            {n: (each if n in floats else made[0])[n] for n in each} | given[k % len(given)]
-            for k, each in enumerate(made)
-        ]
-        if self.has_free_time:
-            feeds = [self._joined([*self.given] or feeds[:1], feeds[0])]
-        for feed in feeds:
-            check_inputs(self.model, feed)
-        states = {pair.input: feeds[0][pair.input] for pair in self.streams.pairs}
-        without = tuple({n: v for n, v in feed.items() if n not in states} for feed in feeds)
-        return StreamCall(name, self, without, states)
-
-    def _joined(self, parts: Sequence[Tensors], first: Tensors) -> Tensors:
-        """Return inputs on all steps of several calls; those without steps are the first call's."""
-        axes, joined = self.time_axes, {}
-        for name in axes.keys() & parts[0].keys():
-            try:
-                joined[name] = np.concatenate([part[name] for part in parts], axes[name])
-            except (KeyError, ValueError) as error:
-                shapes = ", ".join(str([*part[name].shape]) for part in parts if name in part)
-                raise InvalidRequest(
-                    f"{self.model.name}: data sets are successive steps of one stream, but '{name}'"
-                    f" has the shapes {shapes}; `--inputs .../test_data_set_0` takes one alone"
-                ) from error
-        return {**first, **joined}
-
-    @cached_property
-    def exact(self) -> Run:
-        """The model in float64."""
-        return self._in_float64(0.0)
-
-    def _in_float64(self, shift: float) -> Run:
-        wide = widened_model(self.model, shift=shift)
-        run = self._evaluation(lambda: prepare(wide, host=self.host))
-        return lambda inputs: run({name: widened(v) for name, v in inputs.items()})
-
-    @cached_property
-    def rounded(self) -> list[Run]:
-        """The model in its own types, and in float64 with tensors off by a rounding."""
-
-        def off_by_one(change: Callable[[str, Array], Array]) -> Run:
-            run = self._evaluation(
-                lambda: prepare(widened_model(self.model, change), host=self.host)
-            )
-            return lambda inputs: run(
-                {name: widened(change(name, v)) for name, v in inputs.items()}
-            )
-
-        return [self.own, *(off_by_one(partial(moved, sample)) for sample in range(SAMPLES))]
-
-    @cached_property
-    def other_ways(self) -> list[Run]:
-        """The model in float64 with values near a tie between levels rounded the other way."""
-        return [self._in_float64(shift) for shift in shifts(self.model)]
 
 
 def _taken(tensors: Tensors, axes: Mapping[str, int], some: Sequence[int]) -> Tensors:
@@ -435,17 +425,18 @@ class ModelCall:
     @cached_property
     def allowed(self) -> Tensors:
         """The allowed distance of right outputs from those in float64."""
-        rounded, other_ways = self.source.rounded, self.source.other_ways
-        others, ties = ([run(self.inputs) for run in runs] for runs in (rounded, other_ways))
         wanted = {name: self.empty_output(name) for name in self.outputs}
-        return _measured(self.exact, others, ties, wanted)
+        return _measured(self.source, lambda run: run(self.inputs), self.exact, wanted)
 
     def wrong(self, made: Tensors) -> dict[str, Array]:
         """Return which elements of floating-point outputs are not those in float64, if any."""
         found = {}
         for name in real(made):
             wanted = as_declared(self.exact[name], made[name])
-            if not _is_near(wanted, made[name]):
+            channels = tuple(range(wanted.ndim - 1))
+            near = NEAR * np.abs(wanted).max(axis=channels, initial=0, keepdims=True)
+            # No bound need be measured where all are nearer than any fault would leave them.
+            if wanted.shape != made[name].shape or apart(wanted, made[name], near).any():
                 width = self.allowed[name]
                 found[name] = apart(wanted, made[name], width) & np.isfinite(width)
         return {name: elements for name, elements in found.items() if elements.any()}
@@ -491,11 +482,6 @@ class StreamCall:
         """The first call."""
         return self.call_of(self.feeds[0], self.states)
 
-    @cached_property
-    def begins_right(self) -> bool:
-        """Whether the outputs of the first call, which are known, are those in float64."""
-        return not self.first.wrong(self.wanted[0])
-
     def call_of(self, feed: Tensors, states: Tensors, wanted: Tensors | None = None) -> ModelCall:
         """Return a call of the model with some states."""
         named = {**feed, **states}
@@ -531,17 +517,10 @@ class StreamCall:
 
     def of_sequences(self, some: Sequence[int]) -> StreamCall:
         """Return the stream of some sequences alone."""
-
-        def picked(tensors: Tensors) -> Tensors:
-            return self.source.some_of(tensors, some)
-
+        picked = partial(self.source.some_of, sequences=some)
         known = ({name: each[name] for name in self.source.batches} for each in self.wanted)
-        return replace(
-            self,
-            feeds=tuple(map(picked, self.feeds)),
-            states=picked(self.states),
-            wanted=tuple(map(picked, known)),
-        )
+        feeds, wanted = tuple(map(picked, self.feeds)), tuple(map(picked, known))
+        return replace(self, feeds=feeds, states=picked(self.states), wanted=wanted)
 
     def joined(self, parts: Sequence[Tensors]) -> Tensors:
         """Join outputs of sequences along the batch."""
@@ -584,10 +563,9 @@ class StreamCall:
         States are those after the last call. If time is free, outputs are joined along it, and left
         out where they have no such axis; otherwise they are stacked.
         """
-        states = {pair.output for pair in self.source.streams.pairs}
         found = {}
         for name, last in made[-1].items():
-            if name in states or (self.source.has_free_time and len(made) == 1):
+            if name in self.source.ends or (self.source.has_free_time and len(made) == 1):
                 found[name] = last
             elif not self.source.has_free_time:
                 found[name] = np.stack([each[name] for each in made])
@@ -598,11 +576,10 @@ class StreamCall:
     @property
     def batch_axes(self) -> dict[str, int]:
         """The axis of the batch of each of the stream's outputs that has one."""
-        states = {pair.output for pair in self.source.streams.pairs}
-        stacked = 0 if self.source.has_free_time else 1
+        source = self.source
         return {
-            name: axis + (0 if name in states else stacked)
-            for name, axis in self.source.batches.items()
+            name: axis + (name not in source.ends and not source.has_free_time)
+            for name, axis in source.batches.items()
         }
 
     def evaluated(self, run: Run) -> Tensors:
@@ -616,10 +593,9 @@ class StreamCall:
 
     def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
         """Return the first wrong element of an output, by time, and its place in words."""
-        stacked = name not in {pair.output for pair in self.source.streams.pairs}
-        axis = self.source.times.get(name, 0 if stacked else None)
-        if self.source.has_free_time and name not in self.source.times:
-            axis = None
+        axis = self.source.times.get(name)
+        if not self.source.has_free_time and name not in self.source.ends:
+            axis = 0
         ordered = wrong if axis is None else np.moveaxis(wrong, axis, 0)
         at = [*map(int, np.unravel_index(int(np.argmax(ordered)), ordered.shape))]
         if axis is None:
@@ -647,21 +623,6 @@ class StreamCall:
         }
 
 
-def disturbed(call: StreamCall, sequence: int) -> StreamCall:
-    """Return a stream with other numbers in one sequence of the floating-point inputs."""
-    axes = call.source.streams.batch
-
-    def other(feed: Tensors) -> Tensors:
-        changed = dict(feed)
-        for name in set(real(feed)) & axes.keys():
-            place = (slice(None),) * axes[name].axis + (sequence,)
-            changed[name] = feed[name].copy()
-            changed[name][place] = other_numbers(feed[name])[place]
-        return changed
-
-    return replace(call, feeds=tuple(map(other, call.feeds)), wanted=())
-
-
 def real(tensors: Tensors) -> list[str]:
     """Return the names of floating-point tensors; a whole number may count steps or index."""
     return [name for name, values in tensors.items() if dtype_of(values).is_float]
@@ -674,27 +635,11 @@ def other_numbers(values: Array) -> Array:
     return np.asarray(moved, values.dtype, order="C")
 
 
-def valid_steps(values: Array, time: int, batch: int, lengths: Array) -> Array:
-    """Return which elements of a tensor with axes of time and batch are not padding."""
-
-    def along(axis: int, numbers: Array) -> Array:
-        return numbers.reshape([-1 if each == axis else 1 for each in range(values.ndim)])
-
-    ends = along(batch, np.asarray(lengths))
-    return np.broadcast_to(along(time, np.arange(values.shape[time])) < ends, values.shape)
-
-
 def apart(one: Array, other: Array, allowed: Any) -> Any:
     """Return which elements are farther apart than allowed, or of which one is no number."""
     with np.errstate(invalid="ignore"):
         distance = np.abs(one.astype(np.float64) - other.astype(np.float64))
     return (distance > allowed) | (np.isnan(one) != np.isnan(other))
-
-
-def _is_near(one: Array, other: Array) -> bool:
-    """Whether no bound need be measured: all are nearer than any fault would leave them."""
-    width = NEAR * np.abs(one).max(axis=tuple(range(one.ndim - 1)), initial=0, keepdims=True)
-    return one.shape == other.shape and not apart(one, other, width).any()
 
 
 def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
@@ -703,9 +648,7 @@ def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
     Raises:
         Unsupported: the model is infinitely far from itself in float64.
     """
-    rounded, other_ways = call.source.rounded, call.source.other_ways
-    others, ties = ([call.evaluated(run) for run in runs] for runs in (rounded, other_ways))
-    allowed = _measured(call.exact, others, ties, outputs)
+    allowed = _measured(call.source, call.evaluated, call.exact, outputs)
     if endless := [name for name, width in allowed.items() if np.isinf(width).any()]:
         raise Unsupported(
             f"{call.source.model.name}: '{endless[0]}' is not finite where float64 is"
@@ -714,15 +657,14 @@ def measured_closeness(call: StreamCall, outputs: Tensors, _: str) -> Closeness:
 
 
 def _measured(
-    exact: Tensors, others: Sequence[Tensors], ties: Sequence[Tensors], outputs: Tensors
+    source: StreamedModel, evaluated: Callable[[Run], Tensors], exact: Tensors, outputs: Tensors
 ) -> Tensors:
     """Return twice the tolerance of each output; 0 where it is not floating-point."""
-    allowed = {}
-    for name, values in outputs.items():
-        allowed[name] = np.zeros(values.shape)
-        if dtype_of(values).is_float:
-            wanted = as_declared(exact[name], values)
-            allowed[name] = 2 * measured_tolerance(
-                exact[name], [o[name] for o in others], wanted, ties=[o[name] for o in ties]
-            )
+    others, ties = [*map(evaluated, source.rounded)], [*map(evaluated, source.other_ways)]
+    allowed = {name: np.zeros(values.shape) for name, values in outputs.items()}
+    for name in real(outputs):
+        wanted = as_declared(exact[name], outputs[name])
+        allowed[name] = 2 * measured_tolerance(
+            exact[name], [o[name] for o in others], wanted, ties=[o[name] for o in ties]
+        )
     return allowed

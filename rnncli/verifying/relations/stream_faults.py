@@ -7,7 +7,8 @@ seen; a state or an output of the call before. Each is tried by calls of the mod
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import AnsweredCall, UnansweredError, attempted
-from rnncli.verifying.relations.stream_call import apart, disturbed, real
+from rnncli.verifying.relations.stream_call import apart, other_numbers, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -150,19 +151,21 @@ class Border:
         """Whether the second part is right with other states."""
         return not self.wrong(self.late(states, self.at), self.at)
 
-    @cached_property
-    def groups(self) -> list[list[str]]:
-        """Each state alone, and all together."""
-        names = [*self.call.states]
-        return [*([name] for name in names[:MOST_STATES]), names]
-
 
 def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
     """Yield what explains outputs that depend on where a stream is cut."""
     border = Border(case, ask)
-    at, ends = border.at, _ends(case.call)
+    at, ends = border.at, {pair.input: pair.output for pair in case.call.source.streams.pairs}
     if ahead := border.wrong(border.early(at)):
-        yield _seen_ahead(border, ahead)
+        step, name = ahead[0]
+        count = counted(at - step, "step")
+        longer = border.early(min(at + at - step, case.call.steps))
+        more = "more look-ahead than " * any(each < at for each, _ in border.wrong(longer))
+        end = "would explain it" if more else "of look-ahead would explain it"
+        yield (
+            f"{name} depends on a chunk's border first at step {step}, {count} before it;"
+            f" {more}{count} {end}"
+        )
         return
     states = border.states(at)
     if not (after := border.wrong(border.late(states, at), at)):
@@ -178,40 +181,22 @@ def _of_chunks(case: AnsweredCall, ask: Any) -> Iterator[str]:
     for steps in (sign * n for n in range(1, FARTHEST + 1) for sign in (1, -1)):
         if not 0 < at + steps < case.call.steps:
             continue
-        moved = border.states(at + steps)
-        for names in border.groups:
+        moved, count = border.states(at + steps), counted(abs(steps), "step")
+        # Each state alone, and all together.
+        for names in (*([name] for name in [*states][:MOST_STATES]), [*states]):
             if border.explains({**states, **{name: moved[name] for name in names}}):
                 said = ", ".join(ends[name] for name in names)
-                yield f"chunk border off by {abs(steps)}: {_off(steps).format(said)}"
+                last = "step" if steps == 1 else count
+                why = (
+                    f"{said} lacks the last {last} of a chunk; {count} of look-ahead"
+                    if steps > 0
+                    else f"{said} is {count} ahead of its chunk; {count} of overlap"
+                )
+                yield f"chunk border off by {abs(steps)}: {why} would explain it"
     second = range(at, case.call.steps)
     late = border.call_of(second, states), border.late(states, at)
     yield from _unread(case.call, [late])
     yield _after(border, after)
-
-
-def _ends(call: StreamCall) -> dict[str, str]:
-    return {pair.input: pair.output for pair in call.source.streams.pairs}
-
-
-def _off(steps: int) -> str:
-    count = counted(abs(steps), "step")
-    if steps > 0:
-        last = "step" if steps == 1 else count
-        return f"{{}} lacks the last {last} of a chunk; {count} of look-ahead would explain it"
-    return f"{{}} is {count} ahead of its chunk; {count} of overlap would explain it"
-
-
-def _seen_ahead(border: Border, ahead: list[tuple[int, str]]) -> str:
-    step, name = ahead[0]
-    count = border.at - step
-    said = (
-        f"{name} depends on a chunk's border first at step {step}, {counted(count, 'step')} before"
-        " it"
-    )
-    longer = border.early(min(border.at + count, border.call.steps))
-    if any(step < border.at for step, _ in border.wrong(longer)):
-        return f"{said}; more look-ahead than {counted(count, 'step')} would explain it"
-    return f"{said}; {counted(count, 'step')} of look-ahead would explain it"
 
 
 def _after(border: Border, after: list[tuple[int, str]]) -> str:
@@ -239,8 +224,16 @@ def _after(border: Border, after: list[tuple[int, str]]) -> str:
 def _of_singles(case: AnsweredCall, ask: Any) -> Iterator[str]:
     """Yield which sequence of a batch depends on which other."""
     call, count = case.call, case.call.sequences
+    axes = {name: axis.axis for name, axis in call.source.streams.batch.items()}
     for changed in reversed(range(count)):
-        made = ask(disturbed(call, changed))
+        feeds = [dict(feed) for feed in call.feeds]
+        for feed in feeds:  # with other numbers in one sequence
+            for name in set(real(feed)) & axes.keys():
+                place = (slice(None),) * axes[name] + (changed,)
+                other = other_numbers(feed[name])[place]
+                feed[name] = feed[name].copy()
+                feed[name][place] = other
+        made = ask(replace(call, feeds=tuple(feeds), wanted=()))
         for name, axis in call.batch_axes.items():
             for kept in (n for n in range(count) if n != changed):
                 one, other = (each[name].take(kept, axis) for each in (case.outputs, made))

@@ -28,6 +28,7 @@ from rnncli.models.loading import load_model
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import random_nodes
 from rnncli.models.streams import alike, streams_of
+from rnncli.numerics import dtype_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
 from rnncli.running.target import short_names
@@ -35,6 +36,7 @@ from rnncli.subjects.runtime import AGAIN, OPEN
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
 from rnncli.verifying.exercise import Exercise
+from rnncli.verifying.node_call import same_tensors
 from rnncli.verifying.relations.judging import (
     BIT,
     Applicability,
@@ -54,10 +56,8 @@ from rnncli.verifying.relations.stream_call import (
     measured_closeness,
     other_numbers,
     real,
-    valid_steps,
 )
 from rnncli.verifying.relations.stream_faults import fault_of, smallest, units
-from rnncli.verifying.relations.stream_steps import ask_last_step
 from rnncli.verifying.whole_model import as_declared
 
 if TYPE_CHECKING:
@@ -73,15 +73,12 @@ if TYPE_CHECKING:
 CHUNKS = (1, 2, 7)
 # The most states that are asked one by one, in a call each.
 MOST_ASKED = 64
+# The multiples of its steps at which a model is asked, the first at which it runs.
+MULTIPLES = (4, 2)
 REFERENCE = (
     "the backend numpy in float64 is what it is compared with: judge it with --compute native, or"
     " another subject"
 )
-
-
-RANDOM = "draws random numbers, so no two calls need agree: {}"
-
-
 BEGINS_WRONG = "the stream's own first call is wrong, which `--relation float64` judges"
 FLOAT64 = "float64"
 
@@ -135,7 +132,7 @@ class StreamAsker(Asker):
         """
         if self.is_reference or call.quantises:
             return
-        if not call.begins_right:
+        if call.first.wrong(call.wanted[0]):
             raise UnansweredError(Verdict.SKIPPED, BEGINS_WRONG)
         before = [*call.wanted]
         for other, outputs in zip(others, made, strict=True):
@@ -229,10 +226,6 @@ def _has_states(call: StreamCall) -> str:
     return "" if call.states else "the model has no states: no input continues an output"
 
 
-def _has_real_states(call: StreamCall) -> str:
-    return _has_states(call) or ("" if real(call.states) else "no state is floating-point")
-
-
 def _has_free_time(call: StreamCall) -> str:
     anew = call.source.streams.forgetting
     if anew and call.source.has_free_time and not call.states:
@@ -247,10 +240,6 @@ def _has_free_time(call: StreamCall) -> str:
     if call.source.uncut:
         return f"{', '.join(call.source.uncut)} cannot be cut"
     return "" if call.source.times else "no output has a step for each step of the inputs"
-
-
-def _has_free_sizes(call: StreamCall) -> str:
-    return "" if _free(call) else "no axis of time or batch is free"
 
 
 def _free(call: StreamCall) -> set[str]:
@@ -272,13 +261,19 @@ def _has_padding(call: StreamCall) -> str:
     return "" if ends < call.steps else "no sequence has padding"
 
 
-STATEFUL = Applicability("the model has floating-point states", _has_real_states)
+STATEFUL = Applicability(
+    "the model has floating-point states",
+    lambda call: _has_states(call) or ("" if real(call.states) else "no state is floating-point"),
+)
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
 TIMED = Applicability(
     "an axis of time is free",
     lambda call: "" if call.source.streams.time else "no axis of time is free",
 )
-SIZED = Applicability("an axis of time or batch is free", _has_free_sizes)
+SIZED = Applicability(
+    "an axis of time or batch is free",
+    lambda call: "" if _free(call) else "no axis of time or batch is free",
+)
 PADDED = Applicability("an input holds lengths, and one is below the steps", _has_padding)
 
 
@@ -332,11 +327,6 @@ def _other_sizes(call: StreamCall, symbol: str) -> list[int]:
     for others in ((size + 1, max(1, size - 2)), (2 * size,)):
         if sizes := [each for each in others if each != size and problem(each) is None]:
             return sizes
-    why = _frozen(call, symbol, size + 1, str(problem(size + 1)))
-    raise UnansweredError(Verdict.DIFFERS, why)
-
-
-def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
     streams = call.source.streams
     axes = [
         f"axis {axis.axis} of {name}"
@@ -345,9 +335,10 @@ def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
         if axis.size == symbol
     ]
     kind = "batch" if any(a.size == symbol for a in streams.batch.values()) else "time axis"
-    return (
+    raise UnansweredError(
+        Verdict.DIFFERS,
         f"{kind} frozen: '{symbol}', {' and '.join(axes)}, is declared free, but the model runs at"
-        f" {call.source.sizes[symbol]}, not at {size}: {problem}"
+        f" {size}, not at {size + 1}: {problem(size + 1)}",
     )
 
 
@@ -358,11 +349,89 @@ def _frozen(call: StreamCall, symbol: str, size: int, problem: str) -> str:
     equality=BIT,
 )
 def _steps_used(call: StreamCall, ask: StreamAsker) -> Tensors:
-    symbols = sorted({axis.size for axis in call.source.streams.time.values()})
-    asked = [ask_last_step(call, ask, symbol) for symbol in symbols]
-    if not any(asked):
+    source, is_asked = call.source, False
+    for symbol in sorted({axis.size for axis in source.streams.time.values()}):
+        first = _Steps(source, symbol, call.first.inputs)
+        if not first.changes(0):
+            continue
+        is_asked = True
+        calls = one, other = first.call(first.count), first.call(first.count - 1)
+        if same_tensors(*ask.in_turn(calls)) and any(
+            # No rounding excuses that these are the same.
+            apart(values, other.exact[name], one.allowed[name] + other.allowed[name]).any()
+            for name, values in one.exact.items()
+        ):
+            raise UnansweredError(
+                Verdict.DIFFERS,
+                f"steps not used: other numbers in the last step of {first.listed} change no"
+                " output, and should",
+            )
+        for size in (multiple * first.count for multiple in MULTIPLES):
+            sizes = {**source.sizes, symbol: size}
+            if source.problem(sizes) is None:
+                longer = _Steps(source, symbol, source.inputs(sizes, 0))
+                if longer.changes(0) and not longer.changes(size // 2):
+                    raise UnansweredError(Verdict.DIFFERS, longer.frozen(symbol))
+                break
+    if not is_asked:
         raise UnansweredError(Verdict.SKIPPED, "other numbers in any step change no output")
     return ask(call)
+
+
+class _Steps:
+    """The inputs of a call that have steps of one time axis; lengths of sequences are all steps.
+
+    A recurrence that an exporter unrolled runs at more steps than it was traced with, and drops
+    those beyond. Strides drop a remainder as well, so the model itself is asked at several times
+    the steps: what no output depends on is a constant few steps there, and grows with the stream if
+    it is frozen.
+    """
+
+    def __init__(self, source: StreamedModel, symbol: str, inputs: Tensors) -> None:
+        self._source = source
+        axes = {n: each.axis for n, each in source.streams.time.items() if each.size == symbol}
+        self._axes = {name: axis for name, axis in axes.items() if name in inputs}
+        self.listed = ", ".join(self._axes)
+        self.count = max(inputs[name].shape[axis] for name, axis in self._axes.items())
+        full = {name: np.full_like(inputs[name], self.count) for name in source.lengths}
+        self._inputs = {**inputs, **full}
+        self._made: dict[int, Tensors] = {}
+
+    def call(self, begin: int) -> ModelCall:
+        """Return the call with other numbers in the steps from one on; whole ones trade places."""
+        changed = dict(self._inputs)
+        for name, axis in self._axes.items():
+            values = changed[name]
+            other = other_numbers(values) if dtype_of(values).is_float else np.flip(values, axis)
+            is_kept = np.arange(values.shape[axis]) < begin
+            shape = [-1 if each == axis else 1 for each in range(values.ndim)]
+            mixed = np.where(is_kept.reshape(shape), values, other)
+            changed[name] = np.ascontiguousarray(mixed, values.dtype)
+        return ModelCall("", self._source, changed)
+
+    def _own(self, begin: int) -> Tensors:
+        if begin not in self._made:
+            self._made[begin] = self.call(begin).exact
+        return self._made[begin]
+
+    def changes(self, begin: int) -> bool:
+        """Whether other numbers in the steps from one on change an output in float64."""
+        return not same_tensors(self._own(self.count), self._own(begin))
+
+    def frozen(self, symbol: str) -> str:
+        """Say from which step on none is used, which is in the first half."""
+        used, unused = 0, self.count // 2
+        while unused - used > 1:
+            middle = (used + unused) // 2
+            used, unused = (middle, unused) if self.changes(middle) else (used, middle)
+        said = f"time frozen: steps of {self.listed} beyond the first {unused} change no output"
+        fewer = self._source.inputs({**self._source.sizes, symbol: self.count // 2}, 0)
+        for name, values in self._source.answer(fewer).items():
+            if (unused, unused) in zip(
+                values.shape, self._own(self.count)[name].shape, strict=False
+            ):
+                said += f"; {name} has no more than {unused} steps"
+        return said
 
 
 def _chunks(size: int, steps: int) -> list[range]:
@@ -394,8 +463,15 @@ def _padding(call: StreamCall, ask: StreamAsker) -> Tensors:
     def with_padding(tensors: Tensors, other: Tensors) -> Tensors:
         mixed = dict(tensors)
         for name in other.keys() & time.keys() & batch.keys():
-            valid = valid_steps(tensors[name], time[name], batch[name], lengths)
-            mixed[name] = np.where(valid, tensors[name], other[name])
+            values = tensors[name]
+            step, of = (
+                numbers.reshape([-1 if each == axis else 1 for each in range(values.ndim)])
+                for axis, numbers in (
+                    (time[name], np.arange(values.shape[time[name]])),
+                    (batch[name], np.asarray(lengths)),
+                )
+            )
+            mixed[name] = np.where(step < of, values, other[name])
         return mixed
 
     other = with_padding(feed, {name: other_numbers(feed[name]) for name in real(feed)})
@@ -436,13 +512,16 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
     changed = _differing(own, made)
     floats = real(call.states)
     for begin, end, _ in call.source.streams.pairs:
-        if begin in floats and end not in changed:
-            kept, where = np.full(made[end].shape, True), ""
-        elif begin in floats and not ask.is_reference:
-            kept = _kept(call.first, other, own[end], made[end], end)
-            where = f" in {units(kept)}" if kept.any() else ""
-        else:
+        if begin not in floats or (end in changed and ask.is_reference):
             continue
+        kept, where = np.full(made[end].shape, True), ""
+        if end in changed:
+            # Which units are the same after both calls, and in float64 are not.
+            one, two = call.first.exact[end], other.exact[end]
+            kept = (own[end] == made[end]) & apart(one, two, NEAR * np.abs(two).max(initial=0))
+            if kept.any():
+                kept &= apart(one, two, call.first.allowed[end] + other.allowed[end])
+                where = f" in {units(kept)}" if kept.any() else ""
         if kept.any():
             given = other.inputs[begin]
             is_same = given.shape == kept.shape and np.array_equal(made[end][kept], given[kept])
@@ -460,13 +539,6 @@ def _require_numbers(outputs: Tensors) -> None:
     """
     if why := shows_nothing(outputs):
         raise UnansweredError(Verdict.SKIPPED, why)
-
-
-def _kept(first: ModelCall, other: ModelCall, own: Any, made: Any, name: str) -> Any:
-    """Return which elements of a state are the same after two calls, and in float64 are not."""
-    one, two = first.exact[name], other.exact[name]
-    same = (own == made) & apart(one, two, NEAR * np.abs(two).max(initial=0))
-    return same & apart(one, two, first.allowed[name] + other.allowed[name]) if same.any() else same
 
 
 def some_of(names: Sequence[str]) -> Sequence[str]:
@@ -557,25 +629,15 @@ class StreamPlan(RelationPlan):
     @property
     def source(self) -> CallSource:
         """The model as a case of its own; it is kept until a file of it or its inputs changes."""
-        request = _request(*self._asked)
-        files = (self.pack, *(Path(name.partition("::")[0]) for name in request.files))
+        asked = self.inputs, self.inputs_from, self.dims, self.shapes
+        files = (self.pack, *(Path(n.partition("::")[0]) for n in _request(*asked).files))
         written = tuple(file.stat().st_mtime_ns if file.is_file() else 0 for file in files)
-        cut = (self.steps, self.sequences)
+        cut, terms = (self.steps, self.sequences), (self.seconds, self.terms.subject.host)
         is_cut = any(name.startswith("chunks") for name in self.relations)
         with within(self.seconds, str(self.pack)):
             return _source_of(
-                str(self.pack), self.states, self._asked, cut, self._terms, written, is_cut=is_cut
+                str(self.pack), self.states, asked, cut, terms, written, is_cut=is_cut
             )
-
-    @property
-    def _terms(self) -> tuple[float | None, str]:
-        """The time of each evaluation, and what evaluates nodes that are not recurrent."""
-        return self.seconds, self.terms.subject.host
-
-    @property
-    def _asked(self) -> tuple[Any, ...]:
-        """The inputs that are asked for, as `_request` takes them."""
-        return self.inputs, self.inputs_from, self.dims, self.shapes
 
 
 def _request(inputs: Any, inputs_from: str, dims: Any, shapes: Any) -> Request:
@@ -619,7 +681,9 @@ def _source_of(
 ) -> CallSource:
     model, request = load_model(target), _request(*asked)
     if drawn := random_nodes(model):
-        raise NothingSelected(f"{target}: {RANDOM.format(', '.join(drawn))}")
+        raise NothingSelected(
+            f"{target}: draws random numbers, so no two calls need agree: {', '.join(drawn)}"
+        )
     streams = streams_of(model, dict(states)).without(request.shapes)
     given = _given(model, request)
     dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
@@ -633,8 +697,9 @@ def _source_of(
             f"{target}: has no states, and no free axis of time or batch; --state h_in=h_out says"
             f" which input continues an output{found}"
         )
-    assumed = [symbol for symbol in source.window if symbol not in source.dims]
-    if assumed and source.streams.pairs:
+    window = [] if source.has_free_time else sorted({a.size for a in streams.time.values()})
+    assumed = [symbol for symbol in window if symbol not in source.dims]
+    if assumed and streams.pairs:
         sizes = ", ".join(f"--dim {symbol}={source.sizes[symbol]}" for symbol in assumed)
         warnings.warn(
             f"{target}: takes a fixed number of steps, assumed to be as with {sizes}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,11 +19,11 @@ from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.operators.checking import element_type, problems
 from rnncli.operators.node import checked
 from rnncli.operators.operator import Dim
-from rnncli.verifying.node_call import NodeCall
+from rnncli.verifying.node_call import NodeCall, T
 from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
@@ -66,13 +66,6 @@ class TracedCase:
     def lengths(self) -> Array | None:
         """The valid steps of each sequence, if given."""
         return self.call.get("lengths")
-
-    @property
-    def steps_of_x(self) -> int:
-        """The number of steps of X, also if another part of the case is broken."""
-        shape = self.operator.inputs[0].shape(self.operator.variant(self.written))
-        axis = [dim.symbol for dim in shape].index("seq_length")
-        return int(self.inputs[self.operator.inputs[0].name].shape[axis])
 
     @cached_property
     def padding(self) -> Array:
@@ -149,11 +142,6 @@ class CaseCondition(NamedTuple):
     holds: Callable[[TracedCase], bool]
 
 
-def _skips_one(names: list[str]) -> bool:
-    """Whether a name is omitted before one that is present."""
-    return "" in "\0".join(names).rstrip("\0").split("\0")
-
-
 def _clips(case: TracedCase) -> bool:
     return bool(case.noticed(["clip-ignored"]))
 
@@ -180,16 +168,17 @@ def _breaks_rank(case: TracedCase, name: str) -> bool:
     return ("inputs", name) in case.broken and case.inputs[name].ndim != len(row.shape())
 
 
-def _is_foreign(case: TracedCase, name: str) -> bool:
-    """Whether an input has an element type that is not allowed, or not that of its kind."""
+def _breaks_input(case: TracedCase, name: str, *, foreign: bool) -> bool:
+    """Whether an input alone is wrong, by its type or, if not `foreign`, by anything else.
+
+    A foreign element type is not allowed, or not that of the inputs of its kind.
+    """
+    if case.broken != {("inputs", name)}:
+        return False
     (row,) = (row for row in case.operator.inputs if row.name == name)
     first = next(each.name for each in case.operator.inputs if each.kind == row.kind)
     given, common = (element_type(case.inputs.get(n, case.inputs[name])) for n in (name, first))
-    return given not in case.operator.input_dtypes(row) or given != common
-
-
-def _breaks_input(case: TracedCase, name: str, *, foreign: bool) -> bool:
-    return case.broken == {("inputs", name)} and _is_foreign(case, name) == foreign
+    return (given not in case.operator.input_dtypes(row) or given != common) == foreign
 
 
 def _mixes_types(case: TracedCase) -> bool:
@@ -224,7 +213,10 @@ def _wrong_length(case: TracedCase) -> bool:
     row, lengths = case.call.named("lengths"), case.lengths
     if row is None or lengths is None or not _breaks_input(case, row.name, foreign=False):
         return False
-    return bool(np.any((lengths < 0) | (lengths > case.steps_of_x)))
+    # The steps of X, also if another part of the case is broken.
+    X = case.operator.inputs[0]
+    axis = [dim.symbol for dim in X.shape(case.operator.variant(case.written))].index(T)
+    return bool(np.any((lengths < 0) | (lengths > case.inputs[X.name].shape[axis])))
 
 
 CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
@@ -242,7 +234,9 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
         [*c.inputs] == [row.name for row in c.operator.inputs if not row.optional]
     ),
     "gives every input": lambda c: [*c.inputs] == [row.name for row in c.operator.inputs],
-    'has "" for an input before one that is given': lambda c: _skips_one(c.node_inputs),
+    'has "" for an input before one that is given': lambda c: (
+        "" in "\0".join(c.node_inputs).rstrip("\0").split("\0")
+    ),
     'ends its inputs with ""': lambda c: bool(c.node_inputs) and not c.node_inputs[-1],
     "leaves the last inputs out of its list": lambda c: (
         c.operator.inputs[-1].name not in c.inputs and len(c.node_inputs) < len(c.operator.inputs)
@@ -320,6 +314,10 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
 
 The plural ones, `inputs`, `outputs` and `sizes`, take several names: `gives W and R`.
 """
+PATTERNS = {
+    form: re.compile(re.sub(r"\{\w+?(s?)\}", lambda blank: "(.+)" if blank[1] else r"(\S+)", form))
+    for form in CONDITIONS_WITH_BLANKS
+}
 
 
 def all_of(conditions: Sequence[CaseCondition]) -> CaseCondition:
@@ -338,42 +336,23 @@ def condition_named(words: str, operators: Sequence[Operator]) -> CaseCondition:
     Raises:
         InvalidRequest: the condition is unknown, or a name in it.
     """
-    return CaseCondition(words, CONDITIONS.get(words) or _filled_in(words, operators))
-
-
-def _filled_in(words: str, operators: Sequence[Operator]) -> Callable[[TracedCase], bool]:
-    forms = zip(CONDITIONS_WITH_BLANKS, _patterns(), strict=True)
-    matches = ((form, found) for form, pattern in forms if (found := pattern.fullmatch(words)))
+    if words in CONDITIONS:
+        return CaseCondition(words, CONDITIONS[words])
+    matches = ((form, found) for form, each in PATTERNS.items() if (found := each.fullmatch(words)))
     form, found = next(matches, ("", None))
     if found is None:
-        near = (*CONDITIONS, *(_filled_alike(form, words) for form in CONDITIONS_WITH_BLANKS))
+        near = [*CONDITIONS]
+        for each in PATTERNS:  # with the words that stand in the places of its blanks
+            pairs = zip_longest(each.split(), words.split(), fillvalue="")
+            near.append(" ".join(word if "{" in own else own for own, word in pairs).strip())
         raise InvalidRequest(f"unknown condition '{words}'{did_you_mean(words, near)}")
-    names = [*_names(form, found, operators)]
-    return lambda case: CONDITIONS_WITH_BLANKS[form](case, *names)
 
-
-@cache
-def _patterns() -> list[re.Pattern[str]]:
-    """Return what matches each condition with blanks; a plural blank takes several words."""
-    blank = re.compile(r"\{\w+?(s?)\}")
-    return [
-        re.compile(blank.sub(lambda found: "(.+)" if found[1] else r"(\S+)", form))
-        for form in CONDITIONS_WITH_BLANKS
-    ]
-
-
-def _names(form: str, found: re.Match[str], operators: Sequence[Operator]) -> Iterator[str]:
-    """Yield what is put in the blanks of a condition."""
+    names: list[str] = []
     for blank, given in zip(re.findall(r"\{(\w+)\}", form), found.groups(), strict=True):
-        names = re.split(r", | and no | and | or ", given) if blank.endswith("s") else [given]
-        for name in names:
+        some = re.split(r", | and no | and | or ", given) if blank.endswith("s") else [given]
+        for name in some:
             if blank in BLANKS and not any(name in BLANKS[blank](row) for row in operators):
                 known = dict.fromkeys(each for row in operators for each in BLANKS[blank](row))
                 raise InvalidRequest(unknown(blank.removesuffix("s"), name, known))
-            yield name
-
-
-def _filled_alike(form: str, words: str) -> str:
-    """Return a condition with its blanks filled by the words that stand in their places."""
-    pairs = zip_longest(form.split(), words.split(), fillvalue="")
-    return " ".join(given if "{" in own else own for own, given in pairs).strip()
+        names += some
+    return CaseCondition(words, lambda case: CONDITIONS_WITH_BLANKS[form](case, *names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rnncli.cases.library import statement_files
 from rnncli.cases.yaml_reader import Findings, Key, read_mapping, read_yaml, shown, unknown
@@ -136,16 +136,9 @@ def read_statements(path: Path) -> list[Statement]:
         ConfigError: it is malformed; every finding has its place.
     """
     reader = _Reader()
-    found = [*reader.file(read_yaml(path, quickly=True))]
+    found = [*reader.statements(read_yaml(path, quickly=True))]
     reader.findings.raise_any()
     return found
-
-
-class _Section(NamedTuple):
-    """What a section says of all of its statements: its name, and the operators."""
-
-    name: str
-    operators: Sequence[str]
 
 
 class _Reader:
@@ -153,35 +146,55 @@ class _Reader:
         self.findings = Findings()
         self._places: dict[str, Place] = {}  # of statements, by id
 
-    def file(self, node: YamlNode) -> Iterator[Statement]:
+    def statements(self, node: YamlNode) -> Iterator[Statement]:
+        """Yield the statements of a file."""
         keys = self._keys(node, "a file of statements", FILE)
         operators = self._among(keys.get("operators"), "operator", families())
         self.findings.raise_any()  # without operators nothing below could be read
         for section in self._list(keys.get("sections")):
-            yield from self._section(section, operators)
+            keys = self._keys(section, "a section", SECTION)
+            of = self._among(keys.get("of"), "operator", operators) or operators
+            title = self._text(keys.get("section"))
+            if "statements" in keys:
+                whole = "statements of a section"
+                rows = read_mapping(keys["statements"], whole, "", None, self.findings)
+                for name, row in rows.items():
+                    yield from self._statement(name, row, title, of)
 
-    def _section(self, node: YamlNode, operators: Sequence[str]) -> Iterator[Statement]:
-        keys = self._keys(node, "a section", SECTION)
-        of = self._among(keys.get("of"), "operator", operators)
-        section = _Section(self._text(keys.get("section")), of or operators)
-        if "statements" in keys:
-            whole = "statements of a section"
-            rows = read_mapping(keys["statements"], whole, "", None, self.findings)
-            for name, row in rows.items():
-                yield from self._statement(name, row, section)
-
-    def _statement(self, name: Key, node: YamlNode, section: _Section) -> Iterator[Statement]:
+    def _statement(
+        self, name: Key, node: YamlNode, section: str, operators: Sequence[str]
+    ) -> Iterator[Statement]:
         """Yield a statement for each operator that it applies to."""
         keys = self._keys(node, f"'{name}'", STATEMENT)
-        of = self._among(keys.get("of"), "operator", section.operators) or section.operators
+        of = self._among(keys.get("of"), "operator", operators) or operators
         known = [row for each in of for row in families()[each]]
-        rows = self._versions(keys, known)
+
+        since, until = self._number(keys.get("since"), 0), self._number(keys.get("until"), LATEST)
+        left_out = self._among(keys.get("except"), "operator version", [row.name for row in known])
+        rows = [r for r in known if since <= r.version <= until and r.name not in left_out]
         if not rows:
             self.findings.add(name.place, f"'{name}' applies to no version of {', '.join(of)}")
-        when = self._condition(keys.get("when"), known)
-        against = self._violations(keys.get("against"))
-        why_not = self._text(keys.get("why_not"))
-        kind = self._kind(keys.get("kind"))
+
+        conditions = []
+        for each in self._list(keys.get("when")):
+            try:
+                conditions.append(condition_named(self._text(each), known))
+            except InvalidRequest as error:
+                self.findings.add(each.place, str(error))
+
+        cells: dict[str, Sequence[str]] = {}  # of each violation
+        for violation in self._text(keys.get("against")).split():
+            try:
+                cells[violation] = violation_named(violation).cells
+            except InvalidRequest as error:
+                self.findings.add(keys["against"].place, str(error))
+
+        why_not, kind = self._text(keys.get("why_not")), CheckKind.RESULT
+        if (stated := keys.get("kind")) and stated.value in KINDS:
+            kind = CheckKind(str(stated.value))
+        elif stated:
+            self.findings.add(stated.place, unknown("kind", shown(stated).strip("'"), KINDS))
+
         for operator in of:
             own = [row for row in rows if row.family == operator]
             if not own:
@@ -189,49 +202,18 @@ class _Reader:
             found = Statement(
                 name=str(name),
                 sentence=self._text(keys.get("says")),
-                section=section.name,
+                section=section,
                 operator=operator,
                 versions=tuple(row.version for row in own),
                 kind=CheckKind.NONE if why_not else kind,
-                when=when,
-                against=tuple(v for v, cells in against.items() if own[0].cell.name in cells),
+                when=all_of(conditions),
+                against=tuple(v for v, of_it in cells.items() if own[0].cell.name in of_it),
                 why_not=why_not,
             )
             first = self._places.setdefault(found.id, name.place)
             if first is not name.place:
                 self.findings.add(name.place, f"'{found.id}' already stands on line {first.line}")
             yield found
-
-    def _condition(self, node: YamlNode | None, known: Sequence[Operator]) -> CaseCondition:
-        found = []
-        for each in self._list(node):
-            try:
-                found.append(condition_named(self._text(each), known))
-            except InvalidRequest as error:
-                self.findings.add(each.place, str(error))
-        return all_of(found)
-
-    def _versions(self, keys: Mapping[str, YamlNode], rows: Sequence[Operator]) -> list[Operator]:
-        since, until = self._number(keys.get("since"), 0), self._number(keys.get("until"), LATEST)
-        left_out = self._among(keys.get("except"), "operator version", [row.name for row in rows])
-        return [row for row in rows if since <= row.version <= until and row.name not in left_out]
-
-    def _kind(self, node: YamlNode | None) -> CheckKind:
-        if node is None or node.value in KINDS:
-            return CheckKind(str(node.value)) if node else CheckKind.RESULT
-        self.findings.add(node.place, unknown("kind", shown(node).strip("'"), KINDS))
-        return CheckKind.RESULT
-
-    def _violations(self, node: YamlNode | None) -> dict[str, Sequence[str]]:
-        """Return the cells of each violation."""
-        found: dict[str, Sequence[str]] = {}
-        for name in self._text(node).split():
-            try:
-                found[name] = violation_named(name).cells
-            except InvalidRequest as error:
-                assert node is not None
-                self.findings.add(node.place, str(error))
-        return found
 
     # --- values; an absent one is a default, a malformed one a finding and the default ---
 
@@ -271,12 +253,10 @@ class _Reader:
         return [name for name in names if name in known]
 
 
-def _read() -> dict[str, Statement]:
-    rows = [row for path in statement_files() for row in read_statements(path)]
-    return {row.id: row for name in families() for row in rows if row.operator == name}
-
-
-STATEMENTS: Mapping[str, Statement] = _read()
+_ROWS = [row for path in statement_files() for row in read_statements(path)]
+STATEMENTS: Mapping[str, Statement] = {
+    row.id: row for name in families() for row in _ROWS if row.operator == name
+}
 
 
 def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement itself calls it
@@ -288,9 +268,3 @@ def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement its
     if id not in STATEMENTS:
         raise InvalidRequest(f"unknown statement '{id}'{did_you_mean(id, STATEMENTS)}")
     return STATEMENTS[id]
-
-
-def found_in(case: TracedCase) -> dict[str, tuple[str, ...]]:
-    """Return the statements that a case checks, by id, with the violations it notices."""
-    found = {row.id: row.found_in(case) for row in STATEMENTS.values()}
-    return {id_: noticed for id_, noticed in found.items() if noticed is not None}

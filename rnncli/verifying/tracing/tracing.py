@@ -12,12 +12,11 @@ from rnncli.errors import NothingSelected
 from rnncli.operators import OPERATORS
 from rnncli.verifying.scoring import of_each_vector
 from rnncli.verifying.tracing.conditions import TracedCase
-from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, found_in
+from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
     from rnncli.verifying.scoring import ScoredCases, ScoringPlan
     from rnncli.verifying.tracing.statements import Statement
@@ -31,10 +30,6 @@ class CaseTrace(NamedTuple):
     version: int
     kind: CheckKind
     found: Mapping[str, tuple[str, ...]]
-
-    def is_of(self, row: Operator) -> bool:
-        """Whether a case is of an operator's version."""
-        return (self.operator, self.version) == (row.family, row.version)
 
 
 class CoverageState(StrEnum):
@@ -94,7 +89,8 @@ class TraceMatrix:
             NothingSelected: the operator has no cases.
         """
         rows = [row for row in OPERATORS.values() if operator in ("", row.family, row.name)]
-        own = [case for case in self.cases if any(case.is_of(row) for row in rows)]
+        versions = {(row.family, row.version) for row in rows}
+        own = [case for case in self.cases if (case.operator, case.version) in versions]
         if operator and not own:
             known = ", ".join(self.operators)
             raise NothingSelected(f"{self.name}: no case of {operator}; there are cases of {known}")
@@ -131,18 +127,14 @@ def _covered(statement: Statement, cases: Sequence[CaseTrace]) -> Coverage:
         {case.id: case.found[statement.id] for case in own},
         tuple(sorted({case.version for case in own})),
     )
-    return covered._replace(state=_state(covered, cases))
-
-
-def _state(covered: Coverage, cases: Sequence[CaseTrace]) -> CoverageState:
-    row = covered.statement
-    if row.kind is CheckKind.NONE:
-        return CoverageState.UNTESTABLE
-    if not any((case.operator, case.kind) == (row.operator, row.kind) for case in cases):
-        return CoverageState.BEYOND
-    if not covered.cases:
-        return CoverageState.UNCHECKED
-    return CoverageState.PARTLY if covered.unnoticed else CoverageState.CHECKED
+    state = CoverageState.PARTLY if covered.unnoticed else CoverageState.CHECKED
+    if statement.kind is CheckKind.NONE:
+        state = CoverageState.UNTESTABLE
+    elif not any((c.operator, c.kind) == (statement.operator, statement.kind) for c in cases):
+        state = CoverageState.BEYOND
+    elif not own:
+        state = CoverageState.UNCHECKED
+    return covered._replace(state=state)
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
@@ -166,5 +158,6 @@ def trace_of(vector: Vector) -> CaseTrace:
     """Return the statements that a vector checks."""
     case = TracedCase(vector)
     kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
-    row = case.operator
-    return CaseTrace(vector.id, row.family, row.version, kind, found_in(case))
+    row, found = case.operator, {row.id: row.found_in(case) for row in STATEMENTS.values()}
+    noticed = {name: some for name, some in found.items() if some is not None}
+    return CaseTrace(vector.id, row.family, row.version, kind, noticed)
