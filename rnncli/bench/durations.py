@@ -107,7 +107,11 @@ def measure_startup(rounds: int, done: Callable[[int], None]) -> list[StartupTim
     surroundings.pop(NO_PYC, None)
     with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
         model = Path(folder) / "model.onnx"
-        put_file(model.parent, model.name, tiny_model())
+
+        # A model with one LSTM node and stored weights.
+        case = built_in("tiny", "LSTM")
+        exact = evaluate(case.operator, case.inputs, attributes=case.attributes)
+        put_file(model.parent, model.name, of_operator(case.name, case, exact).vector.model)
         for each in measured:
             _seconds(each.process, model, surroundings)
         _repeat(measured, rounds, lambda each: _seconds(each.process, model, surroundings), done)
@@ -125,13 +129,6 @@ def _repeat(
         for each in measured:
             each.seconds.append(seconds(each))
             done(1)
-
-
-def tiny_model() -> bytes:
-    """Return a model with one LSTM node and stored weights."""
-    case = built_in("tiny", "LSTM")
-    exact = evaluate(case.operator, case.inputs, attributes=case.attributes)
-    return of_operator(case.name, case, exact).vector.model
 
 
 def _seconds(process: TimedProcess, model: Path, surroundings: Mapping[str, str]) -> float:

@@ -15,7 +15,7 @@ from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
 from rnncli.running.execution import execute
 from rnncli.running.model_vector import vector_of_run
-from rnncli.running.request import Request, Run
+from rnncli.running.request import Request
 from rnncli.running.target import cases_of, load_target, short_names
 
 if TYPE_CHECKING:
@@ -150,7 +150,17 @@ class PlannedWorkload(NamedTuple):
         if isinstance(loaded, Case):
             first = of_operator(self.name, loaded, run.outputs)
             return replace(first, others=tuple(self._others(first)))
-        return of_model(self.name, loaded, run)
+
+        # A whole model as a workload.
+        shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
+        return Workload(
+            name=self.name,
+            operator="model",
+            description=", ".join(shapes),
+            vector=vector_of_run(self.name, loaded, run),
+            exact=run.outputs,
+            cost=UNKNOWN,
+        )
 
     def _others(self, first: Workload) -> Iterator[tuple[Vector, Tensors]]:
         outputs = sum(values.size for values in first.exact.values())
@@ -231,21 +241,4 @@ def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
         vector=with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record)),
         exact=exact,
         cost=cost_of(case, exact),
-    )
-
-
-def of_model(name: str, model: Model, run: Run) -> Workload:
-    """Return a whole model as a workload.
-
-    Raises:
-        Unsupported: an input or output is not a tensor of numbers.
-    """
-    shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
-    return Workload(
-        name=name,
-        operator="model",
-        description=", ".join(shapes),
-        vector=vector_of_run(name, model, run),
-        exact=run.outputs,
-        cost=UNKNOWN,
     )
