@@ -135,11 +135,7 @@ def _seconds(process: TimedProcess, model: Path, surroundings: Mapping[str, str]
     arguments = [str(model) if each == MODEL else each for each in process.arguments]
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 -- runs Python
-        python(*arguments),
-        env=surroundings,
-        capture_output=True,
-        text=True,
-        check=False,
+        python(*arguments), env=surroundings, capture_output=True, text=True, check=False
     )
     seconds = time.perf_counter() - start
     if done.returncode:

@@ -383,11 +383,7 @@ FILLS: Mapping[str, Fill] = {
         _falling,
         kinds=LENGTHS,
     ),
-    "bytes": Fill(
-        "random 8-bit integers, all of the type's equally often",
-        _bytes,
-        kinds=LEVELS,
-    ),
+    "bytes": Fill("random 8-bit integers, all of the type's equally often", _bytes, kinds=LEVELS),
     "middle": Fill(
         "the middle of an 8-bit type, which stands for 0 where it is the zero point: 0 of int8,"
         " 128 of uint8",

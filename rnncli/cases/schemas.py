@@ -45,30 +45,20 @@ def config_schema() -> Schema:
     It covers names, types and choices. Only the reader checks shapes, counts of activations and
     ranges that depend on sizes.
     """
-    of_operators = [
-        {
-            "if": {"properties": {"op": {"const": row.name}}, "required": ["op"]},
-            "then": {
-                "properties": {
-                    "sizes": closed(
-                        {name: size_schema(row, name) for name in size_names(row)},
-                        all_of_them=True,
-                    ),
-                    "dtype": {"enum": [*row.dtypes, None]},
-                    **{key: {"enum": [*c.allowed(row), None]} for key, c in CHOICES.items()},
-                    "attributes": closed(
-                        {a.name: attribute_schema(a) for a in row.attributes.values()}
-                    ),
-                    "inputs": closed({tensor.name: input_schema(tensor) for tensor in row.inputs}),
-                    "outputs": {"items": {"enum": [tensor.name for tensor in row.outputs]}},
-                    "readings": closed(
-                        {n: reading_schema(n, d) for n, d in possible_readings(row).items()}
-                    ),
-                }
+    of_operators = []
+    for row in OPERATORS.values():
+        own = {
+            **{
+                name: closed(each, all_of_them=name == "sizes")
+                for name, each in sections(row).items()
             },
+            "dtype": {"enum": [*row.dtypes, None]},
+            **{key: {"enum": [*c.allowed(row), None]} for key, c in CHOICES.items()},
+            "outputs": {"items": {"enum": [tensor.name for tensor in row.outputs]}},
         }
-        for row in OPERATORS.values()
-    ]
+        is_of_it = {"properties": {"op": {"const": row.name}}, "required": ["op"]}
+        properties = {key: own[key] for key in KEYS if key in own}
+        of_operators.append({"if": is_of_it, "then": {"properties": properties}})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "rnncli config",
@@ -137,9 +127,24 @@ def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Sc
     return {**schema, "required": list(properties)} if all_of_them else schema
 
 
-def size_schema(row: Operator, name: str) -> Schema:
-    """Return the schema of a size."""
-    return {"type": "integer", "minimum": least_size(row, name), "maximum": LARGEST_SIZE}
+def sections(row: Operator) -> dict[str, dict[str, Schema]]:
+    """Return the schema of each name that a section of an operator's config may hold."""
+    return {
+        "sizes": {
+            name: {"type": "integer", "minimum": least_size(row, name), "maximum": LARGEST_SIZE}
+            for name in size_names(row)
+        },
+        "attributes": {each.name: attribute_schema(each) for each in row.attributes.values()},
+        "inputs": {tensor.name: input_schema(tensor) for tensor in row.inputs},
+        "readings": {
+            name: {
+                "description": READINGS[name].summary,
+                "enum": list(READINGS[name].choices),
+                "default": default,
+            }
+            for name, default in possible_readings(row).items()
+        },
+    }
 
 
 def attribute_schema(row: Attribute) -> Schema:
@@ -155,15 +160,6 @@ def attribute_schema(row: Attribute) -> Schema:
     if row.largest is not None:
         own = {**own, "minimum": 1, "maximum": row.largest}
     return {**schema, "anyOf": [own, {"type": "null"}]}
-
-
-def reading_schema(name: str, default: str) -> Schema:
-    """Return the schema of a reading."""
-    return {
-        "description": READINGS[name].summary,
-        "enum": list(READINGS[name].choices),
-        "default": default,
-    }
 
 
 def input_schema(row: Input) -> Schema:
@@ -238,17 +234,12 @@ def _settings() -> dict[Path, Schema]:
     rows = OPERATORS.values()
     members: dict[Path, Schema] = {}
     for row in rows:
-        own = {
-            **{("sizes", name): size_schema(row, name) for name in size_names(row)},
-            **{("attributes", a.name): attribute_schema(a) for a in row.attributes.values()},
-            **{("inputs", tensor.name): input_schema(tensor) for tensor in row.inputs},
-            **{("readings", n): reading_schema(n, d) for n, d in possible_readings(row).items()},
-        }
+        own = {(n, each): v for n, schemas in sections(row).items() for each, v in schemas.items()}
         for path, schema in own.items():
             known = members.setdefault(path, {"anyOf": [_NULL]})["anyOf"]
             if schema not in known:
                 known.append(schema)
-    sections = {
+    whole = {
         name: closed({path[1]: _reference(path) for path in members if path[0] == name})
         for name in SECTIONS
     }
@@ -283,6 +274,6 @@ def _settings() -> dict[Path, Schema]:
             "minProperties": 1,
             "maxProperties": 1,
         },
-        **{(name,): {"type": ["object", "null"], **own} for name, own in sections.items()},
+        **{(name,): {"type": ["object", "null"], **own} for name, own in whole.items()},
         **members,
     }

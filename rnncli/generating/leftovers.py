@@ -297,10 +297,7 @@ class Journal:
         return {path: text for record in self._records for path, text in record["files"].items()}
 
     def begin(
-        self,
-        premises: Mapping[str, Any],
-        owned: Iterable[str],
-        records: Iterable[Record],
+        self, premises: Mapping[str, Any], owned: Iterable[str], records: Iterable[Record]
     ) -> None:
         """Begin a new journal with the records of finished cases."""
         header = {"premises": premises, "owned": sorted(owned)}

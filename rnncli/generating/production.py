@@ -214,13 +214,7 @@ def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -
         shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
         inputs = stack.inputs_at(k)
         model = single_node_model(
-            node.operator,
-            node.attributes,
-            inputs,
-            shapes,
-            held,
-            spelling=spelling,
-            unit=node.unit,
+            node.operator, node.attributes, inputs, shapes, held, spelling=spelling, unit=node.unit
         )
         models.append(model.SerializeToString(deterministic=True))
         onnx.checker.check_model(models[-1], full_check=True)

@@ -28,10 +28,7 @@ _DIRECTION = Attribute(
 _HIDDEN_SIZE = Attribute("hidden_size", "int", "number of units; absent: taken from R")
 _INPUT_FORGET = Attribute("input_forget", "int", "not 0: the forget gate is 1 - it", default=0)
 _LINEAR_BEFORE_RESET = Attribute(
-    "linear_before_reset",
-    "int",
-    "not 0: reset after the linear transformation of Ht-1",
-    default=0,
+    "linear_before_reset", "int", "not 0: reset after the linear transformation of Ht-1", default=0
 )
 _LAYOUT = Attribute(
     "layout",

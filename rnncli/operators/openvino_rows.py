@@ -142,10 +142,7 @@ _LSTM_SEQUENCE_1 = replace(
     cell=CELLS["LSTM"],
     gates="fico",
     inputs=_inputs(
-        4,
-        _B._replace(shapes=(shape("D 4*H"),), summary=_B_OF_GATES),
-        _INITIAL_H,
-        _INITIAL_C,
+        4, _B._replace(shapes=(shape("D 4*H"),), summary=_B_OF_GATES), _INITIAL_H, _INITIAL_C
     ),
     outputs=(_Y, _HO, _CO),
     attributes=by_name(

@@ -17,15 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rnncli.operators.operator import (
-    Attribute,
-    Input,
-    Operator,
-    Output,
-    by_name,
-    of_a_cell,
-    shape,
-)
+from rnncli.operators.operator import Attribute, Input, Operator, Output, by_name, of_a_cell, shape
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:

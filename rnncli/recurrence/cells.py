@@ -207,14 +207,7 @@ class Cell:
 CELLS: Mapping[str, Cell] = {
     cell.name: cell
     for cell in (
-        Cell(
-            "RNN",
-            gates="i",
-            states=1,
-            activations="f",
-            defaults=("Tanh",),
-            step=rnn_step,
-        ),
+        Cell("RNN", gates="i", states=1, activations="f", defaults=("Tanh",), step=rnn_step),
         Cell(
             "GRU",
             gates="zrh",

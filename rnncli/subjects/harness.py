@@ -80,11 +80,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
     """
 
     def __init__(
-        self,
-        command: str,
-        *,
-        limits: Limits = UNLIMITED,
-        seconds_to_start: float | None = None,
+        self, command: str, *, limits: Limits = UNLIMITED, seconds_to_start: float | None = None
     ) -> None:
         super().__init__(command, limits, seconds_to_start)
         self._here = Path.cwd()

@@ -82,11 +82,7 @@ class BackendRuntime:
 
 
 def backend_subject(
-    name: str,
-    compute: str = "float64",
-    *,
-    host: str = ONNX,
-    limits: Limits = UNLIMITED,
+    name: str, compute: str = "float64", *, host: str = ONNX, limits: Limits = UNLIMITED
 ) -> IsolatedSubject:
     """Return a backend as a subject in its own process."""
     settings = {BACKEND: name, COMPUTE: compute, HOST: host}

@@ -5,15 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from rnncli.bench.workloads import (
-    ENOUGH,
-    OPERATORS,
-    OPSETS,
-    UNKNOWN,
-    WORKLOADS,
-    built_in,
-    planned,
-)
+from rnncli.bench.workloads import ENOUGH, OPERATORS, OPSETS, UNKNOWN, WORKLOADS, built_in, planned
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.operators import evaluate
 

@@ -29,11 +29,7 @@ from rnncli.numerics import (
 )
 
 # precision, smallest exponent of a bit, largest exponent: IEEE 754 and bfloat16's definition.
-FORMATS = {
-    "float16": (11, -24, 15),
-    "bfloat16": (8, -133, 127),
-    "float32": (24, -149, 127),
-}
+FORMATS = {"float16": (11, -24, 15), "bfloat16": (8, -133, 127), "float32": (24, -149, 127)}
 FLOATS = [row for row in DTYPES.values() if row.is_float]
 
 

@@ -79,11 +79,7 @@ CALLS = {
     "huge": {"X": numbers(5, N, I) * np.float32(1e30)},
     "full": {"X": numbers(5, N, I), "sequence_lens": np.int32([5, 5])},
     "ragged": {"X": numbers(5, N, I), "sequence_lens": np.int32([5, 2])},
-    "other lengths": {
-        "X": numbers(5, N, I),
-        "sequence_lens": np.int32([0, 4]),
-        "initial_h": STATE,
-    },
+    "other lengths": {"X": numbers(5, N, I), "sequence_lens": np.int32([0, 4]), "initial_h": STATE},
     "lengths of four": {"X": numbers(6, 4, I), "sequence_lens": np.int32([3, 6, 0, 3])},
     "none live": {"X": numbers(5, N, I), "sequence_lens": np.int32([0, 0])},
 }

@@ -21,13 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import types
 
-from rnncli.backends.compiled.compiling import (
-    compiled,
-    inlined,
-    instruction,
-    kernel,
-    sources,
-)
+from rnncli.backends.compiled.compiling import compiled, inlined, instruction, kernel, sources
 from rnncli.backends.compiled.equations import Unit, advance
 from rnncli.backends.compiled.kernel_plan import attach, plan_at, tensors
 from rnncli.backends.compiled.kernel_shapes import Shape

@@ -348,12 +348,7 @@ _OF_X, _OF_H = StackedGate(2, of_h=False), StackedGate(2, of_x=False)
 # An RNN does not damp the errors of its sums, and inputs are larger than states.
 _RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],), depth=128)
 _GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
-_GRU_LINEAR = replace(
-    _GRU,
-    products=(_ZRH,),
-    stacked=(*_ALL[:2], _OF_H, _OF_X),
-    resets_bias=True,
-)
+_GRU_LINEAR = replace(_GRU, products=(_ZRH,), stacked=(*_ALL[:2], _OF_H, _OF_X), resets_bias=True)
 # With o in front, i and forget are neighbours, and so are c and C: see `_scaling_of_both`.
 _OIFC = (_ALL[1], _ALL[0], _ALL[2], _ALL[3])
 _LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3), _OIFC, divisors=3)

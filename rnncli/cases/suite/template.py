@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rnncli.cases.config.keys import CHOICES, members_of
@@ -325,9 +325,10 @@ def find_operator(op: object, opset: object) -> Operator | str:
     return _operator(f"{op}-{opset}")
 
 
-def versions_of(op: str) -> list[Operator]:
+@cache  # asked of every combination of a case
+def versions_of(op: str) -> tuple[Operator, ...]:
     """Return all versions of an operator, or one that has none."""
-    return [row for row in OPERATORS.values() if row.family == op]
+    return tuple([row for row in OPERATORS.values() if row.family == op])
 
 
 def _operator(name: str) -> Operator | str:

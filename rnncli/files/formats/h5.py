@@ -206,11 +206,5 @@ def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None
 
 
 H5 = Format(
-    "h5",
-    ("h5", "hdf5"),
-    "HDF5, one dataset per tensor under its name",
-    read,
-    write,
-    parse,
-    HDF5,
+    "h5", ("h5", "hdf5"), "HDF5, one dataset per tensor under its name", read, write, parse, HDF5
 )

@@ -46,10 +46,7 @@ PREFIX = 12 + 10_000
 CHUNK = 1 << 18
 
 # Version 3.0 differs only for structured elements, which tensors do not have.
-_HEADERS = {
-    (1, 0): npy_format.read_array_header_1_0,
-    (2, 0): npy_format.read_array_header_2_0,
-}
+_HEADERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 # The methods that NumPy writes. The ratio of others has no useful bound.
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 ENCRYPTED = 0x1

@@ -36,8 +36,7 @@ class TensorDescriptor(Described):
     file: Annotated[str, "the file of the elements"]
     dtype: Annotated[str, "the type of the elements, such as float32"]
     shape: Annotated[
-        list[Annotated[int, Meta(ge=0, le=LARGEST)]],
-        "the number of elements along each dimension",
+        list[Annotated[int, Meta(ge=0, le=LARGEST)]], "the number of elements along each dimension"
     ]
 
 

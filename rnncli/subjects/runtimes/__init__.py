@@ -151,12 +151,7 @@ def subject_named(
     if reason := _missing(row):
         raise Unsupported(f"runtime '{name}' is not installed: {reason}")
     return IsolatedSubject(
-        name,
-        row.where,
-        settings=settings,
-        limits=limits,
-        install=row.install,
-        origin=row.origin,
+        name, row.where, settings=settings, limits=limits, install=row.install, origin=row.origin
     )
 
 

@@ -161,9 +161,7 @@ def _native(vector: Vector) -> Any:
     attributes = with_truths(operator, vector.attributes)
     clip = attributes.pop("clip", None)
     node = build(
-        *nodes.values(),
-        **{**UNWRITTEN, **attributes},
-        **({} if clip is None else {"clip": clip}),
+        *nodes.values(), **{**UNWRITTEN, **attributes}, **({} if clip is None else {"clip": clip})
     )
     results = []
     for k, row in enumerate(operator.outputs):

@@ -40,10 +40,7 @@ def elementwise(name, dtype, width):
     def call(x, y):
         step = width * x.itemsize
         for k in range(x.size // width):
-            apply(
-                types.intp(x.ctypes.data) + k * step,
-                types.intp(y.ctypes.data) + k * step,
-            )
+            apply(types.intp(x.ctypes.data) + k * step, types.intp(y.ctypes.data) + k * step)
 
     return call
 

@@ -130,9 +130,7 @@ def test_short_calls_may_be_larger():
 
 
 @pytest.mark.parametrize(
-    "given",
-    [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 1200}],
-    ids=str,
+    "given", [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 1200}], ids=str
 )
 def test_ragged_long_and_large_calls_are_walked(given):
     """Nothing is prepared for them."""
@@ -269,16 +267,7 @@ def test_constant_weights_are_put_abreast_once():
         assert constants.get(FUSED) is made
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"T": 3},
-        {"H": 64},
-        {"N": 64},
-        {"lengths": [9, 3, 1]},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("given", [{"T": 3}, {"H": 64}, {"N": 64}, {"lengths": [9, 3, 1]}], ids=str)
 def test_what_would_be_slower_walks_alone(given):
     """And what ends at different times."""
     assert not pays(both(kind="GRU", **given))
