@@ -7,50 +7,56 @@ value until the end, where the nodes of onnx's reference run graphs of their own
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from traceback import clear_frames
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import FunctionProto
+from onnx import FunctionProto, TypeProto
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
-from rnncli.models.arrangement import Division, division_of, draws, shadows
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
-from rnncli.models.function_bodies import MOST_KEPT, FunctionCall, Library, kept
-from rnncli.models.hosted_nodes import HostedNodes, graph_of
-from rnncli.models.memory import MemoryTally, may_be_giant
+from rnncli.models.hosted_nodes import HostedNodes, divided, shadows
+from rnncli.models.memory import MemoryTally, refuse_giant
 from rnncli.models.model import (
+    bodies,
     captured_names,
     defined_names,
     display_name,
+    draws,
+    function_name,
     opsets,
+    reads_of,
     subgraphs,
     walk,
 )
-from rnncli.models.recurrent_node import OwnRecurrentNode
-from rnncli.models.schedule import Step, bound, forget_early, place, placed
+from rnncli.models.placing import place, placed
+from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
-from rnncli.recurrence.recurrence import lock
+from rnncli.recurrence.recurrence import is_constant, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from onnx import GraphProto, NodeProto
+    from onnx import AttributeProto, NodeProto
+    from onnx.defs import OpSchema
     from onnx.reference.op_run import OpRun
 
-    from rnncli.models.arrangement import Numbered
+    from rnncli.models.hosted_nodes import Numbered
     from rnncli.models.model import Body, Model
-    from rnncli.models.observation import Observer
-    from rnncli.models.recurrent_node import Call, OwnNode
+    from rnncli.models.observation import Observer, Watch
     from rnncli.numerics import Array
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+MOST_KEPT = 1 << 26
+"""The most bytes that a model's nodes make of constants and that are kept."""
 
 
 def prepare(
@@ -79,14 +85,22 @@ def prepare(
     """
     arithmetic = EvaluationSettings(backend, compute, readings or {}, host)
     arithmetic.check()
-    _refuse_idle_readings(model, arithmetic.readings)
+    if readings:
+        rows = (operator_for(s.node.domain, s.node.op_type, s.version) for s in walk(model))
+        honoured = {name for row in rows if row for name in row.readings}
+        for name in readings:
+            if name not in honoured:
+                listed = f": they have {', '.join(sorted(honoured))}" if honoured else ""
+                raise InvalidRequest(
+                    f"{model.name}: no recurrent node has the reading '{name}'"
+                    f"{did_you_mean(name, honoured) or listed}"
+                )
     watch = None
     if observer:
         from rnncli.models.observation import Watch
 
         watch = Watch(observer)
-    library = Library(model, arithmetic, Evaluator, watch)
-    return Evaluator(model.proto.graph, model.opsets, library)
+    return Evaluator(model.proto.graph, model.opsets, Library(model, arithmetic, watch))
 
 
 def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
@@ -105,8 +119,6 @@ def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
         RnncliError: a node cannot be evaluated; the sentence names it.
     """
     evaluator.begin_run()
-    if evaluator.is_recurrent:  # which see to that themselves
-        return evaluator.outputs(inputs)
     with np.errstate(all="ignore"):
         return evaluator.outputs(inputs)
 
@@ -124,8 +136,7 @@ def node_seconds(
     from rnncli.models.observation import Clock
 
     clock = Clock()
-    library = Library(model, arithmetic, Evaluator, clock)
-    evaluator = Evaluator(model.proto.graph, model.opsets, library)
+    evaluator = Evaluator(model.proto.graph, model.opsets, Library(model, arithmetic, clock))
     outputs(evaluator, inputs)
     clock.seconds.clear()
     for _ in range(runs):
@@ -135,18 +146,200 @@ def node_seconds(
     return {name: seconds / runs for name, seconds in slowest_first}
 
 
-def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
-    if not readings:
-        return
-    rows = (operator_for(s.node.domain, s.node.op_type, s.version) for s in walk(model))
-    honoured = {name for row in rows if row for name in row.readings}
-    for name in readings:
-        if name not in honoured:
-            listed = f": they have {', '.join(sorted(honoured))}" if honoured else ""
-            raise InvalidRequest(
-                f"{model.name}: no recurrent node has the reading '{name}'"
-                f"{did_you_mean(name, honoured) or listed}"
+class Library:
+    """What a model's evaluators share: its settings, and the functions it calls.
+
+    Args:
+        model: the model.
+        arithmetic: how its nodes are evaluated.
+        watch: the observer of nodes as they run, or None.
+    """
+
+    def __init__(
+        self, model: Model, arithmetic: EvaluationSettings, watch: Watch | None = None
+    ) -> None:
+        self.model, self.arithmetic, self.watch = model, arithmetic, watch
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
+        self.drawing: list[Any] = []  # operators that each run resets
+        self.nbytes = 0  # of what was made of constants
+        self._staying: dict[tuple[str, str, str], bool] = {}
+        self._built: dict[tuple[Any, ...], Evaluator] = {}
+        self._building: list[str] = []
+
+    @cached_property
+    def without_host(self) -> Library:
+        """The library of evaluators of what the host engine refuses."""
+        return Library(self.model, self.arithmetic._replace(host=ONNX))
+
+    @cached_property
+    def types(self) -> Mapping[str, TypeProto]:
+        """The types of values that the model tells, by names that have one type in all graphs."""
+        from rnncli.models.shape_inference import inferred
+
+        found: dict[str, TypeProto] = {}
+        several: set[str] = set()
+        for body in bodies(inferred(self.model, {}).proto.graph):
+            for value in (*body.input, *body.output, *body.value_info):
+                if found.setdefault(value.name, value.type) != value.type:
+                    several.add(value.name)
+        return {name: each for name, each in found.items() if name not in several}
+
+    def stays(self, node: NodeProto, versions: Mapping[str, int]) -> bool:
+        """Return whether a node is not one for a host engine: it, or one inside, is ours.
+
+        Those are recurrent nodes, and nodes that draw random numbers, the same in each run.
+        """
+        if draws(node) or operator_for(node.domain, node.op_type, versions.get(node.domain, 0)):
+            return True
+        if any(self.stays(n, versions) for _, graph in subgraphs(node) for n in graph.node):
+            return True
+        function = self.functions.get(key := (node.domain, node.op_type, node.overload))
+        if function is not None and key not in self._staying:
+            inside = opsets(function)
+            self._staying[key] = any(self.stays(each, inside) for each in function.node)
+        return self._staying.get(key, False)
+
+    def called(self, nodes: Iterable[NodeProto]) -> dict[tuple[str, str, str], FunctionProto]:
+        """Return the functions that nodes call, at any depth."""
+        found: dict[tuple[str, str, str], FunctionProto] = {}
+        for node in nodes:
+            key = (node.domain, node.op_type, node.overload)
+            inner = [each for _, graph in subgraphs(node) for each in graph.node]
+            if key in self.functions:
+                found[key] = self.functions[key]
+                inner += self.functions[key].node
+            found |= self.called(inner)
+        return found
+
+    def function(
+        self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+    ) -> Evaluator:
+        """Return the evaluator of a function for one call; it is made once for its attributes.
+
+        The schema is that of the operator, if ONNX's library defines it by the function.
+
+        Raises:
+            ValueError: the function calls itself.
+        """
+        name = f"{function_name(function)}:{function.overload}"
+        if name in self._building:
+            raise ValueError(f"function {function_name(function)} calls itself")
+        attributes = sorted(attribute.SerializeToString() for attribute in call.attribute)
+        key = (name, schema.since_version if schema else 0, *attributes)
+        if key not in self._built:
+            self._building.append(name)
+            body = resolve_call(function, call, schema)
+            self._built[key] = Evaluator(body, {}, self, (function_name(function),))
+            self._building.pop()
+        return self._built[key]
+
+
+def resolve_call(
+    function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+) -> FunctionProto:
+    """Return a copy of a function with its attributes replaced by those of a call.
+
+    So nodes inside a function are like any others. The schema is that of the operator, if ONNX's
+    library defines it by the function. References to an attribute without value and default are
+    removed.
+    """
+    values: dict[str, AttributeProto] = {}
+    if schema:
+        defaults = {name: each.default_value for name, each in schema.attributes.items()}
+        values = {name: value for name, value in defaults.items() if value.type}
+    values |= {attribute.name: attribute for attribute in function.attribute_proto}
+    values |= {attribute.name: attribute for attribute in call.attribute}
+    resolved = FunctionProto()
+    resolved.CopyFrom(function)
+    for node in (node for body in bodies(resolved) for node in body.node):
+        for attribute in [each for each in node.attribute if each.ref_attr_name]:
+            name, value = attribute.name, values.get(attribute.ref_attr_name)
+            if value is None:
+                node.attribute.remove(attribute)
+            else:
+                attribute.CopyFrom(value)
+                attribute.name = name
+    return resolved
+
+
+class FunctionCall(OwnNode):
+    """A node that calls a function."""
+
+    def __init__(self, onnx_node: NodeProto, body: Evaluator) -> None:
+        super().__init__(onnx_node)
+        self._body = body
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Evaluate the function; trailing inputs may be omitted."""
+        names = self._body.input_names
+        if len(inputs) > len(names):
+            raise ValueError(f"takes {len(names)} inputs, the node has {len(inputs)}")
+        absent = dict.fromkeys(names)
+        return tuple(self._body.run(None, absent | dict(zip(names, inputs, strict=False))))
+
+
+class TypedFunctionCall(OwnNode):
+    """A node that ONNX defines by a function that depends on its inputs' types.
+
+    The function for the last types is kept.
+    """
+
+    def __init__(self, onnx_node: NodeProto, library: Library, opset: int) -> None:
+        super().__init__(onnx_node)
+        self._library, self._opset = library, opset
+        self._types: list[bytes] | None = None
+        self._call: FunctionCall | None = None
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Evaluate the function for the types of these inputs."""
+        from onnx import defs, helper
+
+        types = []
+        for values in inputs:
+            declared = TypeProto()
+            if values is not None:
+                number = helper.np_dtype_to_tensor_dtype(values.dtype)
+                declared = helper.make_tensor_type_proto(number, values.shape)
+            types.append(declared.SerializeToString())
+        if self._call is None or self._types != types:
+            node = self.onnx_node
+            schema: Any = defs.get_schema(node.op_type, self._opset)
+            body = schema.get_context_dependent_function_with_opset_version(
+                self._opset, node.SerializeToString(), types
             )
+            function = resolve_call(FunctionProto.FromString(body), node, schema)
+            made = Evaluator(function, {}, self._library, (node.op_type,))
+            self._types, self._call = types, FunctionCall(node, made)
+        return self._call.run(*inputs)
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A prepared node with the names it reads, produces, and is the last to read.
+
+    An omitted output is None, because "" is the name of omitted inputs.
+    """
+
+    operator: Any
+    path: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str | None, ...]
+    captured: frozenset[str] = frozenset()
+    last_reads: tuple[str | None, ...] = ()
+
+    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
+        """Run the node; return its outputs, at least the named ones."""
+        operator, inputs = self.operator, [values[name] for name in self.inputs]
+        if not operator.onnx_node.domain:
+            refuse_giant(operator.op_type, inputs)
+        if operator.need_context():
+            outer = {name: values[name] for name in self.captured}
+            made: tuple[Any, ...] = operator.run(*inputs, context=outer)
+        else:
+            made = operator.run(*inputs)
+        if any(self.outputs[len(made) :]):
+            raise ValueError(f"makes {len(made)} outputs, the node names {len(self.outputs)}")
+        return made
 
 
 class Evaluator:
@@ -162,7 +355,6 @@ class Evaluator:
 
     Attributes:
         input_names, output_names: of the body.
-        is_recurrent: whether all of its nodes are recurrent.
 
     Raises:
         Unsupported: a node, at any depth, has no implementation.
@@ -182,132 +374,158 @@ class Evaluator:
         replaced: frozenset[str] = frozenset(),
     ) -> None:
         self._body, self._library, self._path = body, library, path
-        self.opsets = opsets(body) if isinstance(body, FunctionProto) else versions
-        self.input_names, self.output_names = _names(body.input), _names(body.output)
-        initial = dict(self._initial_values(body))
-        # Only the graph's inputs have values by default.
-        is_graph = not path and not isinstance(body, FunctionProto)
-        self._replaceable = initial.keys() - replaced if is_graph else set[str]()
+        is_function = isinstance(body, FunctionProto)
+        self.opsets = opsets(body) if is_function else versions
+        # In a function they are names and no more.
+        self.input_names: list[str] = [getattr(value, "name", value) for value in body.input]
+        self.output_names: list[str] = [getattr(value, "name", value) for value in body.output]
+
+        # What is known: constants around the body and initializers, unless they have other values
+        # here. Only those of the graph are values by default, which may be fed.
+        initial = {} if is_function else dict(self._initial_values())
+        self._replaceable = set[str]() if path or is_function else initial.keys() - replaced
         self._variants: dict[frozenset[str], Evaluator] = {}
         fed = replaced.union(self.input_names) - self._replaceable
         names = fed | initial.keys() | {name for node in body.node for name in node.output}
         known = {name: values for name, values in outer.items() if name not in names}
         known |= {name: values for name, values in initial.items() if name not in fed}
-        self._hosts = library.has_host and not shadows(body.node, defined_names(body))
-        division = self._folded(known)
-        steps = [self._part(part, division, known) for part in division.parts]
-        read = [{*step.inputs, *step.captured} for step in steps]
-        self._constants = {n: known[n] for n in {*self.output_names}.union(*read) if n in known}
-        self._steps = forget_early(steps, {*self._constants, *self.output_names})
-        self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
+        varying = self._assembled(known)
 
-    def _folded(self, known: dict[str, Any]) -> Division:
-        """Return the division of the nodes; add to what is known what constant ones make.
+        # What runs in turn: nodes, or those that a host engine evaluates together.
+        parts: Sequence[Numbered | list[Numbered]] = varying
+        if library.arithmetic.host != ONNX and not shadows(body.node, defined_names(body)):
+            parts = divided(varying, [library.stays(node, self.opsets) for _, node in varying])
+        steps = []
+        for part in parts:
+            if not isinstance(part, list):
+                index, node = part
+                steps.append(self._step(node, index, known))
+            elif hosted := self._hosted(part, parts, known):
+                steps.append(hosted)
 
-        A constant node that cannot be evaluated, or makes too much, is one to run.
+        # Values are forgotten after their last reader; outputs that nothing reads, at once.
+        read = {name for step in steps for name in (*step.inputs, *step.captured)}
+        self._constants = {n: known[n] for n in read.union(self.output_names) if n in known}
+        self._steps = steps
+        seen: set[str | None] = {"", *self._constants, *self.output_names}
+        for step in reversed(steps):
+            last = {*step.inputs, *step.captured, *step.outputs} - seen
+            step.last_reads = tuple(last)
+            seen |= last - {None}
+
+    def _initial_values(self) -> Iterator[tuple[str, Array]]:
+        model: Any = self._library.model
+        graph: Any = self._body
+        try:
+            for tensor in graph.initializer:
+                yield tensor.name, tensor_values(tensor, model.folder)
+            for sparse in graph.sparse_initializer:
+                yield sparse.values.name, sparse_tensor_values(sparse, model.folder)
+        except RnncliError as error:
+            raise type(error)(f"{model.name}: {error}") from error
+
+    def _assembled(self, known: dict[str, Any]) -> list[Numbered]:
+        """Run the nodes that read constants alone, add what they make; return the others.
+
+        Exporters leave the assembly of weights to the runtime, and backends prepare weights once if
+        they are constant: a call of Silero's VAD takes five times as long where each run assembles
+        them. A node that fails, or makes too much, is one to run.
         """
-        nodes = [*enumerate(self._body.node)]
-        first, defined = {*known}, defined_names(self._body)
-        folds = {index for index, node in nodes if self._may_fold(node)}
-        while True:
-            found = division_of(
-                nodes, first, defined, self.output_names, folds=folds, stays=self._stays
-            )
-            if failed := self._fold(found.constant, known):
-                folds -= failed
-                continue
-            for values in known.values():
-                lock(values)
-            if self._library.watch:
-                self._library.watch.hold(known.values())
-            return found
-
-    def _fold(self, nodes: Sequence[Numbered], known: dict[str, Any]) -> set[int]:
-        """Compute constants from constants; return the places of nodes that failed."""
-        failed = set()
+        library, varying = self._library, []
+        # A name that was read keeps its meaning.
+        seen = {*known, *defined_names(self._body)}
         values: dict[Any, Any] = {"": None, **known}
         with budget.limited(MOST_KEPT), np.errstate(all="ignore"):
-            for index, node in nodes:
-                if known.keys() >= {*node.output} - {""}:
-                    continue
-                try:
-                    step = self._step(node, index, known)
-                    made = step.run(values)
-                except Exception:  # noqa: BLE001 -- raised again when the node runs, if it does
-                    failed.add(index)
-                    continue
-                if not self._library.may_keep(made):
-                    failed.add(index)
-                    continue
-                named = zip(step.outputs, made, strict=False)
-                found = {name: kept(each) for name, each in named if name}
-                known |= found
-                values |= found
-        return failed
-
-    def _stays(self, node: NodeProto) -> bool:
-        return not self._hosts or self._library.stays(node, self.opsets)
-
-    def _may_fold(self, node: NodeProto) -> bool:
-        is_function = (node.domain, node.op_type, node.overload) in self._library.functions
-        row = operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
-        return not (row or is_function or draws(node) or any(subgraphs(node)))
-
-    def _initial_values(self, body: Body) -> Iterator[tuple[str, Array]]:
-        if isinstance(body, FunctionProto):
-            return
-        folder = self._library.model.folder
-        try:
-            for tensor in body.initializer:
-                yield tensor.name, tensor_values(tensor, folder)
-            for sparse in body.sparse_initializer:
-                yield sparse.values.name, sparse_tensor_values(sparse, folder)
-        except RnncliError as error:
-            raise type(error)(f"{self._library.model.name}: {error}") from error
+            for index, node in enumerate(self._body.node):
+                made: Sequence[Any] = ()
+                is_ours = operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
+                calls = (node.domain, node.op_type, node.overload) in library.functions
+                varies = is_ours or calls or draws(node) or any(subgraphs(node))
+                if not varies and values.keys() >= {*node.input} and seen.isdisjoint(node.output):
+                    try:
+                        made = self._step(node, index, known).run(values)
+                    except Exception:  # noqa: BLE001 -- raised again when the node runs, if it does
+                        made = ()
+                seen |= {*node.input} | captured_names(node)
+                if made and all(isinstance(each, np.ndarray) for each in made):
+                    library.nbytes += sum(each.nbytes for each in made)
+                    if library.nbytes <= MOST_KEPT:
+                        kept = (each if is_constant(each) else each.copy("K") for each in made)
+                        named = dict(zip(node.output, kept, strict=False))
+                        named.pop("", None)
+                        known.update(named)
+                        values.update(named)
+                        continue
+                varying.append((index, node))
+        for each in known.values():
+            lock(each)
+        if library.watch:
+            library.watch.hold(known.values())
+        return varying
 
     def _step(self, node: NodeProto, index: int, known: Mapping[str, Any]) -> Step:
         name = display_name(node, index)
         path = (*self._path, name)
-        branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
         with self._placed(path, node):
-            operator = self._operator(node, partial(self._subgraph, branches, known))
+            operator = self._operator(node, name, known)
         if hasattr(operator, "begin_run"):
-            self._library.draws = True
-            self._library.drawing.add(operator)
-        return Step(
-            operator,
-            _call_of(operator),
-            path,
-            inputs=tuple(node.input),
-            outputs=tuple(name or None for name in node.output),
-            captured=captured_names(node),
-            sees_outer=operator.need_context(),
-            may_be_giant=not node.domain and may_be_giant(node.op_type),
-        )
+            self._library.drawing.append(operator)
+        made = tuple(name or None for name in node.output)
+        return Step(operator, path, tuple(node.input), made, captured_names(node))
 
-    def _part(
-        self, part: Numbered | list[Numbered], division: Division, known: Mapping[str, Any]
-    ) -> Step:
-        """Return the step of a node, or of the nodes that a host engine evaluates."""
-        if not isinstance(part, list):
-            index, node = part
-            return bound(self._step(node, index, known), known)
-        hosted = division.region(part, known, self.output_names)
-        named = [(display_name(node, index), node) for index, node in hosted.nodes]
-        graph = graph_of(named, hosted.inputs, hosted.outputs)
+    def _operator(self, node: NodeProto, name: str, known: Mapping[str, Any]) -> OpRun | OwnNode:
+        """Return a node's implementation: functions of the model, then ours, then onnx's."""
+        library, opset = self._library, self.opsets.get(node.domain, 0)
+        if function := library.functions.get((node.domain, node.op_type, node.overload)):
+            return FunctionCall(node, library.function(function, node))
+        if row := operator_for(node.domain, node.op_type, opset):
+            return OwnRecurrentNode(node, row, library.arithmetic)
+        from rnncli.models.implementations import defined_by, made  # all of onnx
+
+        found = defined_by(node, self.opsets)
+        if found is None:
+            return TypedFunctionCall(node, library, opset)
+        if not isinstance(found, type):
+            function, schema = found
+            return FunctionCall(node, library.function(function, node, schema))
+        inner = (
+            Evaluator(graph, self.opsets, library, (*self._path, f"{name}.{branch}"), outer=known)
+            for branch, graph in subgraphs(node)
+        )
+        return made(found, node, self.opsets, inner)
+
+    def _hosted(
+        self,
+        nodes: list[Numbered],
+        parts: Iterable[Numbered | list[Numbered]],
+        known: Mapping[str, Any],
+    ) -> Step | None:
+        """Return the step of nodes that a host engine evaluates; None if nothing reads them."""
+        others = (part if isinstance(part, list) else [part] for part in parts if part is not nodes)
+        elsewhere = {name for part in others for _, node in part for name in reads_of(node)}
+        elsewhere.update(self.output_names)
+        made = [name for _, node in nodes for name in node.output if name]
+        read = dict.fromkeys(name for _, node in nodes for name in sorted(reads_of(node)))
+        inputs = [name for name in read if name not in known and name not in made]
+        wanted = [name for name in made if name in elsewhere]
+        if not wanted:
+            return None
         library = self._library
+        named = [(display_name(node, index), node) for index, node in nodes]
         operator = HostedNodes(
-            graph,
+            named,
+            inputs,
+            wanted,
             self.opsets,
-            library.called(graph.node).values(),
-            {name: known[name] for name in hosted.constants},
-            rows=lambda: Evaluator(
-                graph, self.opsets, library.without_host, self._path, outer=known
+            functions=library.called(node for _, node in nodes).values(),
+            constants={name: known[name] for name in read if name in known},
+            rows=lambda graph, constants: Evaluator(
+                graph, self.opsets, library.without_host, self._path, outer=constants
             ),
             types=lambda: library.types,
         )
         path = (*self._path, f"{named[0][0]} to {named[-1][0]}")
-        return Step(operator, operator.run, path, (*hosted.inputs,), (*hosted.outputs,))
+        return Step(operator, path, tuple(inputs), tuple(wanted))
 
     def _place(self, step: Step) -> str:
         return place(self._library.model.name, step.path, step.operator.onnx_node, self.opsets)
@@ -315,30 +533,10 @@ class Evaluator:
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
         return placed(self._library.model.name, path, node, self.opsets)
 
-    def _subgraph(
-        self, branches: Iterator[str], known: Mapping[str, Any], graph: GraphProto, **_: Any
-    ) -> Evaluator:
-        """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
-        return Evaluator(
-            graph, self.opsets, self._library, (*self._path, next(branches)), outer=known
-        )
-
-    def _operator(self, node: NodeProto, subgraph: Callable[..., Evaluator]) -> OpRun | OwnNode:
-        """Return a node's implementation: functions of the model, then ours, then onnx's."""
-        library, opset = self._library, self.opsets.get(node.domain, 0)
-        if function := library.functions.get((node.domain, node.op_type, node.overload)):
-            return FunctionCall(node, library, function)
-        if row := operator_for(node.domain, node.op_type, opset):
-            return OwnRecurrentNode(node, row, library.arithmetic)
-        from rnncli.models.implementations import operator_of  # all of onnx
-
-        return operator_of(node, self.opsets, library, subgraph)
-
     def begin_run(self) -> None:
         """Reset random operators, so that they draw the same numbers as in the last run."""
-        if self._library.draws:
-            for operator in self._library.drawing:
-                operator.begin_run()
+        for operator in self._library.drawing:
+            operator.begin_run()
 
     def run(
         self,
@@ -355,8 +553,8 @@ class Evaluator:
             attributes: unused, calls of functions are resolved before.
         """
         assert not attributes
-        wanted = self.output_names if output_names is None else output_names
         values = self._evaluated(feed_inputs)
+        wanted = self.output_names if output_names is None else output_names
         return [values[name] for name in wanted]
 
     def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -365,65 +563,40 @@ class Evaluator:
         Initializers that are fed are no constants of the nodes that run.
         """
         if not self._replaceable.isdisjoint(feed_inputs):
-            replaced = self._replaceable.intersection(feed_inputs)
-            return self._replacing(frozenset(replaced)).outputs(feed_inputs)
+            replaced = frozenset(self._replaceable.intersection(feed_inputs))
+            if replaced not in self._variants:
+                self._variants[replaced] = Evaluator(
+                    self._body, self.opsets, self._library, replaced=replaced
+                )
+            return self._variants[replaced].outputs(feed_inputs)
         values = self._evaluated(feed_inputs)
         return {name: values[name] for name in self.output_names}
 
-    def _replacing(self, names: frozenset[str]) -> Evaluator:
-        """Return the evaluator of the graph whose runs are fed some initializers."""
-        if names not in self._variants:
-            self._variants[names] = Evaluator(
-                self._body, self.opsets, self._library, replaced=names
-            )
-        return self._variants[names]
-
     def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
-        """Evaluate the nodes; return the values that are left, by name."""
-        memory = budget.current()
+        """Evaluate the nodes in order; return the values that are left, by name."""
+        memory, activity, watch = budget.current(), deadline.current(), self._library.watch
         # An omitted input is named ""; constants may have names that others have outside.
-        values = {"": None, **feed_inputs, **self._constants}
+        values: dict[Any, Any] = {"": None, **feed_inputs, **self._constants}
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
-        self._run_steps(values, tally)
-        if tally:
-            tally.close()
-        return values
-
-    def _run_steps(self, values: dict[Any, Any], tally: MemoryTally | None) -> None:
-        """Run steps; their outputs are added to the values, which are released when read."""
-        watch, activity = self._library.watch, deadline.current()
         for step in self._steps:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
-                values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
+                values.update(zip(step.outputs, step.run(values), strict=False))
                 if tally:
                     tally.add(map(values.get, step.outputs))
-            except Exception as error:  # noqa: BLE001 -- raised again, with the node named
-                self._fail(step, values, error)
+            except Exception as error:
+                if isinstance(error, MemoryError):  # to say so takes memory, too
+                    values.clear()
+                    clear_frames(error.__traceback__)
+                with self._placed(step.path, step.operator.onnx_node):
+                    raise
             if watch:
                 watch.ran(step, values)
             for name in step.last_reads:
                 value = values.pop(name, None)
                 if tally:
                     tally.drop(value)
-
-    def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
-        """Raise a node's exception as an error that names the node."""
-        if isinstance(error, MemoryError):  # to say so takes memory, too
-            values.clear()
-            clear_frames(error.__traceback__)
-        # Entered by every node it would take as long as the node.
-        with self._placed(step.path, step.operator.onnx_node):
-            raise error
-        raise AssertionError
-
-
-def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return the function that evaluates a node, without onnx's `run` where that only checks."""
-    return getattr(operator, "call", operator.run)
-
-
-def _names(values: Sequence[Any]) -> list[str]:
-    """Return the names of inputs or outputs, which in a function are names and no more."""
-    return [value if isinstance(value, str) else value.name for value in values]
+        if tally:
+            tally.close()
+        return values

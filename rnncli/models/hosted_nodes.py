@@ -1,7 +1,11 @@
-"""Nodes that ONNX Runtime evaluates, in the model's own types, as one subgraph.
+"""Nodes that ONNX Runtime evaluates, in the model's own types, as subgraphs.
 
-What it refuses, our host operators evaluate: they give the answer with a warning, or the error, in
-which the node is named.
+A node's phase is the number of times that the values on a path to it change from nodes that stay to
+nodes of the engine. Those of the engine in one phase read nothing that nodes between them make, so
+they are one subgraph, and there are no more subgraphs than the longest path has changes.
+
+What ONNX Runtime refuses, onnx's reference evaluates: it gives the answer with a warning, or the
+error, in which the node is named.
 """
 
 from __future__ import annotations
@@ -9,26 +13,30 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.files.formats.pb import tensor_of
 from rnncli.limits import deadline
 from rnncli.models.host_sessions import LEVEL, CallFailed, HostModel, first_call, opened
+from rnncli.models.model import reads_of
 from rnncli.models.recurrent_node import OwnNode
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from onnx import FunctionProto, GraphProto, TypeProto
+    from onnx import FunctionProto, TypeProto
 
-    from rnncli.models.function_bodies import Runnable
+    from rnncli.models.evaluator import Evaluator
     from rnncli.numerics import Array
+
+Numbered: TypeAlias = tuple[int, NodeProto]
+"""A node with its place in its body."""
 
 IR_VERSION = 10
 """The IR version of the subgraphs, the first with all types and with overloads of functions."""
@@ -37,37 +45,81 @@ LARGEST_COPIED = 1 << 10
 """The most bytes of a constant that is copied into a subgraph; of others the memory is shared."""
 
 
+def shadows(nodes: Iterable[NodeProto], defined: Collection[str]) -> bool:
+    """Return whether a node gives a new value to a name that was read or defined before it."""
+    read = {*defined}
+    for node in nodes:
+        read |= reads_of(node)
+        if not read.isdisjoint(node.output):
+            return True
+    return False
+
+
+def divided(nodes: Sequence[Numbered], staying: Sequence[bool]) -> list[Numbered | list[Numbered]]:
+    """Return what runs in turn: nodes that stay, and lists of those for a host engine.
+
+    The nodes are in an order in which they can run; of each is told whether it stays.
+    """
+    makers: dict[str, int] = {}
+    phases: list[int] = []
+    for index, (_, node) in enumerate(nodes):
+        before = [makers[name] for name in reads_of(node) if name in makers]
+        phases.append(max((phases[i] + (staying[i] > staying[index]) for i in before), default=0))
+        makers.update(dict.fromkeys(node.output, index))
+
+    # The last phase that serves a node of the engine, so that few values cross.
+    last: dict[int, int] = {}
+    for index in reversed(range(len(nodes))):
+        if not staying[index]:
+            phases[index] = last.get(index, phases[index])
+        for name in reads_of(nodes[index][1]) & makers.keys():
+            last[makers[name]] = min(phases[index], last.get(makers[name], phases[index]))
+
+    found: list[Numbered | list[Numbered]] = []
+    for phase in sorted({*phases}):
+        here = [i for i, each in enumerate(phases) if each == phase]
+        if hosted := [nodes[i] for i in here if not staying[i]]:
+            found.append(hosted)
+        found += [nodes[i] for i in here if staying[i]]
+    return found
+
+
 class HostedNodes(OwnNode):
     """A subgraph, opened at the first call, when the types of its inputs are known.
 
     Args:
-        graph: the nodes, with the names of inputs and outputs.
+        nodes: the nodes, each with the name it has in messages.
+        inputs, outputs: the names of the values that it reads and that are read of it.
         opsets: the versions of the domains imported there.
         functions: the model's functions that it calls.
         constants: the values it reads that never change, by name.
-        rows: makes the evaluator of the same graph by host operators.
+        rows: makes the evaluator of a graph with its constants by onnx's reference.
         types: of the model's values as far as it tells them, by name.
     """
 
     def __init__(
         self,
-        graph: GraphProto,
+        nodes: Sequence[tuple[str, NodeProto]],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
         opsets: Mapping[str, int],
+        *,
         functions: Iterable[FunctionProto],
         constants: Mapping[str, Array],
-        *,
-        rows: Callable[[], Runnable],
+        rows: Callable[[GraphProto, Mapping[str, Array]], Evaluator],
         types: Callable[[], Mapping[str, TypeProto]],
     ) -> None:
         super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
+        read, made = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
+        graph = helper.make_graph([node for _, node in nodes], "subgraph", read, made)
+        for (name, _), node in zip(nodes, graph.node, strict=True):
+            node.name = name
         self._model = ModelProto(ir_version=IR_VERSION, graph=graph, functions=functions)
         imports = {function.domain: 1 for function in self._model.functions} | dict(opsets)
         self._model.opset_import.extend(map(helper.make_opsetid, imports, imports.values()))
-        self._inputs = [value.name for value in graph.input]
-        self._outputs = [value.name for value in graph.output]
-        self._constants, self._make_rows = constants, rows
-        self._types = types
-        self._rows: Runnable | None = None
+        self._inputs, self._outputs = inputs, outputs
+        self._constants, self._make_rows, self._types = constants, rows, types
+        self._rows: Evaluator | None = None
         # The types of the inputs, without their shapes, and as the session's model declares them.
         self._ranked: list[TypeProto] = []
         self._declared: list[TypeProto] = []
@@ -79,9 +131,9 @@ class HostedNodes(OwnNode):
         """Evaluate the subgraph.
 
         Raises:
-            RnncliError: neither ONNX Runtime nor our host operators can.
+            RnncliError: neither ONNX Runtime nor onnx's reference can.
         """
-        fed = dict(zip(self._inputs, inputs))  # noqa: B905 -- `strict` takes 0.1 us
+        fed = dict(zip(self._inputs, inputs, strict=True))
         if self._session and self._threads == threads():
             try:
                 return self._called(fed)
@@ -90,7 +142,7 @@ class HostedNodes(OwnNode):
         fed = {k: np.asarray(x) if isinstance(x, np.generic) else x for k, x in fed.items()}
         try:
             return self._opened(fed)
-        except Exception as error:  # noqa: BLE001 -- the host operators know better
+        except Exception as error:  # noqa: BLE001 -- the reference knows better
             deadline.check()
             return self._by_rows(fed, error)
 
@@ -173,12 +225,12 @@ class HostedNodes(OwnNode):
         return HostModel(model.SerializeToString(), shared, self._threads, LEVEL)
 
     def _by_rows(self, fed: dict[str, Any], refusal: Exception) -> tuple[Any, ...]:
-        """Evaluate the same nodes by host operators, which name the node that is wrong."""
+        """Evaluate the same nodes by onnx's reference, which name the node that is wrong."""
         is_first = self._rows is None
         reason = " ".join(str(refusal).split())[:300]
         try:
             if self._rows is None:
-                self._rows = self._make_rows()
+                self._rows = self._make_rows(self._model.graph, self._constants)
             made = tuple(self._rows.run(None, fed))
         except Unsupported as error:
             raise Unsupported(
@@ -212,14 +264,3 @@ def _stopped_after(seconds: float) -> Iterator[Any]:
 
 def _is_plain(values: Array) -> bool:
     return values.dtype.isbuiltin == 1 and values.dtype.kind in "fiub"
-
-
-def graph_of(
-    nodes: Sequence[tuple[str, NodeProto]], inputs: Iterable[str], outputs: Iterable[str]
-) -> GraphProto:
-    """Return a graph of nodes that keep the names they have in messages."""
-    read, made = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
-    graph = helper.make_graph([node for _, node in nodes], "subgraph", read, made)
-    for (name, _), node in zip(nodes, graph.node, strict=True):
-        node.name = name
-    return graph

@@ -20,17 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rnncli.limits.budget import Budget
-    from rnncli.models.recurrent_node import Call
     from rnncli.numerics import Array
-
-
-# Shapes whose sizes a prepared node remembers.
-_MOST_SHAPES = 64
-
-
-def may_be_giant(op_type: str) -> bool:
-    """Return whether the output of an operator of ONNX's own domain can have any size."""
-    return op_type in _ELEMENTS
 
 
 def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
@@ -39,41 +29,13 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     Raises:
         OutOfMemory: the output exceeds the run's memory.
     """
-    size, limit = _size_and_limit(op_type, inputs)
-    ask(size, "its output", otherwise=limit)
-
-
-def unless_giant(op_type: str, call: Call, late: Sequence[int], early: Sequence[Any]) -> Call:
-    """Return a prepared node that refuses inputs which give it a giant output.
-
-    The shapes of the late inputs, at their positions among the early ones, decide.
-    """
-    sizes: dict[Any, tuple[float, int]] = {}
-
-    def checked(*inputs: Any) -> tuple[Any, ...]:
-        key = tuple([(each.shape, each.dtype) for each in inputs])
-        if key not in sizes:
-            whole = [*early]
-            for position, each in zip(late, inputs, strict=True):
-                whole.insert(position, each)
-            if len(sizes) >= _MOST_SHAPES:
-                sizes.clear()
-            sizes[key] = _size_and_limit(op_type, whole)
-        size, limit = sizes[key]
-        ask(size, "its output", otherwise=limit)
-        return call(*inputs)
-
-    return checked
-
-
-def _size_and_limit(op_type: str, inputs: Sequence[Any]) -> tuple[float, int]:
-    """Return the bytes of an output, and how many it may have without a budget."""
-    if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
-        return 0, 0
+    if op_type not in _ELEMENTS or not inputs or inputs[-1] is None:
+        return
     elements = _ELEMENTS[op_type](*inputs)
     arrays = [values for values in inputs if isinstance(values, np.ndarray | np.generic)]
     width = _WIDTHS.get(op_type, arrays[0].itemsize)
-    return elements * width, from_tensors(max(values.nbytes for values in arrays))
+    limit = from_tensors(max(values.nbytes for values in arrays))
+    ask(elements * width, "its output", otherwise=limit)
 
 
 def _product(sizes: Any) -> int:

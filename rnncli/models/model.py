@@ -27,6 +27,14 @@ Body: TypeAlias = GraphProto | FunctionProto
 GRAPH = "graph"
 """The first step of the path of a node outside functions."""
 
+RANDOM = frozenset(
+    (
+        *("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform"),
+        *("RandomNormalLike", "RandomUniformLike"),
+    )
+)
+"""Operators that draw different numbers in each run."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -198,6 +206,16 @@ def _text(value: Any) -> Any:
 def captured_names(node: NodeProto) -> frozenset[str]:
     """Return the outer values that a node's subgraphs read, at any depth."""
     return frozenset().union(*(_free_names(graph) for _, graph in subgraphs(node)))
+
+
+def reads_of(node: NodeProto) -> set[str]:
+    """Return the names of the values that a node reads, itself and in its graphs."""
+    return {*node.input, *captured_names(node)} - {""}
+
+
+def draws(node: NodeProto) -> bool:
+    """Return whether a node draws random numbers; Dropout does if it is told to train."""
+    return node.op_type in RANDOM and (node.op_type != "Dropout" or len(node.input) > 2)
 
 
 def _free_names(graph: GraphProto) -> set[str]:

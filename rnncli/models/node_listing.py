@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnncli.models.arrangement import draws
 from rnncli.models.model import (
     GRAPH,
     all_bodies,
     attribute_value,
     captured_names,
+    draws,
     operator_name,
     rooted,
     walk,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto
 
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from rnncli.models.evaluation_settings import EvaluationSettings
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
-
-
-Call: TypeAlias = Callable[..., tuple[Any, ...]]
-"""A function from a node's inputs to its outputs."""
 
 
 class OwnNode:
