@@ -12,7 +12,7 @@ from rnncli.reports.tables import print_json_line, print_records, print_table
 
 if TYPE_CHECKING:
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.structural.bug import StructuralMutant
+    from rnncli.mutants.structural import StructuralMutant
 
 
 @click.command(cls=Command)
@@ -117,8 +117,16 @@ def formats(as_json: bool) -> None:
     type=Name("cell", "rnncli.recurrence.cells:CELLS", is_ours=True),
     help="Only mutants of one cell, such as LSTM.",
 )
+@click.option(
+    "--kernel", is_flag=True, help="The blocked NumPy kernel, which structural mutants edit."
+)
 @json_option
-def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
+def mutants(
+    id: str | None,  # noqa: A002 -- the argument
+    cell: str | None,
+    kernel: bool,
+    as_json: bool,
+) -> None:
     """List the mutants, plausible kernel bugs, or explain one.
 
     Semantic mutants are wrong in the equations, at any size; `rnncli verify` and `rnncli diagnose`
@@ -133,7 +141,13 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
     rnncli verify vectors/core --backend mutant:padding-flipped
     """
     from rnncli.mutants.catalogue import EVERY, mutant_named
+    from rnncli.mutants.structural import KERNEL
 
+    if kernel:
+        if id or cell or as_json:
+            raise click.UsageError("--kernel takes no other option")
+        click.echo(KERNEL, nl=False)
+        return
     rows = [mutant_named(id)] if id else list(EVERY.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
     if as_json:
@@ -186,9 +200,14 @@ def _page(row: Mutant | StructuralMutant) -> str:
 
 
 def _edit(row: Mutant | StructuralMutant) -> str:
-    """Return what stands in the plain kernel and what stands there instead, or nothing."""
-    from rnncli.mutants.edits import difference
+    """Return what stands in the kernel and what stands there instead, or nothing."""
+    from rnncli.mutants import edits, structural
 
-    lines = difference(row.cells, getattr(row, "edits", ())).splitlines()
-    head = "\n  in the kernel that `rnncli ops OPERATOR --kernel` prints:" if lines else ""
-    return "\n    ".join([head, *lines])
+    if isinstance(row, structural.StructuralMutant):
+        sizes = ", ".join(f"{name} = {size}" for name, size in row.blocks.items())
+        where = f"`rnncli mutants --kernel` prints{sizes and f', with {sizes}'}"
+        lines = structural.difference(row.edits).splitlines()
+    else:
+        where = "`rnncli ops OPERATOR --kernel` prints"
+        lines = edits.difference(row.cells, row.edits).splitlines()
+    return "\n    ".join([f"\n  in the kernel that {where}:", *lines]) if lines else ""

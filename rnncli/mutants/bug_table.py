@@ -9,27 +9,36 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib.resources import files
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest
 from rnncli.mutants import equivalence
-from rnncli.mutants.edits import READING, STEPPING, WRITING, Edit, has_equations, read, write
-from rnncli.mutants.mutant import ALL, GATED, Change, mutant_of, results
+from rnncli.mutants.edits import (
+    READING,
+    STEPPING,
+    WRITING,
+    Edit,
+    has_equations,
+    read,
+    text_of,
+    write,
+)
+from rnncli.mutants.mutant import ALL, GATED, Change, Mutant, mutant_of, results
 from rnncli.mutants.walks import WALKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.mutants.equivalence import Reason
-    from rnncli.mutants.mutant import Changed, Mutant
+    from rnncli.mutants.mutant import Changed
 
 _FAMILY = re.compile(r"\[([a-z ]+)\] ([^:]+)(?:: (.+))?")
 _BUG = re.compile(r"([a-z{][a-z0-9{}.-]*): (.+)")
 _CELLS = {"ALL": ALL, "GATED": GATED}
 # What a family, a bug and a variant may say of themselves.
 WORDS = ("of", "unless", "effect", "unreached", "each")
+Kind = TypeVar("Kind")
 
 
 @dataclass(slots=True)
@@ -43,7 +52,31 @@ class _Entry:
     edits: list[list[str]] = field(default_factory=list)
 
 
-class BugTable:
+class WrittenBug(NamedTuple):
+    """A bug as it is written, with the words of its variant in place.
+
+    Attributes:
+        id: its id.
+        cells: the names of the cells whose kernels can have it.
+        family: the sentence of its family.
+        sentence: what goes wrong.
+        words: what it, its variant and its family say besides.
+        unseen: why it cannot be seen.
+        edits: what it edits.
+        place: where it is written.
+    """
+
+    id: str
+    cells: tuple[str, ...]
+    family: str
+    sentence: str
+    words: Mapping[str, str]
+    unseen: Reason
+    edits: tuple[Edit, ...]
+    place: str
+
+
+class BugTable(Generic[Kind]):
     """Bugs as text.
 
     Args:
@@ -54,11 +87,13 @@ class BugTable:
         InvalidRequest: with the place, what cannot be read there.
     """
 
+    words: tuple[str, ...] = WORDS
+
     def __init__(self, text: str, name: str) -> None:
         self._name = name
         self._line = 0
         self._variants: dict[str, list[dict[str, str]]] = {}
-        self.families: dict[str, list[Mutant]] = {}
+        self.families: dict[str, list[Kind]] = {}
         self._ids: set[str] = set()
         family: _Entry | None = None
         bugs: list[_Entry] = []
@@ -78,7 +113,7 @@ class BugTable:
                 variants = self._variants[line.removeprefix("variants ").strip()] = []
             elif line[0] in "-+":
                 self._edit(bugs, line)
-            elif (word := line.split()[0]) in WORDS:
+            elif (word := line.split()[0]) in self.words:
                 entry = bugs[-1] if bugs else family
                 if entry is None:
                     raise self._wrong(f"'{word}' of no family or bug")
@@ -86,7 +121,9 @@ class BugTable:
             elif (bug := _BUG.fullmatch(line)) and family:
                 bugs.append(self._entry(bug[1], bug[2]))
             else:
-                raise self._wrong(f"neither a family, a bug, an edit nor one of {', '.join(WORDS)}")
+                raise self._wrong(
+                    f"neither a family, a bug, an edit nor one of {', '.join(self.words)}"
+                )
         self._add(family, bugs)
 
     def _wrong(self, problem: str, place: str = "") -> InvalidRequest:
@@ -125,39 +162,58 @@ class BugTable:
         if family is None:
             return
         rows = self.families.setdefault(family.name, [])
-        for each, some in groupby(bugs, key=lambda bug: bug.words.get("each")):
+        for each, some in groupby(bugs, key=lambda bug: bug.words.get("each", "")):
             group = list(some)
-            if each is not None and each not in self._variants:
-                raise self._wrong(f"there are no variants '{each}'", group[0].place)
-            for variant in self._variants[each] if each else [{}]:
-                rows += [self._mutant(family, bug, variant) for bug in group]
+            for variant in self._variants_of(each, group[0].place):
+                for bug in group:
+                    words = {**family.words, **bug.words}
+                    for width in words.get("widths", "").split() or [""]:
+                        own = {**variant, "width": width} if width else variant
+                        rows.append(self.mutant(self._bug(family, bug, own)))
 
-    def _mutant(self, family: _Entry, bug: _Entry, variant: Mapping[str, str]) -> Mutant:
-        words = {**family.words, **bug.words, **{k: variant[k] for k in WORDS if k in variant}}
-        reasons = (each.words.get("unless", "") for each in (family, bug))
-        unless = filter(None, (*reasons, variant.get("unless", "")))
+    def _variants_of(self, each: str, place: str) -> list[dict[str, str]]:
+        """Return the variants of some names, joined by + and combined by *; one if there are none.
+
+        Raises:
+            InvalidRequest: with a place, variants that are not in the table.
+        """
+        found: list[dict[str, str]] = [{}]
+        for factor in each.split(" * ") if each else []:
+            for name in (names := factor.split(" + ")):
+                if name not in self._variants:
+                    raise self._wrong(f"there are no variants '{name}'", place)
+            own = [variant for name in names for variant in self._variants[name]]
+            found = [{**one, **other} for one in found for other in own]
+        return found
+
+    def _bug(self, family: _Entry, bug: _Entry, variant: Mapping[str, str]) -> WrittenBug:
         filled = partial(_filled, variant)
-        names = filled(words.get("of", "ALL"))
+        said = {**family.words, **bug.words, **{k: variant[k] for k in self.words if k in variant}}
+        words = {word: filled(text) for word, text in said.items()}
+        reasons = (each.get("unless", "") for each in (family.words, bug.words, variant))
+        names = words.get("of", "ALL")
         cells = _CELLS.get(names) or tuple(names.split())
         edits = tuple(Edit(filled(e[0]), filled("\n".join(e[1:]))) for e in bug.edits)
         for edit in edits:
-            if not any(edit.is_in(cell) for cell in cells):
+            if not self.stands(edit, cells):
                 raise self._wrong(f"'{edit.old}' does not stand in the kernel", bug.place)
-        if any(edit.is_in(cell, STEPPING) for edit in edits for cell in cells):
-            cells = tuple(filter(has_equations, cells))
         id = filled(bug.name).lower().replace(" ", "-")  # noqa: A001 -- what a mutant calls it
         if id in self._ids:
             raise self._wrong(f"there is another '{id}'", bug.place)
         self._ids.add(id)
-        if not edits and id not in WALKS:
-            raise self._wrong(f"'{id}' has no edit, and `walks` does not have it", bug.place)
-        return mutant_of(
-            *(id, cells, family.sentence, filled(bug.sentence), filled(words["effect"])),
-            change_of(edits, cells) if edits else WALKS[id],
-            equivalence.first(*(self._reason(filled(each), bug.place) for each in unless)),
-            unreached=words.get("unreached", ""),
-            edits=edits,
+        unseen = equivalence.first(
+            *(self._reason(filled(each), bug.place) for each in reasons if each)
         )
+        sentence = filled(bug.sentence)
+        return WrittenBug(id, cells, family.sentence, sentence, words, unseen, edits, bug.place)
+
+    def stands(self, edit: Edit, cells: tuple[str, ...]) -> bool:
+        """Whether what is edited stands in the kernel of one of some cells."""
+        raise NotImplementedError
+
+    def mutant(self, bug: WrittenBug) -> Kind:
+        """Return the mutant that a bug is."""
+        raise NotImplementedError
 
     def _reason(self, text: str, place: str) -> Reason:
         """Return the reason by its name in `equivalence`, or the first of several.
@@ -198,5 +254,27 @@ def change_of(edits: tuple[Edit, ...], cells: tuple[str, ...]) -> Changed:
     )
 
 
-TABLE = BugTable(files("rnncli.mutants").joinpath("bugs.txt").read_text("utf-8"), "bugs.txt")
-BUGS: Mapping[str, list[Mutant]] = TABLE.families
+class SemanticBugs(BugTable[Mutant]):
+    """The bugs of the plain kernel."""
+
+    def stands(self, edit: Edit, cells: tuple[str, ...]) -> bool:
+        """Whether what is edited stands in the kernel of one of some cells."""
+        return any(edit.is_in(cell) for cell in cells)
+
+    def mutant(self, bug: WrittenBug) -> Mutant:
+        """Return the mutant that a bug is."""
+        cells, edits = bug.cells, bug.edits
+        if any(edit.is_in(cell, STEPPING) for edit in edits for cell in cells):
+            cells = tuple(filter(has_equations, cells))
+        if not edits and bug.id not in WALKS:
+            raise self._wrong(f"'{bug.id}' has no edit, and `walks` does not have it", bug.place)
+        return mutant_of(
+            *(bug.id, cells, bug.family, bug.sentence, bug.words["effect"]),
+            change_of(edits, cells) if edits else WALKS[bug.id],
+            bug.unseen,
+            unreached=bug.words.get("unreached", ""),
+            edits=edits,
+        )
+
+
+BUGS: Mapping[str, list[Mutant]] = SemanticBugs(text_of("bugs.txt"), "bugs.txt").families

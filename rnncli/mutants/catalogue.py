@@ -9,14 +9,7 @@ from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants import imprecision, quantised_kernels
 from rnncli.mutants.bug_table import BUGS
-from rnncli.mutants.structural import (
-    batch_tiles,
-    buffers,
-    products,
-    special_paths,
-    wrong_addresses,
-)
-from rnncli.mutants.structural.bug import StructuralMutant
+from rnncli.mutants.structural import STRUCTURAL, StructuralMutant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,15 +43,6 @@ _UNSCORED = (
     *("finer lengths", "finer clip", "finer peepholes", "finer states", "resets", "inputs"),
     *REPORTED,
 )
-_STRUCTURAL = (
-    special_paths.tail_bug,
-    *(products.block_bug, products.alignment_bug, products.sum_bug),
-    *(batch_tiles.tile_bug, batch_tiles.sorting_bug),
-    buffers.chunk_bug,
-    special_paths.one_bug,
-    *(wrong_addresses.counter_bug, wrong_addresses.stride_bug, wrong_addresses.guess_bug),
-    *(buffers.worker_bug, buffers.call_bug),
-)
 
 
 def rows_of(family: str | Family) -> Sequence[Mutant]:
@@ -67,9 +51,7 @@ def rows_of(family: str | Family) -> Sequence[Mutant]:
 
 
 _ROWS = tuple(row for family in (*_SCORED, *_UNSCORED) for row in rows_of(family))
-_STRUCTURAL_ROWS = tuple(row for family in _STRUCTURAL for row in family.rows)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
-STRUCTURAL: Mapping[str, StructuralMutant] = {row.id: row for row in _STRUCTURAL_ROWS}
 _UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in rows_of(family))
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 

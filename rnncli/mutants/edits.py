@@ -93,12 +93,16 @@ class Edit(NamedTuple):
         return self.old in (_part(kernel_of(cell), part) if part else kernel_of(cell))
 
 
+def text_of(name: str) -> str:
+    """Return a text beside this module: a kernel or its bugs."""
+    return files("rnncli.mutants").joinpath(name).read_text("utf-8")
+
+
 @cache
 def kernel_of(cell: str) -> str:
     """Return the plain kernel of a cell, such as "LSTM"."""
     own = []
-    text = files("rnncli.mutants").joinpath("kernel.txt").read_text("utf-8")
-    for line in text.splitlines():
+    for line in text_of("kernel.txt").splitlines():
         found = OF_CELLS.search(line)
         if found is None or cell in found[1].split():
             own.append(line[: found.start()] if found else line)

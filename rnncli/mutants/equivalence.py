@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction, all_but
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
@@ -158,13 +160,53 @@ NOTHING_ADDS = where(
 )
 
 
-def multiple_of(letter: str, width: int) -> Reason:
-    """Return the reason that holds where H, I or N has no tail after whole vectors."""
+def _has_default_values(r: Recurrence) -> bool:
+    rows = [each for row in r.activations for each in row]
+    return all(
+        (each.alpha, each.beta) == (ACTIVATIONS[each.name].alpha, ACTIVATIONS[each.name].beta)
+        for each in rows
+    )
 
-    def size(r: Recurrence) -> int:
-        return int({"H": r.R.shape[3], "I": r.W.shape[3], "N": r.X.shape[1]}[letter])
 
-    return where(lambda r: size(r) % width == 0, f"{letter} is a multiple of {width}")
+def _has_default_functions(r: Recurrence) -> bool:
+    return all(tuple(each.name for each in row) == r.cell.defaults for row in r.activations)
+
+
+DEFAULT_VALUES = where(_has_default_values, "alpha and beta are the defaults")
+DEFAULT_FUNCTIONS = where(_has_default_functions, "the activations are the defaults")
+
+
+def sizes_of(recurrence: Recurrence) -> dict[str, int]:
+    """Return T, N, I and H, the number of directions D and of gates G."""
+    (T, N, size), (D, G, H, _) = recurrence.X.shape, recurrence.W.shape
+    return {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
+
+
+def product_of(sizes: Mapping[str, int], axis: str) -> int:
+    """Return a size, or a product of sizes such as "G*H*I"."""
+    return math.prod(sizes[each] for each in axis.split("*"))
+
+
+def multiple_of(axis: str, width: int) -> Reason:
+    """Return the reason that holds where a size or a product has no tail after whole vectors."""
+    return where(
+        lambda r: product_of(sizes_of(r), axis) % width == 0, f"{axis} is a multiple of {width}"
+    )
+
+
+def same_size(axis: str, other: str) -> Reason:
+    """Return the reason that holds where sizes are the same."""
+
+    def same(r: Recurrence) -> bool:
+        sizes = sizes_of(r)
+        return sizes[axis] == sizes[other]
+
+    return where(same, f"{axis} and {other} are the same size")
+
+
+def at_most_one(axis: str) -> Reason:
+    """Return the reason that holds where a size is 1 or less."""
+    return where(lambda r: sizes_of(r)[axis] <= 1, f"{axis} is at most 1")
 
 
 def no_longer_than(steps: int) -> Reason:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.mutants.equivalence import (
-    NO_INITIAL_C,
-    NO_INITIAL_H,
     always_seen,
     first,
     lengths_of,
@@ -30,7 +28,7 @@ from rnncli.recurrence.lanes import of_directions
 from rnncli.recurrence.recurrence import Recurrence, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.backends.reference import Engine
     from rnncli.mutants.edits import Edits
@@ -47,7 +45,6 @@ Elementwise: TypeAlias = "Callable[[Value], Value]"
 RecurrenceChange: TypeAlias = "Callable[[Recurrence], Recurrence]"
 Changed: TypeAlias = "Change | RecurrenceChange"
 Function = TypeVar("Function", bound="Callable[..., Any]")
-Kind = TypeVar("Kind")
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
@@ -143,23 +140,25 @@ class Variant:
         return function if self.value is None else partial(function, self.value)
 
 
-class BugFamily(Generic[Kind]):
+class Family:
     """The bugs of one part of a kernel, and the decorator of the functions that are bugs.
 
-    Attributes:
-        mutants: (id, sentence, change, *reasons, words=..., **settings) -> the mutants of a bug,
-            with words in place of {} in what it says.
+    Args:
+        name: its name.
+        effect: the visible effect of most of its bugs.
+        of: the names of the cells whose kernels can have most of its bugs.
+        reasons: why all of them cannot be seen in some recurrences.
     """
 
-    mutants: Callable[..., Iterator[Kind]]
-
-    def __init__(self, name: str, *reasons: Reason) -> None:
-        self.name, self.reasons = name, reasons
-        self._groups: list[list[list[Kind]]] = []
+    def __init__(
+        self, name: str, effect: str = "", of: tuple[str, ...] = ALL, *reasons: Reason
+    ) -> None:
+        self.name, self.effect, self.of, self.reasons = name, effect, of, reasons
+        self._groups: list[list[list[Mutant]]] = []
         self._each: Sequence[Variant] = ()
 
     @property
-    def rows(self) -> tuple[Kind, ...]:
+    def rows(self) -> tuple[Mutant, ...]:
         """The mutants in the order in which bugs are written.
 
         Bugs that follow each other with the same variants are in the order of the variants.
@@ -171,7 +170,6 @@ class BugFamily(Generic[Kind]):
         *reasons: Reason,
         changes: Callable[[Any], Any] = lambda function: function,
         each: Sequence[Variant] = (),
-        unless: Callable[[Any], Reason] | None = None,
         **settings: Any,
     ) -> Callable[[Function], Function]:
         """Return the decorator of a bug: its name is the id, its docstring sentence and effect.
@@ -180,8 +178,7 @@ class BugFamily(Generic[Kind]):
             reasons: why it cannot be seen in some recurrences.
             changes: function -> the change that it makes; without, the function is the change.
             each: the mutants that it is, if it is several.
-            unless: value of a variant -> why it cannot be seen in some recurrences.
-            settings: what differs from the family, as in `mutants`.
+            settings: what differs from the family, as in `row`.
         """
         variants = each or (Variant(),)
 
@@ -192,25 +189,42 @@ class BugFamily(Generic[Kind]):
                 self._groups.append([[] for _ in variants])
             self._each = each
             for variant, rows in zip(variants, self._groups[-1], strict=True):
-                mutants = self.mutants(
+                mutant = self._mutant(
                     _id(function.__name__, variant.words),
                     sentence,
                     changes(variant.of(function)),
-                    *((unless(variant.value),) if unless else ()),
                     *reasons,
                     *variant.reasons,
                     words=variant.words,
                     **own | variant.settings,
                 )
-                rows.extend(mutants)
+                rows.append(mutant)
             return function
 
         return add
 
     def row(self, *bug: Any, **settings: Any) -> None:
-        """Add a bug, as `mutants` takes it."""
+        """Add a bug: its id, sentence, change and why it cannot be seen in some recurrences.
+
+        Settings are `effect`, `of` and `unreached`, what differs from the family.
+        """
         self._each = ()
-        self._groups.append([list(self.mutants(*bug, **settings))])
+        self._groups.append([[self._mutant(*bug, **settings)]])
+
+    def _mutant(
+        self,
+        id: str,  # noqa: A002 -- what a mutant itself calls it
+        sentence: str,
+        change: Changed,
+        *reasons: Reason,
+        words: tuple[str, ...] = (),
+        effect: str = "",
+        of: tuple[str, ...] = (),
+        unreached: str = "",
+    ) -> Mutant:
+        seen = (sentence.format(*words), (effect or self.effect).format(*words))
+        reason = first(*self.reasons, *reasons)
+        return mutant_of(id, of or self.of, self.name, *seen, change, reason, unreached=unreached)
 
 
 def _id(name: str, words: tuple[str, ...]) -> str:
@@ -224,44 +238,6 @@ def _paragraphs(bug: Callable[..., Any]) -> tuple[str, str]:
     """Return a bug's sentence and its effect, the two paragraphs of a docstring; "" for none."""
     sentence, _, effect = (getdoc(bug) or "").partition("\n\n")
     return " ".join(sentence.split()), " ".join(effect.split())
-
-
-# The states, and those that a recurrence starts from.
-STATES = (Variant("h", 0), Variant("c", 1, of=LSTM))
-STARTS = (Variant("h", 0, NO_INITIAL_H), Variant("c", 1, NO_INITIAL_C, of=LSTM))
-
-
-class Family(BugFamily[Mutant]):
-    """The bugs of one part of the equations.
-
-    Args:
-        name: its name.
-        effect: the visible effect of most of its bugs.
-        of: the names of the cells whose kernels can have most of its bugs.
-        reasons: why all of them cannot be seen in some recurrences.
-    """
-
-    def __init__(
-        self, name: str, effect: str = "", of: tuple[str, ...] = ALL, *reasons: Reason
-    ) -> None:
-        super().__init__(name, *reasons)
-        self.effect, self.of = effect, of
-
-    def mutants(
-        self,
-        id: str,  # noqa: A002 -- what a mutant itself calls it
-        sentence: str,
-        change: Changed,
-        *reasons: Reason,
-        words: tuple[str, ...] = (),
-        effect: str = "",
-        of: tuple[str, ...] = (),
-        unreached: str = "",
-    ) -> Iterator[Mutant]:
-        """Yield one mutant."""
-        seen = (sentence.format(*words), (effect or self.effect).format(*words))
-        reason = first(*self.reasons, *reasons)
-        yield mutant_of(id, of or self.of, self.name, *seen, change, reason, unreached=unreached)
 
 
 def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order
@@ -385,11 +361,6 @@ def joined(parts: Sequence[Result]) -> Result:
         np.concatenate(found, axis=1) if found else None,
         tuple(np.concatenate(states) for states in last),
     )
-
-
-def of_first_direction(values: Array) -> Array:
-    """Return values in which both directions have those of the first."""
-    return np.broadcast_to(values[:1], values.shape)
 
 
 def live(recurrence: Recurrence) -> Array:

@@ -1,25 +1,37 @@
-"""The words of edits besides NumPy: what a kernel's author would have written as a line or two."""
+"""The words of edits besides NumPy: what a kernel's author would have written as a line or two.
+
+The second half are those of the blocked kernel and of its edits.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from types import SimpleNamespace  # noqa: F401 -- for the lines of edits
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.backends.reference import activated as clipping_with
+from rnncli.numerics import NumPyArithmetic
+from rnncli.recurrence import cells
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.cells import CellOptions, Parameters
 
     Rows = tuple[tuple[Activation, ...], ...]
+    # Letter of the cell -> the activation and the bound of its argument.
+    Functions = dict[str, tuple[Activation, float]]
 
 FORWARD, REVERSE = Direction.FORWARD, Direction.REVERSE
+MATH = NumPyArithmetic()
 # Functions whose defaults ONNX Runtime does not know.
 UNDEFINED = ("Affine", "ScaledTanh", "ThresholdedRelu")
 
@@ -134,3 +146,113 @@ def rolled(values: Array, shifts: Array) -> Array:
         return values
     index = (np.arange(T)[:, None] - shifts) % T
     return np.asarray(np.take_along_axis(values, index[:, :, None], axis=0))
+
+
+class Lane(SimpleNamespace):
+    """What of a call one direction of the blocked kernel needs."""
+
+    def but(self, **changes: Any) -> Lane:
+        """Return a copy with some other values."""
+        return Lane(**vars(self) | changes)
+
+
+def placed(Wb: Any, Rb: Any, options: CellOptions) -> tuple[Any, Any]:
+    """Return the bias added to Xt*(W^T) of each gate, and the Rbh that a GRU resets."""
+    Wb, Rb = (None if b is ABSENT else b for b in (Wb, Rb))
+    bias, Rbh = (ABSENT if b is None else b for b in cells.placed(Wb, Rb, options))
+    return bias, Rbh
+
+
+def functions_of(r: Any, d: int) -> Functions:
+    """Return the activations of a direction, each with its bound."""
+    letters = zip(r.cell.activations, r.activations[d], strict=True)
+    return {letter: (function, r.bound(letter)) for letter, function in letters}
+
+
+def clipping(function: Activation, bound: float, v: Array) -> Array:
+    """Clip an argument and apply an activation."""
+    return np.asarray(clipping_with(MATH, function, bound, v))
+
+
+def parameters(lane: Lane, activated: Any, multiply: Any) -> Parameters:
+    """Return the parameters of the cell's equations in a direction."""
+    functions = [partial(activated, lane, letter) for letter in lane.functions]
+    f, g, h = (functions + functions[:1] * 2)[:3]
+    return cells.Parameters(
+        R=partial(multiply, lane, "units"),
+        f=f,
+        g=g,
+        h=h,
+        blend=MATH.blend,
+        P=None if lane.P is ABSENT else lane.P,
+        Rbh=0 if lane.Rbh is ABSENT else lane.Rbh,
+        options=lane.options,
+    )
+
+
+def opting(p: Parameters, **options: Any) -> Parameters:
+    """Return parameters with some other options of the cell."""
+    return replace(p, options=p.options._replace(**options))
+
+
+def spliced(right: Sequence[Array], wrong: Sequence[Array], units: slice) -> list[Array]:
+    """Return states [n, H] in which some units are those of others."""
+    found = [state.copy() for state in right]
+    for state, other in zip(found, wrong, strict=True):
+        state[:, units] = other[:, units]
+    return found
+
+
+def unclipped(lane: Lane) -> Functions:
+    """Return the activations of a direction without bounds."""
+    return {letter: (function, math.inf) for letter, (function, _) in lane.functions.items()}
+
+
+def with_default_values(lane: Lane) -> Functions:
+    """Return the activations of a direction with their default alpha and beta."""
+    functions: Functions = lane.functions
+    return {letter: (ACTIVATIONS[f.name], bound) for letter, (f, bound) in functions.items()}
+
+
+def default_functions(lane: Lane) -> Functions:
+    """Return the activations of a node that names none."""
+    names = zip(lane.functions.items(), lane.cell.defaults, strict=True)
+    return {letter: (ACTIVATIONS[name], bound) for (letter, (_, bound)), name in names}
+
+
+def resetting_before(lane: Lane) -> dict[str, Any]:
+    """Return what differs where a GRU resets before the linear transformation."""
+    bias, options = lane.bias, lane.options._replace(linear_before_reset=False)
+    if lane.Rbh is not ABSENT:
+        bias = np.concatenate([bias[:2], bias[2:] + lane.Rbh])
+    return {"bias": bias, "Rbh": ABSENT, "options": options}
+
+
+def aligned(rows: Any, width: int) -> Any:
+    """Read rows [g, ...] of numbers that lie close as if each began at a multiple of a width."""
+    if rows is ABSENT or not rows.size:
+        return rows
+    size, flat = rows[0].size, rows.reshape(-1)
+    places = np.arange(len(rows))[:, None] * -(-size // width) * width + np.arange(size)
+    found = np.where(places < flat.size, flat[np.minimum(places, flat.size - 1)], 0)
+    return found.reshape(rows.shape)
+
+
+def strided(values: Any, strides: Sequence[int]) -> Any:
+    """Read an array at other strides, in numbers; what lies behind its end is its start again."""
+    if values is ABSENT or not values.size:
+        return values
+    steps = (np.arange(size) * stride for size, stride in zip(values.shape, strides, strict=True))
+    index = sum(np.ix_(*steps))
+    return np.asarray(np.ascontiguousarray(values).reshape(-1)[index % values.size])
+
+
+def of_64_bits(lengths: Array) -> Array:
+    """Read lengths of 32 bits as numbers of 64: pairs, of which the second times 2^32 is beyond T.
+
+    Where the second is 0, a number is the first of a pair; any beyond T is the longest.
+    """
+    if len(set(lengths.tolist())) <= 1:
+        return lengths
+    low, high = np.resize([*lengths, *np.zeros_like(lengths)], (len(lengths), 2)).T
+    return np.asarray(np.where(high > 0, lengths.max(), low))

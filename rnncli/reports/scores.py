@@ -22,8 +22,8 @@ from rnncli.judging.scoring.kill_matrix import (
     of_reach,
     score,
 )
-from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL
-from rnncli.mutants.structural.bug import UNREACHED, Reach
+from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.structural import STRUCTURAL, UNREACHED, Reach
 from rnncli.reports.html import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table

@@ -11,7 +11,7 @@ from support.tables import every
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import activated
 from rnncli.errors import InvalidRequest
-from rnncli.mutants.bug_table import BUGS, BugTable
+from rnncli.mutants.bug_table import BUGS, SemanticBugs
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.edits import Edit, difference, edited, kernel_of
 from rnncli.mutants.equivalence import lengths_of
@@ -106,7 +106,7 @@ of LSTM
 
 def test_a_bug_is_two_lines():
     """They run in any arithmetic, and are shown as a diff of the kernel's lines."""
-    (row,) = BugTable(MINE, "mine.txt").families["mine"]
+    (row,) = SemanticBugs(MINE, "mine.txt").families["mine"]
     r = recurrence_of("LSTM", T=1, dtype="float64")
     wanted = RIGHT.run(r, Compute.FLOAT64).last[1]
 
@@ -124,7 +124,7 @@ def test_bugs_of_one_step_are_at_work_together():
     r = recurrence_of("LSTM", T=1, dtype="float64", input_forget=0)
     step = (
         MUTANTS["forget-bias-plus-one"].change,
-        BugTable(MINE, "mine.txt").families["mine"][0].change,
+        SemanticBugs(MINE, "mine.txt").families["mine"][0].change,
     )
     one, other = (a.recurrence(b.recurrence(r)) for a, b in (step, step[::-1]))
 
@@ -156,7 +156,7 @@ def test_bugs_of_one_step_are_at_work_together():
 def test_what_cannot_be_read_is_said_with_its_place(old, new, message):
     """A file and a line, and what was wanted there."""
     with pytest.raises(InvalidRequest) as refused:
-        BugTable(MINE.replace(old, new), "mine.txt")
+        SemanticBugs(MINE.replace(old, new), "mine.txt")
 
     assert message in str(refused.value)
 

@@ -19,7 +19,7 @@ from rnncli.judging.explaining.single_steps import of_whole_runs
 from rnncli.judging.tolerances.derivation import kind_of_steps
 from rnncli.judging.tolerances.expressions import equations_of
 from rnncli.mutants.equivalence import every_field
-from rnncli.mutants.structural.blocked_kernel import BlockedKernel
+from rnncli.mutants.structural import BlockedKernel
 from rnncli.numerics import DTYPES
 from rnncli.operators.node import Node
 from rnncli.recurrence.activations import ACTIVATIONS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.mutants.catalogue import structural_of
-from rnncli.mutants.structural.bug import UNREACHED, Reach
+from rnncli.mutants.structural import UNREACHED, Reach
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.structural.bug import StructuralMutant
+    from rnncli.mutants.structural import StructuralMutant
     from rnncli.packs.vector import Answers, Vector
     from rnncli.recurrence.recurrence import Result
 

@@ -15,8 +15,9 @@ from rnncli.judging.scoring.adequacy import (
     structural_outcomes,
     unscored,
 )
-from rnncli.mutants.catalogue import STRUCTURAL, family_of, scored_of
-from rnncli.mutants.structural.bug import Reach, sizes_of
+from rnncli.mutants.catalogue import family_of, scored_of
+from rnncli.mutants.equivalence import sizes_of
+from rnncli.mutants.structural import STRUCTURAL, Reach
 from rnncli.operators import OPERATORS, operator_named
 from rnncli.talk.display import Displayed
 from rnncli.talk.words import counted, plural

@@ -31,7 +31,7 @@ from rnncli.judging.scoring.kill_matrix import (
     whole_row,
 )
 from rnncli.mutants.catalogue import STRUCTURAL, structural_of
-from rnncli.mutants.structural.bug import Reach
+from rnncli.mutants.structural import Reach
 from rnncli.packs.pack import open_pack
 
 LOOSE = Rule(rtol=1e-3, atol=10)

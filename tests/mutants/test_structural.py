@@ -9,9 +9,10 @@ from support.recurrences import recurrence_of
 from support.tables import every
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL, structural_of
+from rnncli.errors import InvalidRequest
+from rnncli.mutants.catalogue import MUTANTS, structural_of
 from rnncli.mutants.equivalence import same_results
-from rnncli.mutants.structural.blocked_kernel import BlockedKernel
+from rnncli.mutants.structural import STRUCTURAL, BlockedKernel, StructuralBugs, difference
 
 CELLS = ("RNN", "GRU", "LSTM")
 SMALL = {"T": 6, "N": 4, "I": 3, "H": 5}
@@ -85,9 +86,9 @@ def below(row):
 
 
 @kept
-def right(blocking, cell, variant, *given):
+def right(blocks, cell, variant, *given):
     """The right result of a case."""
-    return BlockedKernel(blocking).run(case(cell, variant, *given))
+    return BlockedKernel(dict(blocks)).run(case(cell, variant, *given))
 
 
 def seen(row, cell, variant, given):
@@ -97,7 +98,7 @@ def seen(row, cell, variant, given):
     for _ in range(row.calls - 1):
         session(another(recurrence), Compute.FLOAT64)
     found = session(recurrence, Compute.FLOAT64)
-    return not same_results(found, right(row.blocking, *arguments))
+    return not same_results(found, right(tuple(row.blocks.items()), *arguments))
 
 
 def another(r):
@@ -174,13 +175,6 @@ def test_there_are_enough_of_each_kind():
     assert all(len(structural_of(cell)) >= 250 for cell in CELLS)
 
 
-def test_ids_are_unique():
-    """No row hides another."""
-    from rnncli.mutants.catalogue import _STRUCTURAL_ROWS
-
-    assert len(STRUCTURAL) == len(_STRUCTURAL_ROWS)
-
-
 def test_results_have_the_dtype_of_the_recurrence():
     """In 16 bits as in 64."""
     for dtype in ("float16", "bfloat16", "float64"):
@@ -189,3 +183,74 @@ def test_results_have_the_dtype_of_the_recurrence():
 
         assert found.Y.dtype == recurrence.dtype.numpy
         assert np.isfinite(found.Y.astype(float)).all()
+
+
+MINE = """\
+[mine] mine
+with CHUNK={width}
+seen T beyond {width}
+unless NO_Y
+
+later-chunks-negated-{width}: Chunks of {width} steps but the first write -H to Y.
+of GRU
+widths 2 4
+- np.where(walked, history, 0)
++ np.where(walked, -history if steps[0] else history, 0)
+
+never-advances: The last states are the initial ones.
+with
+seen any
+- zip(last, states)
++ zip(last, start)
+"""
+
+
+def test_a_bug_is_a_few_lines():
+    """One mutant a width, which stands for {width} in all that its family and it say."""
+    two, four, last = StructuralBugs(MINE, "mine.txt").families["mine"]
+    r = recurrence_of("GRU", T=6)
+    right = BlockedKernel(four.blocks).run(r).Y
+
+    assert (two.id, four.id) == ("later-chunks-negated-2", "later-chunks-negated-4")
+    assert four.sentence == "Chunks of 4 steps but the first write -H to Y."
+    assert (four.family, four.cells, four.blocks) == ("mine", ("GRU",), {"CHUNK": 4})
+    assert four.equivalent_when(recurrence_of("GRU", T=4)) == "not reached: T beyond 4"
+    assert four.equivalent_when(r) == ""
+    assert four.equivalent_when(replace(r, wants_Y=False)) == "Y is not asked for"
+    np.testing.assert_array_equal(four.run(r).Y, [*right[:4], *-right[4:]])
+    assert (last.blocks, last.effect) == ({}, "Seen at small sizes, too.")
+    np.testing.assert_array_equal(last.run(r).last[0], r.initial[0])
+    assert difference(last.edits).splitlines() == [
+        "- for k, (place, state) in enumerate(zip(last, states)):",
+        "+ for k, (place, state) in enumerate(zip(last, start)):",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seen T beyond", "seen T over", "mine.txt:6: 'T over 2' are no sizes; write 'H beyond 8'"),
+        ("seen any", "seen T = 1 and not a multiple of it", "mine.txt:12: 'T = 1 and not a mult"),
+        (
+            "CHUNK={width}",
+            "CHUNK=few",
+            "mine.txt:6: with CHUNK=few: write VECTOR or BLOCK or",
+        ),
+        ("CHUNK=", "CHUNKS=", "mine.txt:6: with CHUNKS=2: write VECTOR or BLOCK or TERMS or TILE"),
+        ("zip(last, states)", "zip(last, stats)", "mine.txt:12: 'zip(last, stats)' does not stand"),
+        ("widths 2 4", "each A * B", "mine.txt:6: there are no variants 'A'"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(old, new, message):
+    """A file and a line, and what was wanted there."""
+    with pytest.raises(InvalidRequest) as refused:
+        StructuralBugs(MINE.replace(old, new), "mine.txt")
+
+    assert message in str(refused.value)
+
+
+@every("row", STRUCTURAL.values(), ids=STRUCTURAL)
+def test_every_edit_changes_the_kernel(row):
+    """Each of them by itself, and what it is seen by is a difference of lines."""
+    assert all(difference((edit,)) for edit in row.edits)
+    assert difference(row.edits).splitlines()
