@@ -13,7 +13,7 @@ import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.mutants.bug_table import BugTable
+from rnncli.mutants.bug_table import SemanticBugs
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import ALL, Change, mutant_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rnncli.mutants.mutant import Mutant
 
 _TEXT = files("rnncli.verifying.tracing").joinpath("violations.txt").read_text("utf-8")
-_TABLE = BugTable(_TEXT, "violations.txt")
+_TABLE = SemanticBugs(_TEXT, "violations.txt")
 # No edit of a kernel says what it computes in.
 _NARROWED = mutant_of(
     "float64-computed-in-float32",
