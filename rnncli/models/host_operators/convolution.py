@@ -148,15 +148,6 @@ def _taps(W: Array, group: int, shape: tuple[int, ...]) -> OfX:
     return bounded(lambda X: multiply(weights, X.reshape(inputs)).reshape(made), multiplications)
 
 
-def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
-    """Add up blocks where they lie in an image."""
-    block = [int(n) for n in block_shape]
-    along = slides((0, 0, *(int(n) for n in image_shape)), block, **placing)
-    N, rows, _ = columns.shape
-    blocks = columns.reshape(N, rows // prod(block), *block, *along.steps)
-    return _gathered(blocks, along)
-
-
 def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> OfX:
     """Return the product of windows and weights, a matrix product for each group."""
     N, steps, channels = shape[0], prod(along.steps), W.shape[0] // group

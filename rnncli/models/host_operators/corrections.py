@@ -1,21 +1,28 @@
 """Corrections of onnx's own kernels.
 
-Each class is a mix-in placed before onnx's implementation, which `super()` calls.
+Each class is a mix-in placed before onnx's implementation, which `super()` calls; each function is
+a kernel of its own.
 """
 
 from __future__ import annotations
 
 import zlib
+from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.backends.threads import bounded
-from rnncli.models.host_operators.normalisation import softmax
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.models.host_operators.precision import rounded
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onnx import NodeProto
+    from onnx.defs import OpSchema
 
     from rnncli.numerics import Array
 
@@ -30,6 +37,8 @@ results fail them. Beyond this number a sum in bfloat16 stops growing, and float
 class InFloat32:
     """A mix-in that computes narrow types in float32 and rounds the results once."""
 
+    op_schema: OpSchema
+
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         narrow = {x.dtype for x in inputs if _is_narrow(x)}
         wide = (x.astype(np.float32) if _is_narrow(x) else x for x in inputs)
@@ -37,7 +46,11 @@ class InFloat32:
         if len(narrow) != 1:
             return tuple(results)
         (dtype,) = narrow
-        return tuple(y.astype(dtype) if y.dtype == np.float32 else y for y in results)
+        kinds = [output.type_str for output in self.op_schema.outputs]  # U: that of statistics
+        return tuple(
+            y.astype(dtype) if y.dtype == np.float32 and kind != "U" else y
+            for y, kind in zip(results, kinds, strict=False)
+        )
 
 
 class Attention(InFloat32):
@@ -82,15 +95,190 @@ class SeededDropout(Seeded):
         return tuple(super()._run(*inputs, seed=self._seed(seed)))  # type: ignore[misc]
 
 
-class Softmax:
-    """Softmax along an axis, rounded once except for a short axis in a narrow type."""
+class Softmax(InFloat32):
+    """Softmax along an axis, of few terms in the narrow type, as onnx's cases have it."""
 
     axis: int
 
-    def _run(self, X: Array) -> tuple[Array]:
-        if _is_narrow(X) and X.shape[self.axis] <= _FEW:
-            return (super()._run(X, self.axis)[0],)  # type: ignore[misc]
-        return (softmax(X, self.axis),)
+    def _run(self, X: Array, **_: Any) -> tuple[Any, ...]:
+        run: Any = super()._run
+        if X.shape[self.axis] <= _FEW:
+            run = super(InFloat32, self)._run  # type: ignore[misc]
+        return tuple(run(X))
+
+
+class OfMatrix(InFloat32):
+    """The softmax family below opset 13, of which all axes from `axis` on are one."""
+
+    axis: int
+
+    def __init__(self, onnx_node: NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)  # type: ignore[call-arg]
+        self._first, self.axis = self.axis, 1  # which onnx's own read
+
+    def _run(self, X: Array, **_: Any) -> tuple[Any, ...]:
+        (made,) = super()._run(_as_matrix(X, self._first))
+        return (made.reshape(X.shape),)
+
+
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """``log(softmax(x))`` along an axis, without the logarithm of what is rounded to 0."""
+    if not x.size:
+        return x
+    wide = x.astype(np.float64)
+    shifted = wide - wide.max(axis=axis, keepdims=True)
+    return rounded(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)), x)
+
+
+def log_softmax_of_matrix(x: Array, axis: int = 1) -> Array:
+    """The same below opset 13."""
+    return log_softmax(_as_matrix(x, axis)).reshape(x.shape)
+
+
+def _as_matrix(x: Array, axis: int) -> Array:
+    rows = prod(x.shape[: axis + x.ndim if axis < 0 else axis])
+    return x.reshape(rows, x.size // rows if rows else 0)
+
+
+def batch_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    *,
+    outputs: int,
+    epsilon: float = 1e-5,
+    spatial: int = 1,
+    is_test: int = 1,
+) -> Array:
+    """Normalise [N, C, D1 ... Dn] with given statistics (in inference, opsets 1 to 13).
+
+    Raises:
+        Unsupported: training mode.
+    """
+    if outputs > 1 or not is_test:
+        raise Unsupported("training mode is not supported below opset 14")
+    along = (-1, *[1] * (x.ndim - 2)) if spatial else x.shape[1:]
+    scale, bias, mean, var = (each.astype(np.float64) for each in (scale, bias, mean, var))
+    factor = scale / np.sqrt(var + epsilon)
+    shift = bias - mean * factor
+    wide = np.promote_types(x.dtype, np.float32)
+    y = x * factor.reshape(along).astype(wide) + shift.reshape(along).astype(wide)
+    return rounded(y, x)
+
+
+def local_response_normalization(
+    x: Array, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Array:
+    """Divide by a power of the sum of squares over `size` neighbouring channels."""
+    wide = x.astype(np.float64)
+    before = (size - 1) // 2
+    padding = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
+    squares = np.pad(wide * wide, padding)
+    total = sum(squares[:, i : i + x.shape[1]] for i in range(size))
+    return rounded(wide / (bias + alpha / size * total) ** beta, x)
+
+
+def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
+    """Divide by the p-norm along an axis; the result is 0 if the norm is 0."""
+    wide = x.astype(np.float64)
+    norm = (np.abs(wide) ** p).sum(axis=axis, keepdims=True) ** (1 / p)
+    return rounded(np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0), x)
+
+
+def global_average_pool(x: Array) -> Array:
+    """Average each channel, [N, C, 1 ... 1]."""
+    return rounded(x.astype(np.float64).mean(tuple(range(2, x.ndim)), keepdims=True), x)
+
+
+def global_max_pool(x: Array) -> Array:
+    """Return the maximum of each channel, [N, C, 1 ... 1]."""
+    return np.asarray(x.max(tuple(range(2, x.ndim)), keepdims=True))
+
+
+def global_lp_pool(x: Array, *, p: float = 2) -> Array:
+    """Return the p-norm of each channel, [N, C, 1 ... 1]."""
+    powers = np.abs(x.astype(np.float64)) ** float(p)
+    return rounded(powers.sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / float(p)), x)
+
+
+def mean(*data: Array) -> Array:
+    """Average tensors, broadcast to a common shape."""
+    return rounded(np.asarray(sum(x.astype(np.float64) for x in data)) / len(data), data[0])
+
+
+class OneHot:
+    """OneHot of a depth that may have the shape [1]."""
+
+    def _run(self, indices: Array, depth: Array, values: Array, **attributes: Any) -> Any:
+        return super()._run(indices, depth.reshape(()), values, **attributes)  # type: ignore[misc]
+
+
+class Resize:
+    """Resize with inputs of no element, which are none, and axes that count from the end.
+
+    With `align_corners` the last element is that of the input, whatever was rounded off the size,
+    as in onnx from 1.24 on.
+    """
+
+    def _run(self, X: Array, *given: Array | None, **attributes: Any) -> tuple[Any, ...]:
+        filled = (x if x is not None and x.size else None for x in (*given, None, None))
+        roi, scales, sizes = islice(filled, 3)
+        if (scales is None) == (sizes is None):
+            raise InvalidRequest("exactly one of scales and sizes must be given")
+        if axes := attributes.get("axes"):
+            attributes["axes"] = [axis % X.ndim for axis in axes]
+        attributes.setdefault("keep_aspect_ratio_policy", "stretch")
+        if scales is not None and attributes["coordinate_transformation_mode"] == "align_corners":
+            lengths = [X.shape[axis] for axis in axes or range(X.ndim)]
+            sizes = np.array([int(n * s) for n, s in zip(lengths, scales, strict=True)])
+            scales = None
+        return tuple(super()._run(X, roi, scales, sizes, **attributes))  # type: ignore[misc]
+
+
+def resize_10(
+    X: Array,
+    scales: Array | Sequence[float] | None = None,
+    *,
+    mode: str = "nearest",
+    height_scale: float = 1.0,
+    width_scale: float = 1.0,
+) -> Array:
+    """Resize as Resize-10 and Upsample do: element i comes from coordinate i / scale.
+
+    The specifications leave the rounding of "nearest" open. For upsampling all implementations use
+    the floor; for downsampling ONNX Runtime and this function use the ceiling.
+    """
+    scales = [1.0, 1.0, height_scale, width_scale] if scales is None else scales
+    for axis, scale in enumerate(np.asarray(scales, np.float32)):
+        n = X.shape[axis]
+        at = np.arange(int(n * scale), dtype=np.float32) / scale  # of which 17 / 1.7 is 10
+        if mode == "nearest":
+            X = X.take(
+                (np.ceil(at) if scale < 1 else np.floor(at)).astype(int).clip(0, n - 1), axis
+            )
+        elif mode in ("linear", "bilinear"):
+            low = np.floor(at).astype(int).clip(0, n - 1)
+            share = (at - low).reshape(-1, *[1] * (X.ndim - axis - 1))
+            below, above = (X.take(index, axis) for index in (low, (low + 1).clip(0, n - 1)))
+            X = rounded(below + (above - below) * share.astype(np.float64), X)
+        else:
+            raise Unsupported(f"mode '{mode}' is not supported")
+    return X
+
+
+def flatten(data: Array, *, axis: int = 1) -> Array:
+    """Reshape to a matrix: the axes before `axis` become rows, the others columns."""
+    split = axis + data.ndim if axis < 0 else axis
+    return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
+
+
+class GridSample:
+    """GridSample with the modes' names of opset 16."""
+
+    def _run(self, *inputs: Array, mode: str, **attributes: Any) -> tuple[Array, ...]:
+        return tuple(super()._run(*inputs, mode=mode.removeprefix("bi"), **attributes))  # type: ignore[misc]
 
 
 class OutputHalfPixel:

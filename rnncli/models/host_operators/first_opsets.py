@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import rounded, widened
+from rnncli.models.host_operators.precision import rounded
 from rnncli.numerics import Array, dtype_numbered
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def prelu(X: Array, slope: Array) -> Array:
 
 def selu(X: Array, alpha: float, gamma: float) -> Array:
     """``gamma * (X if X > 0 else alpha * (exp(X) - 1))``, with the coarse defaults of opset 1."""
-    wide = widened(X)
+    wide = X.astype(np.float64)
     return rounded(gamma * np.where(wide > 0, wide, alpha * np.expm1(np.minimum(wide, 0))), X)
 
 

@@ -1,197 +1,82 @@
-"""Operators that move, select or count elements."""
+"""Operators that move or select elements."""
 
 from __future__ import annotations
 
-from functools import partial
-from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.kernel import Staged, per_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from rnncli.numerics import Array
-
-    OfData: TypeAlias = Callable[[Array], Array]
-    Ends: TypeAlias = Sequence[tuple[int, int]]
 
 _REDUCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-@Staged
 def pad(
-    pads: Array,
-    constant_value: Array | None = None,
+    data: Array,
+    pads: Array | Sequence[int],
+    constant_value: Array | float | None = None,
     axes: Array | None = None,
     *,
     mode: str = "constant",
-) -> OfData:
+) -> Array:
     """Pad, or crop with negative numbers, a tensor [D1 ... Dn] at both ends of its axes.
+
+    The specification does not say what is reflected beyond the first or last element of an axis;
+    its example of such an axis was an error (onnx/onnx#7700), and ONNX Runtime refuses it as well.
 
     Raises:
         InvalidRequest: the numbers do not fit the tensor.
         Unsupported: the mode is unknown.
     """
-    if mode != "constant" and mode not in _SOURCES:
+    if mode not in ("constant", "edge", "wrap", "reflect"):
         raise Unsupported(f"mode '{mode}' is not supported")
     numbers = np.ravel(pads).tolist()
-    chosen = None if axes is None else axes.ravel().tolist()
-
-    @per_shape
-    def padding(shape: tuple[int, ...]) -> OfData:
-        amounts = _amounts(numbers, range(len(shape)) if chosen is None else chosen, len(shape))
-        kept, added = tuple(_kept(amounts, shape)), _added(amounts, shape)
-        sizes = [part.stop - part.start for part in kept]
-        if mode == "constant":
-            return _surrounding(kept, added, sizes, constant_value)
-        if any(n == 0 and any(ends) for ends, n in zip(added, sizes, strict=True)):
-            raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
-        if mode == "reflect":
-            _check_reflected(added, sizes)
-        return _continuing(kept, added, sizes, _SOURCES[mode])
-
-    return lambda data: padding(data.shape)(data)
-
-
-def _amounts(numbers: Sequence[int], axes: Sequence[int], rank: int) -> Ends:
-    """Return the padding at both ends of each axis."""
-    if len(numbers) != 2 * len(axes):
-        raise InvalidRequest(f"pads must have {2 * len(axes)} elements, got {len(numbers)}")
-    amounts = [(0, 0)] * rank
-    for axis, begin, end in zip(axes, numbers, numbers[len(axes) :], strict=False):
-        amounts[axis] = begin, end
-    return amounts
-
-
-def _kept(amounts: Ends, shape: Sequence[int]) -> Iterator[slice]:
-    """Yield the part of each axis that remains after cropping."""
-    for (begin, end), n in zip(amounts, shape, strict=True):
-        start = min(max(-begin, 0), n)
-        yield slice(start, max(n - max(-end, 0), start))
-
-
-def _added(amounts: Ends, shape: Sequence[int]) -> Ends:
-    """Return the amounts of padding, reduced if one end crops beyond the other."""
-    added = []
-    for (begin, end), n in zip(amounts, shape, strict=True):
+    chosen = [*range(data.ndim)] if axes is None else axes.ravel().tolist()
+    if len(numbers) != 2 * len(chosen):
+        raise InvalidRequest(f"pads must have {2 * len(chosen)} elements, got {len(numbers)}")
+    kept, added = [slice(None)] * data.ndim, [(0, 0)] * data.ndim
+    for axis, begin, end in zip(chosen, numbers, numbers[len(chosen) :], strict=False):
+        n = data.shape[axis]
         if begin + n + end < 0:
             raise InvalidRequest(f"pads {begin} and {end} cut more than the {n} elements there are")
-        added.append((max(begin + min(n + end, 0), 0), max(end + min(n + begin, 0), 0)))
-    return added
-
-
-def _surrounding(
-    kept: tuple[slice, ...], added: Ends, sizes: Sequence[int], value: Array | None
-) -> OfData:
-    """Pad with a constant; np.pad's overhead exceeds the copying of most models' tensors."""
-    shape = [begin + n + end for (begin, end), n in zip(added, sizes, strict=True)]
-    inside = tuple(slice(b, b + n) for (b, _), n in zip(added, sizes, strict=True))
-    given = np.asarray(value) if value is not None and np.size(value) else np.asarray(0)
-
-    def surrounded(data: Array) -> Array:
-        filled = np.empty(shape, data.dtype)
-        filled[...] = given
-        filled[inside] = data[kept]
-        return filled
-
-    return surrounded
-
-
-def _continuing(
-    kept: tuple[slice, ...],
-    added: Ends,
-    sizes: Sequence[int],
-    source: Callable[[Array, int], Array],
-) -> OfData:
-    """Pad with elements of the tensor; `source` maps positions to elements."""
-    taken = [
-        (source(np.arange(-begin, n + end), n), axis)
-        for axis, ((begin, end), n) in enumerate(zip(added, sizes, strict=True))
-        if begin or end
-    ]
-
-    def continued(data: Array) -> Array:
-        data = data[kept]
-        for positions, axis in taken:
-            data = data.take(positions, axis)
-        return data
-
-    return continued
-
-
-def _check_reflected(added: Ends, sizes: Sequence[int]) -> None:
-    """Refuse to reflect more elements than an axis has beyond its first or last.
-
-    The specification does not say what they would be; its example of such an axis was an error
-    (onnx/onnx#7700), and ONNX Runtime refuses them as well.
-    """
-    for axis, (ends, n) in enumerate(zip(added, sizes, strict=True)):
-        if max(ends) >= max(n, 1):
+        start = min(max(-begin, 0), n)
+        kept[axis] = slice(start, max(n - max(-end, 0), start))
+        # An end that crops beyond the other reduces its padding.
+        added[axis] = max(begin + min(n + end, 0), 0), max(end + min(n + begin, 0), 0)
+    inside, widths = data[tuple(kept)], np.array(added, np.int64).reshape(-1, 2)
+    if mode == "constant":
+        value = 0 if constant_value is None or not np.size(constant_value) else constant_value
+        return np.pad(inside, widths, constant_values=np.asarray(value).item())
+    for axis, (ends, n) in enumerate(zip(added, inside.shape, strict=True)):
+        if n == 0 and any(ends):
+            raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
+        if mode == "reflect" and max(ends) >= max(n, 1):
             raise InvalidRequest(
                 f"mode 'reflect' pads axis {axis}, of {n}, by at most {n - 1}, not by {max(ends)}"
             )
+    return np.asarray(np.pad(inside, widths, mode))  # type: ignore[call-overload]
 
 
-_SOURCES: dict[str, Callable[[Array, int], Array]] = {
-    "edge": lambda at, n: np.clip(at, 0, n - 1),
-    "wrap": lambda at, n: at % n,
-    "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
-}
+def pad_by_attributes(
+    data: Array,
+    *,
+    pads: Sequence[int] = (),
+    paddings: Sequence[int] = (),
+    value: float = 0.0,
+    mode: str = "constant",
+) -> Array:
+    """Pad by attributes (opsets 1 to 10); in opset 1 `pads` has another name."""
+    return pad(data, pads or paddings, value, mode=mode)
 
 
-@Staged
-def pad_2(pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
-    """Pad by attributes (opsets 2 to 10)."""
-    return pad.prepare(np.asarray(pads), np.asarray(value), mode=mode)
-
-
-@Staged
-def pad_1(paddings: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
-    """Pad by attributes (opset 1)."""
-    return pad_2.prepare(paddings, value, mode)
-
-
-def expand(data: Array, shape: Array) -> Array:
-    """Broadcast a tensor with a shape."""
-    filled = np.empty(np.broadcast_shapes(data.shape, tuple(shape.tolist())), data.dtype)
-    filled[...] = data
-    return filled
-
-
-@Staged
-def unsqueeze(axes: Array | Sequence[int]) -> OfData:
+def unsqueeze(data: Array, *, axes: Sequence[int]) -> Array:
     """Insert axes of size 1; the numbers are positions in the result, in any order."""
-    wanted = np.ravel(axes).tolist()
-    if len(wanted) != 1:
-        return lambda data: np.expand_dims(data, tuple(wanted))
-    (axis,) = wanted
-    rest = slice(None)
-    place = (*[rest] * axis, None, ...) if axis >= 0 else (..., None, *[rest] * (-1 - axis))
-    return lambda data: data[place]
-
-
-@Staged
-def squeeze(axes: Array | Sequence[int] | None = None) -> OfData:
-    """Remove axes of size 1, by default all."""
-    chosen = None if axes is None or not np.size(axes) else tuple(np.ravel(axes).tolist())
-    return lambda data: data.squeeze(chosen)
-
-
-def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
-    """Write the second of `values` at each index along a new axis, and the first elsewhere.
-
-    Negative indices count from the end, those out of range are ignored.
-    """
-    size = int(depth.item())
-    wanted = np.expand_dims(indices.astype(np.int64), axis)
-    shape = [1] * wanted.ndim
-    shape[axis] = size
-    hit = np.where(wanted < 0, wanted + size, wanted) == np.arange(size).reshape(shape)
-    return np.asarray(np.where(hit, values[1], values[0]))
+    return np.expand_dims(data, tuple(axes))
 
 
 def unique(
@@ -209,12 +94,6 @@ def unique(
         values = values.take(order, axis=axis or 0)
         first, inverse, counts = first[order], order.argsort()[inverse], counts[order]
     return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
-
-
-def flatten(data: Array, *, axis: int = 1) -> Array:
-    """Reshape to a matrix: the axes before `axis` become rows, the others columns."""
-    split = axis + data.ndim if axis < 0 else axis
-    return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
 
 
 def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
@@ -243,19 +122,8 @@ def scatter_elements(
     return result
 
 
-def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
-    """Return slices by their leading coordinates, the last axis of `indices`."""
-    places = indices.shape[:-1]
-    batch = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
-    return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
-
-
-@partial(Staged, late=(0, 2))
-def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, Array], Array]:
-    """Write slices by their leading coordinates, the counterpart of `gather_nd`.
-
-    The second stage takes the data, [D1 ... Dn], and the updates, [..., Dk+1 ... Dn]; of equal
-    indices the last wins.
+def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
+    """Write slices [..., Dk+1 ... Dn] by their leading coordinates; of equal ones the last wins.
 
     Raises:
         InvalidRequest: the updates have another shape.
@@ -263,21 +131,15 @@ def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, A
     """
     if reduction not in ("none", *_REDUCTIONS):
         raise Unsupported(f"reduction '{reduction}' is not supported")
-    rank = indices.shape[-1]
-    place = tuple(np.moveaxis(indices, -1, 0))
-
-    def scattered(data: Array, updates: Array) -> Array:
-        wanted = indices.shape[:-1] + data.shape[rank:]
-        if updates.shape != wanted:
-            raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
-        result = data.copy()
-        if reduction == "none":
-            result[place] = updates
-        else:
-            _REDUCTIONS[reduction].at(result, place, updates)
-        return result
-
-    return scattered
+    wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
+    if updates.shape != wanted:
+        raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
+    result, place = data.copy(), tuple(np.moveaxis(indices, -1, 0))
+    if reduction == "none":
+        result[place] = updates
+    else:
+        _REDUCTIONS[reduction].at(result, place, updates)
+    return result
 
 
 def _beside(indices: Array, axis: int) -> tuple[slice, ...]:

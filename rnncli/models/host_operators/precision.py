@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 
 from rnncli.backends.threads import bounded
-from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
 from rnncli.numerics.quantisation import ROUNDINGS, saturated
 
 _PLAIN = {np.float32, np.float64}
 """Types for which NumPy's own cast and product suffice."""
-
-
-def widened(x: Array) -> Array:
-    """Return the values as float64, exactly."""
-    return np.asarray(x).astype(np.float64)
 
 
 def rounded(values: Array, like: Array) -> Array:
@@ -46,13 +40,6 @@ def gemm_dtype(*operands: Array) -> np.dtype[Any]:
 def _standard(operand: Array) -> np.dtype[Any]:
     """Return the operand's type, or float32 for types of ml_dtypes (bfloat16 and narrower)."""
     return operand.dtype if operand.dtype.kind in "fiub" else np.dtype(np.float32)
-
-
-def prelu(X: Array, slope: Array) -> Array:
-    """Scale negative values."""
-    if X.dtype != slope.dtype:
-        raise InvalidRequest(f"second input is {slope.dtype}, first is {X.dtype}")
-    return np.where(X > 0, X, X * slope)
 
 
 def power(X: Array, Y: Array) -> Array:
@@ -107,48 +94,7 @@ def _like(values: Array, x: Array) -> Array:
     return np.asarray(values).astype(x.dtype)
 
 
-def matmul_integer(
-    A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
-) -> Array:
-    """Multiply matrices of 8-bit integers minus their zero points exactly, as int32.
-
-    A zero point is a scalar, one per row of A, or one per column of B.
-    """
-    return _product(A, a_zero_point, B, b_zero_point).astype(np.int32)
-
-
-def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as many
-    a: Array,
-    a_scale: Array,
-    a_zero_point: Array,
-    b: Array,
-    b_scale: Array,
-    b_zero_point: Array,
-    y_scale: Array,
-    y_zero_point: Array,
-) -> Array:
-    """Multiply quantised matrices and quantise the product."""
-    scale = _per_row(a_scale).astype(np.float64) * np.asarray(b_scale, np.float64)
-    total = _product(a, a_zero_point, b, b_zero_point)
-    return requantized(total * scale, y_scale, y_zero_point)
-
-
 def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
     """Quantise real values to the type of the zero point."""
     quotient = values / np.asarray(scale, np.float64)
     return saturated(ROUNDINGS["half-even"](quotient, zero_point), zero_point.dtype)
-
-
-def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:
-    """Multiply in float64, which is fast in BLAS and exact for sums of 8-bit products."""
-    a, b = A.astype(np.float64), B.astype(np.float64)
-    if a_zero_point is not None:
-        a -= _per_row(a_zero_point)
-    if b_zero_point is not None:
-        b -= b_zero_point
-    return product(a, b)
-
-
-def _per_row(values: Array) -> Array:
-    values = np.asarray(values)
-    return values[:, None] if values.ndim == 1 and values.size > 1 else values

@@ -105,15 +105,6 @@ def test_pad_from_an_empty_axis(evaluate, mode):
     assert y.shape == (0, 4)
 
 
-@pytest.mark.parametrize("shape", [(), (0, 2), (3, 0)])
-def test_pad_of_nothing(evaluate, normal, shape):
-    """A number stays one, and what is empty is padded with a constant."""
-    x, pads = normal(*shape), np.ones(2 * len(shape), np.int64)
-    (y,) = evaluate("Pad", 13, x, pads, np.float32(2))
-    assert y.shape == tuple(n + 2 for n in shape)
-    assert (y == (2 if shape else x)).all()
-
-
 def test_pad_rejections(evaluate, normal):
     """The number of pads is checked, and unknown modes are refused."""
     with pytest.raises(InvalidRequest, match="pads must have 4 elements, got 2"):
@@ -130,12 +121,6 @@ def test_pad_rejections(evaluate, normal):
 def test_expand(agrees, normal, dtype, shape, wanted):
     """Axes of size 1 grow, on either side."""
     agrees("Expand", 13, normal(*shape).astype(dtype), np.array(wanted))
-
-
-def test_expand_text(evaluate):
-    """Text is repeated like numbers."""
-    (y,) = evaluate("Expand", 13, np.array([["a"], ["b"]], object), np.array([2, 2]))
-    assert y.tolist() == [["a", "a"], ["b", "b"]]
 
 
 @pytest.mark.parametrize("axes", [[0, 3], [3, 0], [2, 0, 1]])
