@@ -111,16 +111,8 @@ class Captures:
         self._units = units_of(model) if units else {}
         self._takes_all = not wanted
         self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
-        self._refuse_idle(wanted)
-        self._kept: list[Capture] = []
-        self._nodes: dict[int, int] = {}
-        self._executions: Counter[int] = Counter()
-        self._ran: set[NodePath] = set()
-        self._large: dict[NodePath, list[int]] = {}
-        self._mute: set[NodePath] = set()
-        self._surplus = 0
 
-    def _refuse_idle(self, wanted: Sequence[str]) -> None:
+        # A pattern that names no node that runs is refused.
         found = [
             node
             for node in self._unevaluated
@@ -141,6 +133,14 @@ class Captures:
                 names = dict.fromkeys(path[-1] for path in self.paths)
                 hint = did_you_mean(pattern, names) or f"; there are {', '.join(names)}"
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
+
+        self._kept: list[Capture] = []
+        self._nodes: dict[int, int] = {}
+        self._executions: Counter[int] = Counter()
+        self._ran: set[NodePath] = set()
+        self._large: dict[NodePath, list[int]] = {}
+        self._mute: set[NodePath] = set()
+        self._surplus = 0
 
     def add(self, occurrence: Occurrence) -> None:
         """Keep an execution if it is wanted and within the limits."""

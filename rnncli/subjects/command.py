@@ -112,7 +112,18 @@ class CommandSubject:
         self.name = command
         self._here = Path.cwd()
         self._words = words_of("--command", command)
-        self._used = _placeholders(command, self._words)
+        self._used = {name for word in self._words for name in _BRACES.findall(word) if name}
+        for name in sorted(self._used - {*PLACEHOLDERS}):
+            listed = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+            raise InvalidRequest(
+                f"--command {command}: unknown placeholder {{{name}}}"
+                f"{did_you_mean(name, PLACEHOLDERS)} (known: {listed})"
+            )
+        if sum(name.startswith("outputs") for name in self._used) != 1:
+            raise InvalidRequest(
+                f"--command {command}: name one place for the outputs: {{outputs}}, a folder for"
+                " output_K.pb, or {outputs.npz} or {outputs.h5}"
+            )
         self._said = f"--command {command}"
         path = _filled(self._words[0], {"here": str(self._here)})
         self._program = found_program(self._said, path, self._here)
@@ -187,22 +198,6 @@ class CommandSubject:
         except RnncliError as error:
             return garbage(error)
         return Attempt(Status.RAN, outputs)
-
-
-def _placeholders(command: str, words: list[str]) -> set[str]:
-    used = {name for word in words for name in _BRACES.findall(word) if name}
-    for name in sorted(used - {*PLACEHOLDERS}):
-        listed = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
-        raise InvalidRequest(
-            f"--command {command}: unknown placeholder {{{name}}}"
-            f"{did_you_mean(name, PLACEHOLDERS)} (known: {listed})"
-        )
-    if sum(name.startswith("outputs") for name in used) != 1:
-        raise InvalidRequest(
-            f"--command {command}: name one place for the outputs: {{outputs}}, a folder for"
-            " output_K.pb, or {outputs.npz} or {outputs.h5}"
-        )
-    return used
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

@@ -173,7 +173,23 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         """Run a vector; see `AnsweringProcess`."""
         self.answered = request["seq"]
         try:
-            return self._attempt(request, deadline)
+            answer = self.exchange(request, deadline)
+            if answer.get("seq") != request["seq"]:
+                number = ascii(answer.get("seq"))
+                raise garbled(f"the answer to {number:.80}, not {request['seq']}")
+            kind = kind_of(answer)
+            if kind == "ran":
+                outputs = {}
+                for name, row in answer["outputs"].items():
+                    file = RelativePath(f"{self.answered}/{Identifier(row['file'])}")
+                    outputs[name] = read_described(below(self._folder, file), row)
+                return Attempt(Status.RAN, outputs)
+            if kind == "skipped":
+                message = printable(answer["message"]) or "no message"
+                link = printable(answer.get("issue_url", ""))
+                return Attempt(Status.REFUSED, message=f"{message} ({link})" if link else message)
+            message = printable(answer["context"]["message"])
+            return Attempt(Status.CRASHED, message=f"reported an error: {message}")
         except RnncliError as error:
             return garbage(error)
         finally:  # the files of the request are deleted, but for the model
@@ -199,22 +215,3 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         """Kill the program and its children, and delete the files."""
         super().end()
         self._temporary.cleanup()
-
-    def _attempt(self, request: JsonObject, deadline: float) -> Attempt:
-        answer = self.exchange(request, deadline)
-        if answer.get("seq") != request["seq"]:
-            number = ascii(answer.get("seq"))
-            raise garbled(f"the answer to {number:.80}, not {request['seq']}")
-        kind = kind_of(answer)
-        if kind == "ran":
-            outputs = {}
-            for name, row in answer["outputs"].items():
-                file = RelativePath(f"{self.answered}/{Identifier(row['file'])}")
-                outputs[name] = read_described(below(self._folder, file), row)
-            return Attempt(Status.RAN, outputs)
-        if kind == "skipped":
-            message = printable(answer["message"]) or "no message"
-            link = printable(answer.get("issue_url", ""))
-            return Attempt(Status.REFUSED, message=f"{message} ({link})" if link else message)
-        message = printable(answer["context"]["message"])
-        return Attempt(Status.CRASHED, message=f"reported an error: {message}")

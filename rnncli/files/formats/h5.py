@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.files.seals import Seal
-    from rnncli.numerics import Array
 
 ATTRIBUTE = "rnncli"
 # Version bounds, so that all HDF5 libraries write structures that HDF5 1.10 reads.
@@ -80,7 +79,20 @@ def _read(file: h5py.File, size: int) -> Tensors:
     _check_storage(found, size)
     for each in found:
         with reading(repr(each.name)):
-            stored = _read_dataset(each, allowance)
+            dataset = each.dataset
+            shape, dtype = dataset.shape, dataset.dtype
+            if dtype.kind == "O":
+                raise Unsupported(
+                    "has elements of variable length or references; write text fixed-width"
+                )
+            dtype_of(dtype)
+            allowance.take(math.prod(shape) * dtype.itemsize)
+            if each.created.get_layout() == h5py.h5d.CHUNKED:
+                chunk = math.prod(each.created.get_chunk()) * dtype.itemsize
+                _check_chunks(each, chunk, allowance)
+            stored = np.empty(shape, dtype)
+            if stored.size:
+                dataset.read(h5py.h5s.ALL, h5py.h5s.ALL, stored)
             put(tensors, each.name, each.note, decode(stored, each.note, allowance))
     return tensors
 
@@ -170,22 +182,6 @@ def _check_storage(found: list[_Found], size: int) -> None:
         held += stored
     if held > size:
         raise UnreadableFile(f"declares {held} bytes of values in {size} bytes: it is truncated")
-
-
-def _read_dataset(found: _Found, allowance: MemoryAllowance) -> Array:
-    dataset = found.dataset
-    shape, dtype = dataset.shape, dataset.dtype
-    if dtype.kind == "O":
-        raise Unsupported("has elements of variable length or references; write text fixed-width")
-    dtype_of(dtype)
-    allowance.take(math.prod(shape) * dtype.itemsize)
-    if found.created.get_layout() == h5py.h5d.CHUNKED:
-        chunk = math.prod(found.created.get_chunk()) * dtype.itemsize
-        _check_chunks(found, chunk, allowance)
-    values = np.empty(shape, dtype)
-    if values.size:
-        dataset.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
-    return values
 
 
 def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None:

@@ -80,7 +80,26 @@ def named_tensor(serialized: bytes) -> tuple[str, Array]:
     row = dtype_numbered(tensor.data_type)
     if min(tensor.dims, default=0) < 0:
         raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
-    _check_count(tensor, row)
+
+    # Check that the values fill the declared shape exactly and are in one field only.
+    from onnx import helper
+
+    held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
+    field = RAW if tensor.HasField(RAW) else str(helper.tensor_dtype_to_field(row.onnx))
+    elements = math.prod(tensor.dims)
+    if row.name in NARROW and (field == RAW or NARROW[row.name] < 6):
+        wanted = -(-elements * NARROW[row.name] // 8)
+    elif field == RAW:
+        wanted = elements * row.numpy.itemsize
+    else:
+        wanted = elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
+    if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
+        found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
+        unit = "bytes" if field == RAW else "entries"
+        raise UnreadableFile(
+            f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
+            f"but holds {found}"
+        )
     if row.name != "string":
         return name, array_of(tensor)
     MemoryAllowance(len(serialized)).take(len(tensor.string_data) * TEXT_OVERHEAD)
@@ -140,28 +159,6 @@ def _parse(serialized: bytes) -> TensorProto:
     if sequence.elem_type and any(field.number > 2 for field, _ in sequence.ListFields()):
         raise Unsupported("holds an ONNX sequence or optional; only tensors are read")
     raise UnreadableFile("is not an ONNX tensor: it has no element type")
-
-
-def _check_count(tensor: TensorProto, row: DType) -> None:
-    """Check that the values fill the declared shape exactly and are in one field only."""
-    from onnx import helper
-
-    held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
-    field = RAW if tensor.HasField(RAW) else str(helper.tensor_dtype_to_field(row.onnx))
-    elements = math.prod(tensor.dims)
-    if row.name in NARROW and (field == RAW or NARROW[row.name] < 6):
-        wanted = -(-elements * NARROW[row.name] // 8)
-    elif field == RAW:
-        wanted = elements * row.numpy.itemsize
-    else:
-        wanted = elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
-    if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
-        found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
-        unit = "bytes" if field == RAW else "entries"
-        raise UnreadableFile(
-            f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
-            f"but holds {found}"
-        )
 
 
 @cache
