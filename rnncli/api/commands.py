@@ -103,7 +103,7 @@ def generate(
     workers.expect(*modules)
     from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.generating import generation, remade
+    from rnncli.generating import generation
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
@@ -119,7 +119,7 @@ def generate(
     folder = Path(output or f"vectors/{plan.suite.name}")
     done = _CaseCount(len(plan.entries()), progress)
     try:
-        return (remade.check if check else generation.generate)(plan, folder, done.add)
+        return (generation.check if check else generation.generate)(plan, folder, done.add)
     except KeyboardInterrupt:
         are = plural(done.count, "is", "are")
         there = f"{done.count} of {counted(done.total, 'case')} {are} in {folder}"

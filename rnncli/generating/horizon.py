@@ -34,17 +34,14 @@ class Horizon(NamedTuple):
     measured: int
 
 
-def horizons_of(
-    stack: Stack, recurrence: Recurrence, tolerance: Result
-) -> Sequence[Horizon | None]:
-    """Return the horizon of each entry of a stack; None for entries without a claim.
+def horizons_of(stack: Stack, recurrence: Recurrence, tolerance: Result) -> list[Horizon]:
+    """Return the horizon of each entry of a stack whose entries claim one.
 
     Raises:
         InvalidRequest: an input is visible for fewer steps than claimed.
     """
     claimed = stack.entries[0].horizon
-    if claimed is None:
-        return [None] * len(stack.entries)
+    assert claimed is not None
     outputs = stack.case.node.operator.outputs
     asked = [row.name in stack.case.node.outputs for row in outputs]
     found, lengths = visible_steps(recurrence, tolerance, asked[1:]), _lengths(recurrence)

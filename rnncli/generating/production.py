@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.generating.goldens import Solution
+    from rnncli.generating.horizon import Horizon
     from rnncli.generating.stack import CaseSource, Stack
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
@@ -165,7 +166,9 @@ def _vectors(draft: Draft) -> Iterator[Vector]:
     shared = shared_record(first, case, stack.inputs)
     is_portable = _is_portable(solutions[""].recurrence).tolist()
     lines = {n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()}
-    horizons = horizons_of(stack, solutions[""].recurrence, solutions[""].tolerance)
+    horizons: Sequence[Horizon | None] = [None] * len(stack.entries)
+    if first.horizon is not None:
+        horizons = horizons_of(stack, solutions[""].recurrence, solutions[""].tolerance)
 
     def vector(k: int) -> Vector:
         entry = stack.entries[k]

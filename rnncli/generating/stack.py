@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from rnncli.errors import InvalidRequest
-from rnncli.operators.spelling import PLAIN
+from rnncli.operators.operator import PLAIN
 from rnncli.packs.conversion import held_inputs
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.suite import Entry
     from rnncli.numerics import Array, DType
     from rnncli.operators import Node
-    from rnncli.operators.spelling import Spelling
+    from rnncli.operators.operator import Spelling
 
 
 class OperatorUse(Protocol):

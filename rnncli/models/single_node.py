@@ -11,7 +11,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
-from rnncli.operators.spelling import OPEN, PLAIN
+from rnncli.operators.operator import OPEN, PLAIN
 from rnncli.operators.unit import opset_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Operator
-    from rnncli.operators.operator import Tensor
-    from rnncli.operators.spelling import Spelling
+    from rnncli.operators.operator import Spelling, Tensor
     from rnncli.recurrence.unit import QuantisedUnit
 
 # Before this IR version, initializers had to be graph inputs as well.

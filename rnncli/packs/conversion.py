@@ -13,7 +13,7 @@ from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.node import WEIGHTS
-from rnncli.operators.spelling import Spelling
+from rnncli.operators.operator import Spelling
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest, files_of_pack

@@ -32,7 +32,7 @@ from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import reading_problems
 from rnncli.operators.node import checked
-from rnncli.operators.spelling import OPEN
+from rnncli.operators.operator import OPEN
 from rnncli.operators.unit import INPUT_TYPES, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.vector import attributes_of, calls_of, unit_of

@@ -19,8 +19,7 @@ import rnncli
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.files.lock import LOCK, writing
 from rnncli.generating import goldens
-from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.remade import check
+from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import JOURNAL, MANIFEST, SPOOL, SUMS, manifest_schema

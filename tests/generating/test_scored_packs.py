@@ -7,9 +7,8 @@ import pytest
 from support.small_suite import small_suite
 
 from rnncli.errors import NothingSelected, UnreadableFile
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.generating.leftovers import Journal, premises
-from rnncli.generating.remade import check
 from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.mutants.catalogue import scored_of
 from rnncli.packs.conversion import convert_pack

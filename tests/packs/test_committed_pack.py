@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rnncli.cases.suite.suite import load_suite
-from rnncli.generating.generation import GenerationPlan
-from rnncli.generating.remade import check
+from rnncli.generating.generation import GenerationPlan, check
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.pack import open_pack

@@ -13,9 +13,8 @@ from support.small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.formats import read_tensors
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.generating.production import make_vectors
-from rnncli.generating.remade import check
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST, Manifest, check_case
 from rnncli.packs.pack import open_pack

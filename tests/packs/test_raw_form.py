@@ -22,9 +22,8 @@ from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.described import check as check_record
 from rnncli.files.formats.raw import content_of, tensor_from
 from rnncli.files.formats.stored import NARROW
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.generating.production import make_vectors
-from rnncli.generating.remade import check
 from rnncli.numerics import DTYPES
 from rnncli.packs.pack import open_pack
 from rnncli.packs.raw_form import CASE, RawRecord, as_text, case_schema, files_of, raw_case

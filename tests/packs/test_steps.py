@@ -13,10 +13,9 @@ from support.small_suite import small_suite
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.generating.leftovers import premises
 from rnncli.generating.production import make_vectors
-from rnncli.generating.remade import check
 from rnncli.judging.tolerances.derivation import signals_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import LAYOUTS

@@ -25,7 +25,7 @@ from rnncli.cases.suite.template import (
 from rnncli.cases.yaml_reader import Key, YamlNode, read_mapping, shown, unknown
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
-from rnncli.operators.spelling import OPEN, PLAIN, Spelling
+from rnncli.operators.operator import OPEN, PLAIN, Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.template import Settings, Template
     from rnncli.errors import Place
     from rnncli.operators import Operator
-    from rnncli.operators.spelling import Spelling
+    from rnncli.operators.operator import Spelling
 
 LONGEST_ID = 120
 # What makes a unit show something.

@@ -49,7 +49,7 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         unoptimised={"optimization": "none"},
     ),
     "onnxruntime-qnn": RuntimeRow(
-        "rnncli.subjects.runtimes.onnx_runtime_qnn:OnnxRuntimeQnn",
+        "rnncli.subjects.runtimes.onnx_runtime:OnnxRuntimeQnn",
         "ONNX Runtime on Qualcomm's QNN, whose package has an emulator; quantised units",
         "onnxruntime_qnn",
         "qnn",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnxruntime
@@ -141,3 +142,45 @@ def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:
         raise InvalidRequest(
             f"runtime option '{name}' must be one of {', '.join(choices)}, got '{settings[name]}'"
         )
+
+
+QNN = "QNNExecutionProvider"
+# Of the provider, as its documentation has them; the emulator is that of a Snapdragon 8 Gen 3.
+QNN_DEFAULTS = {"backend": "Htp", "htp_arch": "75", "soc_model": "57"}
+
+
+class OnnxRuntimeQnn(OnnxRuntime):
+    """Runs nodes on Qualcomm's QNN alone, on its emulator of an NPU or on a device.
+
+    What it leaves to the CPU is refused.
+    https://onnxruntime.ai/docs/execution-providers/QNN-ExecutionProvider.html
+
+    Settings are those of ONNX Runtime but for ``ep``, and ``backend``, ``htp_arch`` and
+    ``soc_model`` of the provider.
+    """
+
+    is_built_in = False
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        import onnxruntime_qnn
+
+        self._version = onnxruntime_qnn.__version__
+        own = {name: settings.get(name, value) for name, value in QNN_DEFAULTS.items()}
+        others = {name: value for name, value in settings.items() if name not in own}
+        known_settings({EP} & others.keys(), QNN_DEFAULTS)  # which is this one's own
+        super().__init__({**others, EP: QNN}, threads)
+        self._settings |= own
+        onnxruntime.register_execution_provider_library(QNN, onnxruntime_qnn.get_library_path())
+        devices = [each for each in onnxruntime.get_ep_devices() if each.ep_name == QNN]
+        if not devices:
+            raise Refusal(f"{QNN} finds no device")
+        folder = Path(onnxruntime_qnn.get_library_path()).parent
+        options = {
+            "backend_path": str(folder / f"libQnn{own['backend']}.so"),
+            **{name: own[name] for name in ("htp_arch", "soc_model")},
+        }
+        self._options.add_provider_for_devices(devices[:1], options)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return the versions of both packages, and settings."""
+        return {**super().describe(), "onnxruntime-qnn": self._version}
