@@ -74,23 +74,7 @@ def model_of(
 def ours(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
     """Run a model with the host operators."""
     with np.errstate(all="ignore"):
-        evaluator = HostEvaluator(model)
-        outputs = list(evaluator.run(None, dict(feeds)))
-        _check_stages(evaluator, feeds, outputs)
-    return outputs
-
-
-def _check_stages(evaluator: HostEvaluator, feeds: Mapping[str, Any], outputs: list[Any]) -> None:
-    """Assert that a kernel whose first stage ran once gives the same, and gives it again."""
-    node, *more = evaluator.rt_nodes_
-    if more or not getattr(node, "late", None):
-        return
-    inputs = [feeds.get(name) for name in node.input]
-    late = [inputs[i] for i in node.late]
-    kernel = node.prepared([each for i, each in enumerate(inputs) if i not in node.late])
-    kept = [each.copy() for each in kernel(*late)]
-    for again in (kept, kernel(*late)):
-        assert_same(again, outputs, 0)
+        return list(HostEvaluator(model).run(None, dict(feeds)))
 
 
 def theirs(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:

@@ -11,19 +11,18 @@ import numpy as np
 
 from rnncli.errors import Unsupported
 from rnncli.models.host_operators.convolution import conv
-from rnncli.models.host_operators.kernel import Staged
 from rnncli.models.host_operators.precision import gemm, matmul
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rnncli.numerics import Array
 
 
-@Staged
 def fused_conv(
+    X: Array,
     W: Array,
     B: Array | None = None,
     Z: Array | None = None,
@@ -31,12 +30,10 @@ def fused_conv(
     activation: str = "",
     activation_params: Sequence[float] = (),
     **placing: Any,
-) -> Callable[[Array], Array]:
+) -> Array:
     """``activation(Conv(X, W, B) + Z)``."""
-    convolved, then = conv.prepare(W, B, **placing), _activation(activation, *activation_params)
-    if Z is None:
-        return lambda X: then(convolved(X))
-    return lambda X: then(convolved(X) + Z)
+    made = conv(X, W, B, **placing)
+    return _activated(made if Z is None else made + Z, activation, *activation_params)
 
 
 def fused_gemm(
@@ -54,7 +51,7 @@ def fused_gemm(
     if activation_gamma:
         raise Unsupported(f"activation_gamma of {activation} is not supported")
     given = (each for each in (activation_alpha, activation_beta) if each is not None)
-    return _activation(activation, *given)(gemm(A, B, C, **attributes))
+    return _activated(gemm(A, B, C, **attributes), activation, *given)
 
 
 def fused_matmul(
@@ -79,19 +76,17 @@ def _placed(x: Array, transposed: int, moved: int) -> Array:
     return x
 
 
-def _activation(name: str, *given: float) -> Callable[[Array], Array]:
-    """Return a function that keeps the type of its argument.
+def _activated(x: Array, name: str, *given: float) -> Array:
+    """Return an activation of a tensor, in its type.
 
     Raises:
         Unsupported: no activation has that name.
     """
     if not name:
-        return lambda x: x
+        return x
     if name == "Clip":
-        low, high = given
-        return lambda x: np.clip(x, np.asarray(low, x.dtype), np.asarray(high, x.dtype))
+        return np.asarray(np.clip(x, *np.asarray(given, x.dtype)))
     if name not in ACTIVATIONS:
         raise Unsupported(f"the activation {name} is not supported")
-    alpha, beta = (*given, None, None)[:2]
-    function = ACTIVATIONS[name].with_values(alpha, beta)
-    return lambda x: np.asarray(function(NumPyArithmetic(), x), x.dtype)
+    function = ACTIVATIONS[name].with_values(*(*given, None, None)[:2])
+    return np.asarray(function(NumPyArithmetic(), x), x.dtype)

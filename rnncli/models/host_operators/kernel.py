@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,33 +13,9 @@ from onnx.reference.op_run import OpRun
 from rnncli.errors import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import onnx
-
-
-per_shape = lru_cache(maxsize=4)
-"""Remembers what a second stage computes of shapes, which may be as large as the data."""
-
-
-class Staged:
-    """A kernel of two stages, of which the first runs once for inputs that are constants.
-
-    Args:
-        prepare: the first stage: from the other inputs and the attributes to the second, a function
-            of the late inputs for one thread at a time.
-        late: the positions of the late inputs.
-    """
-
-    def __init__(
-        self, prepare: Callable[..., Callable[..., Any]], late: tuple[int, ...] = (0,)
-    ) -> None:
-        self.prepare, self.late = prepare, late
-
-    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
-        """Run both stages."""
-        early = (each for i, each in enumerate(inputs) if i not in self.late)
-        return self.prepare(*early, **attributes)(*(inputs[i] for i in self.late))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +25,8 @@ class HostOperator:
     op_type: str  # the operator
     first: int  # the first opset served
     last: int | None  # the last opset served, or None for all later ones
-    # ``"module:name"`` below `rnncli.models.host_operators`: a function, a `Staged` kernel, an
-    # `OpRun`, or another class, which becomes a mix-in before onnx's own `OpRun`
+    # ``"module:name"`` below `rnncli.models.host_operators`: a function, an `OpRun`, or
+    # another class, which becomes a mix-in before onnx's own `OpRun`
     kernel: str
     inert: tuple[str, ...] = ()  # attributes that do not affect the result of inference
     # whether the kernel takes `outputs`, the number of outputs that the node names
@@ -88,16 +64,6 @@ class KernelRun(OpRun):
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
         return self.call(*inputs)
-
-    @property
-    def late(self) -> tuple[int, ...] | None:
-        """The positions of the inputs that `prepared` leaves, if the kernel has stages."""
-        return self.kernel.late if isinstance(self.kernel, Staged) else None
-
-    def prepared(self, early: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
-        """Return the node as a function of its late inputs."""
-        kernel = self.kernel.prepare(*early, **self._arguments())
-        return _call(kernel, self._wanted)
 
     def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         return self.run(*inputs)

@@ -45,9 +45,9 @@ _ROWS = (
     Row("ConvInteger", 10, None, "convolution:conv_integer"),
     Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
     Row("ConvTranspose", 1, None, "convolution:conv_transpose"),
-    Row("MaxPool", 1, None, "pools:max_pool", counts_outputs=True),
-    Row("AveragePool", 1, None, "pools:average_pool"),
-    Row("LpPool", 1, None, "pools:lp_pool"),
+    Row("MaxPool", 1, None, "windows:max_pool", counts_outputs=True),
+    Row("AveragePool", 1, None, "windows:average_pool"),
+    Row("LpPool", 1, None, "windows:lp_pool"),
     # On as many threads as an evaluation may have, and narrow types added up in float32.
     Row("MatMul", 1, None, "precision:matmul"),
     # A valid node needs no attribute to broadcast C.

@@ -1,25 +1,23 @@
-"""The geometry of windows on a padded tensor, shared by convolutions and pools."""
+"""Windows on a padded tensor, which convolutions multiply, and pools over them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, wraps
-from operator import mul
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from rnncli.errors import InvalidRequest
+from rnncli.models.host_operators.precision import rounded
+from rnncli.numerics import Array, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rnncli.numerics import Array
 
-
-@dataclass(frozen=True, slots=True)
-class Slide:
+class Slide(NamedTuple):
     """A window that slides along one spatial axis."""
 
     length: int  # size of the input along the axis
@@ -31,91 +29,15 @@ class Slide:
     steps: int  # number of windows, the size of the output
 
     @property
-    def extent(self) -> int:
-        """Elements from the first tap of a window to its last, inclusive."""
-        return extent(self.kernel, self.dilation)
-
-    @property
     def span(self) -> int:
         """Elements from the first tap of the first window to the last of the last one."""
-        return (self.steps - 1) * self.stride + self.extent
+        return (self.steps - 1) * self.stride + extent(self.kernel, self.dilation)
 
-    def taps(self, axis: int) -> Iterator[tuple[slice, ...]]:
-        """Yield, per tap, the index that selects its elements in all windows along an axis."""
+    def taps(self) -> Iterator[slice]:
+        """Yield, per tap, what selects its elements in all windows."""
         reach = (self.steps - 1) * self.stride + 1
-        for tap in range(self.kernel):
-            start = tap * self.dilation
-            yield (slice(None),) * axis + (slice(start, start + reach, self.stride),)
-
-
-class Slides(tuple[Slide, ...]):  # noqa: SLOT001 -- what follows is found out once
-    """One slide for each spatial axis, and what follows from all."""
-
-    @cached_property
-    def steps(self) -> tuple[int, ...]:
-        """How many windows there are along each axis."""
-        return tuple(slide.steps for slide in self)
-
-    @cached_property
-    def kernel(self) -> tuple[int, ...]:
-        """How many taps a window has along each axis."""
-        return tuple(slide.kernel for slide in self)
-
-    @cached_property
-    def spans(self) -> tuple[int, ...]:
-        """What the windows span along each axis."""
-        return tuple(slide.span for slide in self)
-
-    @cached_property
-    def covers(self) -> bool:
-        """Whether the windows cover the input exactly: nothing is padded or cut."""
-        return all(slide.begin == 0 and slide.span == slide.length for slide in self)
-
-    @cached_property
-    def is_pointwise(self) -> bool:
-        """Whether each window is one element, and each element a window."""
-        return self.covers and all(slide.kernel == slide.stride == 1 for slide in self)
-
-    @cached_property
-    def copied(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Which part of the padded tensor is which part of the input."""
-        inside = [min(slide.length, slide.span - slide.begin) for slide in self]
-        pairs = zip(self, inside, strict=True)
-        target = (..., *(slice(slide.begin, slide.begin + n) for slide, n in pairs))
-        return target, (..., *map(slice, inside))
-
-    @cached_property
-    def mirrored(self) -> Slides | None:
-        """Where windows of outputs stand on what they are spread from.
-
-        A transposed convolution of stride 1 is a convolution with these; None where it is not, or
-        where they would begin inside.
-        """
-        if any(slide.stride > 1 or slide.begin >= slide.extent for slide in self):
-            return None
-        return Slides(
-            replace(s, length=s.steps, steps=s.length, begin=s.extent - 1 - s.begin, end=0)
-            for s in self
-        )
-
-    @cached_property
-    def distances(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """From window to window, and from tap to tap, in elements of each axis."""
-        return tuple(slide.stride for slide in self), tuple(slide.dilation for slide in self)
-
-
-def placed_once(place: Callable[..., Slides]) -> Callable[..., Slides]:
-    """Remember where windows stand: it takes as long as a small convolution to find out."""
-    remembered = lru_cache(maxsize=1024)(place)
-
-    @wraps(place)
-    def found(shape: Sequence[int], kernel: Sequence[int], **placing: Any) -> Slides:
-        for name, value in placing.items():
-            if isinstance(value, list):
-                placing[name] = tuple(value)
-        return remembered(tuple(shape), tuple(kernel), **placing)
-
-    return found
+        for start in range(0, self.kernel * self.dilation, self.dilation):
+            yield slice(start, start + reach, self.stride)
 
 
 def extent(kernel: int, dilation: int) -> int:
@@ -123,7 +45,6 @@ def extent(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
-@placed_once
 def slides(
     shape: Sequence[int],
     kernel: Sequence[int],
@@ -133,7 +54,7 @@ def slides(
     pads: Sequence[int] | None = None,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
-) -> Slides:
+) -> list[Slide]:
     """Return the windows along each spatial axis, as the specifications of Conv and the pools say.
 
     Arguments are the attributes of those; the shape is that of the input.
@@ -154,67 +75,55 @@ def slides(
     ):
         if len(values) != wanted:
             raise InvalidRequest(f"{name} must have {wanted} elements, got {list(values)}")
-    axes = zip(shape[2:], kernel, strides, dilations, strict=True)
-    if auto_pad.startswith("SAME"):
-        return Slides(_same(*axis, upper=auto_pad == "SAME_UPPER") for axis in axes)
-    ends = zip(pads[:rank], pads[rank:], strict=True)
-    return Slides(
-        _padded(*axis, ends=pair, ceil=bool(ceil_mode))
-        for axis, pair in zip(axes, ends, strict=True)
-    )
+    found = []
+    for i, (n, taps, stride, dilation) in enumerate(
+        zip(shape[2:], kernel, strides, dilations, strict=True)
+    ):
+        begin, end, wide = pads[i], pads[rank + i], extent(taps, dilation)
+        if auto_pad.startswith("SAME"):  # a window for every stride; odd padding goes to one end
+            steps = -(-n // stride)
+            total = max((steps - 1) * stride + wide - n, 0)
+            begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+            found.append(Slide(n, taps, stride, dilation, begin, total - begin, steps))
+            continue
+        room = begin + n + end - wide
+        if room < 0:
+            raise InvalidRequest(
+                f"a window of {wide} does not fit an input of {n} padded by {begin} and {end}"
+            )
+        steps = (-(-room // stride) if ceil_mode else room // stride) + 1
+        if ceil_mode and (steps - 1) * stride >= n + begin:
+            steps -= 1  # a window may not start in the padding at the end
+        found.append(Slide(n, taps, stride, dilation, begin, end, steps))
+    return found
 
 
-def _padded(
-    length: int, kernel: int, stride: int, dilation: int, *, ends: tuple[int, int], ceil: bool
-) -> Slide:
-    begin, end = ends
-    room = begin + length + end - extent(kernel, dilation)
-    if room < 0:
-        raise InvalidRequest(
-            f"a window of {extent(kernel, dilation)} does not fit an input of {length} "
-            f"padded by {begin} and {end}"
-        )
-    steps = (-(-room // stride) if ceil else room // stride) + 1
-    if (
-        ceil and (steps - 1) * stride >= length + begin
-    ):  # a window may not start in the padding at the end
-        steps -= 1
-    return Slide(length, kernel, stride, dilation, begin, end, steps)
-
-
-def _same(length: int, kernel: int, stride: int, dilation: int, *, upper: bool) -> Slide:
-    """Pad so that there is one window per `stride` elements; an odd one goes to that end."""
-    steps = -(-length // stride)
-    total = max((steps - 1) * stride + extent(kernel, dilation) - length, 0)
-    begin = total // 2 if upper else total - total // 2
-    return Slide(length, kernel, stride, dilation, begin, total - begin, steps)
-
-
-def padded(x: Array, along: Slides, fill: Any) -> Array:
+def padded(x: Array, along: Sequence[Slide], fill: Any) -> Array:
     """Pad or crop the spatial axes so that the windows cover them exactly.
 
     Returns:
         [N, C, *spans]; x itself if it already has that shape.
     """
-    if along.covers:
+    if all(slide.begin == 0 and slide.span == slide.length for slide in along):
         return x
-    out = np.empty((*x.shape[:2], *along.spans), x.dtype)
-    out[...] = fill
-    target, source = along.copied
-    out[target] = x[source]
-    return out
+    made = np.full((*x.shape[:2], *(slide.span for slide in along)), fill, x.dtype)
+    sizes = [min(slide.length, slide.span - slide.begin) for slide in along]
+    inside = [slice(s.begin, s.begin + n) for s, n in zip(along, sizes, strict=True)]
+    made[(slice(None), slice(None), *inside)] = x[(slice(None), slice(None), *map(slice, sizes))]
+    return made
 
 
-def windows(x: Array, along: Slides, fill: Any) -> Array:
+def windows(x: Array, along: Sequence[Slide], fill: Any) -> Array:
     """Return a read-only view of the padded tensor as windows [N, C, *steps, *kernel]."""
     whole = padded(x, along, fill)
-    shape = (*x.shape[:2], *along.steps, *along.kernel)
-    sizes, (strides, dilations) = whole.strides[2:], along.distances
-    per_step, per_tap = map(mul, sizes, strides), map(mul, sizes, dilations)
+    shape = (*x.shape[:2], *(slide.steps for slide in along), *(slide.kernel for slide in along))
+    sizes = whole.strides[2:]
+    per_step = (size * slide.stride for size, slide in zip(sizes, along, strict=True))
+    per_tap = (size * slide.dilation for size, slide in zip(sizes, along, strict=True))
     return as_strided(whole, shape, (*whole.strides[:2], *per_step, *per_tap), writeable=False)
 
 
-def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:
+def _reduced(x: Array, along: Sequence[Slide], fill: Any, combine: Callable[..., Array]) -> Array:
     """Combine the taps of every window: [N, C, *steps].
 
     Padding is filled with a value that is neutral for `combine`, a ufunc such as `np.maximum`.
@@ -224,9 +133,64 @@ def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Ar
     """
     x = padded(x, along, fill)
     for axis, slide in enumerate(along, start=2):
-        first, *rest = (x[tap] for tap in slide.taps(axis))
+        first, *rest = (x[(slice(None),) * axis + (tap,)] for tap in slide.taps())
         total = first.copy()
         for tap in rest:
             combine(total, tap, out=total)
         x = total
     return x
+
+
+def max_pool(
+    x: Array,
+    *,
+    kernel_shape: Sequence[int],
+    outputs: int = 1,
+    storage_order: int = 0,
+    **placing: Any,
+) -> Array | tuple[Array, Array]:
+    """Return the maximum of each window and, if requested, its flat index in x."""
+    along = slides(x.shape, kernel_shape, **placing)
+    lowest = -np.inf if dtype_of(x).is_float else np.iinfo(dtype_of(x).numpy).min
+    y = _reduced(x, along, lowest, np.maximum)
+    if outputs == 1:
+        return y
+    view = windows(x, along, lowest)
+    tap = view.reshape(*view.shape[: x.ndim], prod(kernel_shape)).argmax(axis=-1)
+    position = []
+    for axis, (slide, k) in enumerate(zip(along, np.unravel_index(tap, kernel_shape), strict=True)):
+        start = np.arange(slide.steps) * slide.stride - slide.begin
+        start = start.reshape([-1 if i == axis else 1 for i in range(len(along))])
+        # The maximum of a window of only -inf may be in the padding: use its nearest element.
+        position.append(np.clip(start + k * slide.dilation, 0, slide.length - 1))
+    spatial, order = x.shape[2:], "F" if storage_order else "C"
+    channel = np.arange(prod(x.shape[:2])).reshape(*x.shape[:2], *(1 for _ in spatial))
+    offset = np.ravel_multi_index(tuple(position), spatial, order=order)  # type: ignore[call-overload]
+    return y, np.asarray(channel * prod(spatial) + offset, np.int64)
+
+
+def average_pool(
+    x: Array, *, kernel_shape: Sequence[int], count_include_pad: int = 0, **placing: Any
+) -> Array:
+    """Average each window over the elements it covers, optionally including explicit padding.
+
+    Positions beyond the padding, covered by an overhanging window of `ceil_mode`, never count.
+    """
+    along = slides(x.shape, kernel_shape, **placing)
+    counts = []
+    for slide in along:
+        first = np.arange(slide.steps)[:, None] * slide.stride - slide.begin
+        position = first + np.arange(slide.kernel) * slide.dilation
+        low, high = (
+            (-slide.begin, slide.length + slide.end) if count_include_pad else (0, slide.length)
+        )
+        counts.append(np.maximum(((position >= low) & (position < high)).sum(axis=1), 1))
+    total = _reduced(x.astype(np.float64), along, 0, np.add)
+    return rounded(total / reduce(np.multiply.outer, counts), x)
+
+
+def lp_pool(x: Array, *, kernel_shape: Sequence[int], p: float = 2, **placing: Any) -> Array:
+    """Return the p-norm of each window."""
+    powers = np.abs(x.astype(np.float64)) ** float(p)
+    total = _reduced(powers, slides(x.shape, kernel_shape, **placing), 0, np.add)
+    return rounded(total ** (1 / float(p)), x)
