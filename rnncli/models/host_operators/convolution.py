@@ -9,7 +9,7 @@ import numpy as np
 
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest
-from rnncli.models.host_operators.precision import gemm_dtype, requantized, rounded
+from rnncli.models.host_operators.precision import at_least_float32, requantized, rounded
 from rnncli.models.host_operators.windows import Slide, extent, slides, windows
 from rnncli.numerics.quantisation import along_axis
 
@@ -33,12 +33,11 @@ def conv(
 ) -> Array:
     """Convolve X [N, C, D1 ... Dn] to [N, M, *steps], of the type of X."""
     _check_weights(W.shape[1] * group, X.shape[1], W, group, kernel_shape)
-    wide, n = gemm_dtype(X, W), X.ndim - 2
+    x, weights, n = at_least_float32(X), at_least_float32(W), X.ndim - 2
     along = slides(X.shape, W.shape[2:], **placing)
     steps = [slide.steps for slide in along]
-    x, weights = X.astype(wide, copy=False), W.astype(wide, copy=False)
     weights = weights.reshape(group, W.shape[0] // group, prod(W.shape[1:]))
-    Y = np.empty((len(X), *weights.shape[:2], prod(steps)), wide)
+    Y = np.empty((len(X), *weights.shape[:2], prod(steps)), x.dtype)
     each = max(1, _BLOCK_ELEMENTS // max(X.shape[1] * prod(W.shape[2:]) * prod(steps), 1))
 
     def multiply() -> None:
@@ -67,18 +66,18 @@ def conv_transpose(
     X is [N, C, D1 ... Dn], and the result [N, M, *sizes] of its type.
     """
     _check_weights(W.shape[0], X.shape[1], W, group, kernel_shape)
-    wide, (N, C, *steps) = gemm_dtype(X, W), X.shape
+    N, C, *steps = X.shape
     along = _spread(X.shape, W.shape[2:], **placing)
     # The product of every input element and every tap: [N, M, *kernel, *steps].
-    weights = W.astype(wide).reshape(group, C // group, prod(W.shape[1:])).transpose(0, 2, 1)
-    x = X.astype(wide).reshape(N, group, C // group, prod(steps))
+    weights = at_least_float32(W).reshape(group, C // group, prod(W.shape[1:])).transpose(0, 2, 1)
+    x = at_least_float32(X).reshape(N, group, C // group, prod(steps))
     taps = bounded(np.matmul, W.size * N * prod(steps))(weights, x)
     taps = taps.reshape(N, group * W.shape[1], *W.shape[2:], *steps)
     axis = len(steps) + 1  # that of a round's steps, once the first axis of the kernel is added up
     for slide in along:
         shape = [*taps.shape[:2], *taps.shape[3:]]
         shape[axis] = max(slide.span, slide.begin + slide.length)
-        total = np.zeros(shape, wide)
+        total = np.zeros(shape, taps.dtype)
         before = (slice(None),) * axis
         for tap, place in enumerate(slide.taps()):
             total[(*before, place)] += taps[:, :, tap]

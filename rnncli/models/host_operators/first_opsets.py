@@ -12,42 +12,23 @@ from rnncli.models.host_operators.precision import rounded
 from rnncli.numerics import Array, dtype_numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
-def _with_axis(combine: Callable[[Array, Array], Any]) -> Callable[..., Array]:
-    """Return a kernel of opsets 1 to 6, whose attributes specify how B is broadcast to A."""
+class WithAxis:
+    """Operators of opsets 1 to 6 whose attributes say how the second input is broadcast."""
 
-    def elementwise(A: Array, B: Array, axis: int | None = None, broadcast: int = 0) -> Array:
-        if not broadcast and A.shape != B.shape:
+    axis: int | None
+    broadcast: int
+
+    def _run(self, A: Array, B: Array, **_: Any) -> tuple[Array, ...]:
+        if not self.broadcast and A.shape != B.shape:
             raise InvalidRequest(
                 f"without broadcast the shapes must be equal, got {list(A.shape)}, {list(B.shape)}"
             )
-        start = A.ndim - B.ndim if axis is None else axis + A.ndim * (axis < 0)
-        return np.asarray(combine(A, B.reshape((*B.shape, *(1,) * (A.ndim - start - B.ndim)))))
-
-    return elementwise
-
-
-def _divided(A: Array, B: Array) -> Array:
-    """Divide; integer quotients are rounded towards zero."""
-    if A.dtype.kind == "f":
-        return np.asarray(A / B)
-    quotient = A // B
-    return np.asarray(quotient + ((A % B != 0) & ((A < 0) != (B < 0)))).astype(A.dtype)
-
-
-add = _with_axis(np.add)
-sub = _with_axis(np.subtract)
-mul = _with_axis(np.multiply)
-div = _with_axis(_divided)
-power = _with_axis(np.power)
-logical_and = _with_axis(np.logical_and)
-logical_or = _with_axis(np.logical_or)
-logical_xor = _with_axis(np.logical_xor)
-equal = _with_axis(np.equal)
-greater = _with_axis(np.greater)
-less = _with_axis(np.less)
+        start = A.ndim - B.ndim if self.axis is None else self.axis + A.ndim * (self.axis < 0)
+        aligned = B.reshape((*B.shape, *(1,) * (A.ndim - start - B.ndim)))
+        return tuple(super()._run(A, aligned))  # type: ignore[misc]
 
 
 def prelu(X: Array, slope: Array) -> Array:

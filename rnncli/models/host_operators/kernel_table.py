@@ -31,6 +31,7 @@ _ADDING = (
     *("ReduceLogSum", "ReduceLogSumExp", "Sum", "Sigmoid"),
 )
 _BATCH = "corrections:batch_normalization"
+_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
 _DRAWING = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 _ROWS = (
@@ -123,17 +124,7 @@ _ROWS = (
     Row("Sqrt", 1, None, "precision:sqrt"),
     Row("Pow", 7, None, "precision:power"),
     # The reference implements little of the first opsets, and with the newest semantics.
-    Row("Add", 1, 6, "first_opsets:add"),
-    Row("Sub", 1, 6, "first_opsets:sub"),
-    Row("Mul", 1, 6, "first_opsets:mul"),
-    Row("Div", 1, 6, "first_opsets:div"),
-    Row("Pow", 1, 6, "first_opsets:power"),
-    Row("And", 1, 6, "first_opsets:logical_and"),
-    Row("Or", 1, 6, "first_opsets:logical_or"),
-    Row("Xor", 1, 6, "first_opsets:logical_xor"),
-    Row("Equal", 1, 6, "first_opsets:equal"),
-    Row("Greater", 1, 6, "first_opsets:greater"),
-    Row("Less", 1, 6, "first_opsets:less"),
+    *(Row(name, 1, 6, "first_opsets:WithAxis") for name in _BINARY),
     Row("PRelu", 1, 6, "first_opsets:prelu"),
     Row("Selu", 1, 5, "first_opsets:selu"),
     Row("Clip", 1, 5, "first_opsets:clip"),

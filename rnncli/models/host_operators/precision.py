@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rnncli.backends.threads import bounded
 from rnncli.numerics import Array, dtype_of, round_to
 from rnncli.numerics.quantisation import ROUNDINGS, saturated
 
-_PLAIN = {np.float32, np.float64}
-"""Types for which NumPy's own cast and product suffice."""
-
 
 def rounded(values: Array, like: Array) -> Array:
-    """Round values once to the floating-point type of another array."""
-    if type(values) is np.ndarray and values.dtype == like.dtype:
+    """Round values once to the type of another array."""
+    if values.dtype == like.dtype:
         return values
-    if like.dtype.type in _PLAIN:
-        return np.asarray(values).astype(like.dtype.type, copy=False)
-    return round_to(np.asarray(values), dtype_of(like))
+    row = dtype_of(like)
+    return round_to(values, row) if row.is_float else values.astype(like.dtype)
 
 
-def gemm_dtype(*operands: Array) -> np.dtype[Any]:
-    """Return the type in which to multiply matrices.
-
-    Floating-point operands keep their type, but at least float32. Integers are multiplied in
-    float64, which runs at BLAS speed, unlike NumPy's integer product, and is exact for up to 2**37
-    products of 8-bit numbers.
-    """
-    kinds = {operand.dtype.type for operand in operands}
-    if len(kinds) == 1 and kinds <= _PLAIN:
-        return np.dtype(kinds.pop())
-    common = np.result_type(*(_standard(operand) for operand in operands))
-    return np.dtype(np.float64) if common.kind in "iub" else np.result_type(common, np.float32)
-
-
-def _standard(operand: Array) -> np.dtype[Any]:
-    """Return the operand's type, or float32 for types of ml_dtypes (bfloat16 and narrower)."""
-    return operand.dtype if operand.dtype.kind in "fiub" else np.dtype(np.float32)
+def at_least_float32(x: Array) -> Array:
+    """Return float16, bfloat16 and narrower types in float32."""
+    narrow = x.dtype.itemsize < 4 and dtype_of(x).is_float
+    return x.astype(np.float32) if narrow else x
 
 
 def power(X: Array, Y: Array) -> Array:
@@ -54,7 +35,7 @@ def sqrt(X: Array) -> Array:
 
 def matmul(A: Array, B: Array) -> Array:
     """Multiply matrices; float16 and bfloat16 are multiplied and added in float32."""
-    return _like(product(_at_least_float32(A), _at_least_float32(B)), A)
+    return rounded(product(at_least_float32(A), at_least_float32(B)), A)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -74,24 +55,13 @@ def gemm(
     transB: int = 0,
 ) -> Array:
     """Return ``alpha * A' * B' + beta * C``, C broadcast to the product's shape."""
-    a, b = _at_least_float32(A), _at_least_float32(B)
+    a, b = at_least_float32(A), at_least_float32(B)
     Y = product(a.T if transA else a, b.T if transB else b)
     if alpha != 1:
         Y = Y * alpha
     if C is not None and beta != 0:
-        Y = Y + (_at_least_float32(C) if beta == 1 else _at_least_float32(C) * beta)
-    return _like(Y, A)
-
-
-def _at_least_float32(x: Array) -> Array:
-    narrow = x.dtype.itemsize < 4 and dtype_of(x).is_float
-    return x.astype(np.float32) if narrow else x
-
-
-def _like(values: Array, x: Array) -> Array:
-    if values.dtype == x.dtype or dtype_of(x).is_float:
-        return rounded(values, x)
-    return np.asarray(values).astype(x.dtype)
+        Y = Y + (at_least_float32(C) if beta == 1 else at_least_float32(C) * beta)
+    return rounded(Y, A)
 
 
 def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
