@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -128,34 +128,9 @@ def weights_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> StageWei
     return StageWeights(own(r.W), own(r.R), bias, own(r.P), Rbh)
 
 
-class Stage(Protocol):
-    """Memory for a block of steps, in processing order, and the code that runs them in it."""
-
-    form: Hashable  # equal for stages with the same layout of weights
-    steps: int  # the maximum number of steps in a block
-    nbytes: int  # the size of the memory
-
-    def lay_out(self, weights: StageWeights) -> StageWeights:
-        """Lay out weights for `load`."""
-
-    def load(self, weights: StageWeights) -> None:
-        """Set the weights of a direction."""
-
-    def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Run a block of steps.
-
-        Args:
-            X: inputs [S, N, I].
-            states: H and, for an LSTM, C before the block [N, H]; None means zero.
-
-        Returns:
-            H after each step [S, N, H], and the last states [N, H], in memory overwritten by the
-            next block.
-
-        Raises:
-            FloatingPointError: a number, such as e^x, overflows and NumPy raises that.
-        """
-
+# Memory for a block of steps, in processing order, and the code that runs them in it. `form` is
+# equal for stages with the same layout of weights, `steps` the most of a block, `nbytes` the size.
+Stage: TypeAlias = "GeneralStage | SmallStage"
 
 _CACHE = threading.local()
 
@@ -268,7 +243,7 @@ class GeneralStage:
         self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
 
     def lay_out(self, weights: StageWeights) -> StageWeights:
-        """Return the weights unchanged."""
+        """Lay out weights for `load`: these stay as they are."""
         return weights
 
     def load(self, weights: StageWeights) -> None:
@@ -281,7 +256,19 @@ class GeneralStage:
                 buffer[...] = values[..., None]
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Project the inputs and run the steps."""
+        """Run a block of steps, after projecting its inputs.
+
+        Args:
+            X: inputs [S, N, I].
+            states: H and, for an LSTM, C before the block [N, H]; None means zero.
+
+        Returns:
+            H after each step [S, N, H], and the last states [N, H], in memory overwritten by the
+            next block.
+
+        Raises:
+            FloatingPointError: a number, such as e^x, overflows and NumPy raises that.
+        """
         count = len(X)
         self._project(X.astype(self.settings.dtype, order="C", copy=False))
         for buffer, state in zip((self.history[0], self.C), states, strict=False):
@@ -405,7 +392,7 @@ class SmallStage:
             self.P[...] = weights.P[..., None]
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Write the inputs to the stacks and run the steps."""
+        """Run a block of steps in the stacks; see `GeneralStage.run`."""
         span = self.span(len(X))
         self.step(span, X, [None if state is None else state[None] for state in states], 0)
         return span.states[:, 0], [state[0] for state in span.last[: len(states)]]
