@@ -22,7 +22,7 @@ from rnncli.numerics.quantisation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
 
@@ -250,30 +250,32 @@ class QuantisedUnit:
         )
         return found if any((*found.states, found.argument, found.gate)) else None
 
+    def each(
+        self, tensors: Mapping[str, Array], change: Callable[[Dress, Array], Array]
+    ) -> dict[str, Array]:
+        """Return tensors by name, those that are dressed as a function makes them."""
+        dresses = self.by_name
+        return {
+            name: change(dresses[name], values) if name in dresses else values
+            for name, values in tensors.items()
+        }
+
     def stand_ins(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return inputs for checks: those that are dressed as float32 zeros of their shape."""
-        zero, dresses = np.zeros((), np.float32), self.by_name
-        return {
-            name: np.broadcast_to(zero, values.shape) if name in dresses else values
-            for name, values in inputs.items()
-        }
+        zero = np.zeros((), np.float32)
+        return self.each(inputs, lambda _, values: np.broadcast_to(zero, values.shape))
 
     def reals(self, tensors: Mapping[str, Array]) -> dict[str, Array]:
         """Return tensors by name, those that are dressed as the reals they stand for."""
-        return self._each(tensors, Dress.reals)
-
-    def levels(self, tensors: Mapping[str, Array]) -> dict[str, Array]:
-        """Return tensors by name, those to be dressed as levels."""
-        return self._each(tensors, Dress.levels)
+        return self.each(tensors, Dress.reals)
 
     def levels_of(self, reals: Mapping[str, Array]) -> dict[str, Array]:
         """Return the levels that inputs were before DequantizeLinear made reals of them."""
-        wide = {name: v.astype(FLOAT64) if name in self else v for name, v in reals.items()}
-        return self.levels(wide)
+        return self.each(reals, lambda dress, values: dress.levels(values.astype(FLOAT64)))
 
     def made(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """Return outputs by name, as levels or else in float32, of either precision."""
-        found = self.levels(outputs)
+        found = self.each(outputs, Dress.levels)
         return {n: v if n in self else v.astype(FLOAT32, copy=False) for n, v in found.items()}
 
     def inputs(self, reals: Mapping[str, Array]) -> dict[str, Array]:
@@ -282,19 +284,12 @@ class QuantisedUnit:
         Raises:
             InvalidRequest: a level of int32 is one that float32 rounds before it is multiplied.
         """
-        found = self.levels(reals)
+        found = self.each(reals, Dress.levels)
         for name in self:
             is_wide = name in found and found[name].dtype.itemsize > 2
             if is_wide and (np.abs(found[name].astype(np.int64)) > LARGEST_EXACT).any():
                 raise InvalidRequest(f"{name} has levels beyond 2**24: give it a larger scale")
         return found
-
-    def _each(self, tensors: Mapping[str, Array], change: Any) -> dict[str, Array]:
-        dresses = self.by_name
-        return {
-            name: change(dresses[name], values) if name in dresses else values
-            for name, values in tensors.items()
-        }
 
     def proved(
         self, reals: Mapping[str, Array], *, is_exact: bool = False, may_tie: bool = False
