@@ -5,7 +5,7 @@ import random
 import pytest
 from support.tables import every
 
-from rnncli.cases.config import keys as config_keys
+from rnncli.cases.config import config
 from rnncli.cases.config.config import describe, parse_config
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.errors import RnncliError
@@ -98,7 +98,7 @@ MUTATIONS = (flip, cut, drop, insert, replace_value, shuffle, splice)
 @pytest.fixture(autouse=True)
 def _small_machine(monkeypatch):
     """Sizes that a mutation made large stay cheap."""
-    monkeypatch.setattr(config_keys, "memory", lambda: 1 << 28)
+    monkeypatch.setattr(config, "memory", lambda: 1 << 28)
 
 
 @every("seed", range(700))
