@@ -34,7 +34,7 @@ def test_functions_off_by_four_units_have_a_profile():
 
 def test_float16_inside_a_unit_has_a_profile():
     """Most units fail it by their own profile, and none does by `float16-inside`."""
-    units = [v for v in vectors("units") if v.record["profile"] == "standard"]
+    units = [v for v in vectors("units") if v.record.profile == "standard"]
 
     assert [vector.id for vector in units if judged(NARROW, vector).fails]
     assert [v.id for v in units if judged(NARROW, v, "float16-inside").fails] == []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.numerics import Array
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
 
@@ -34,7 +35,7 @@ class Judgement(Conclusion):
         attempt: the verdict alone and, if it is a failure, the outputs.
     """
 
-    record: Mapping[str, Any]
+    record: CaseRecord
     attempt: JudgedAttempt
 
     @property
@@ -45,7 +46,7 @@ class Judgement(Conclusion):
     @property
     def operator(self) -> str:
         """Operator and version, such as LSTM-14."""
-        return str(self.record["operator"])
+        return str(self.record.operator)
 
     @property
     def verdict(self) -> Verdict:
@@ -113,7 +114,7 @@ def judge(
 
     Args:
         vector: a pack's vector, or one of its `calls` if it has several data sets.
-        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
+        outputs: arrays by name, or in the order of `vector.record.outputs`; one array for a
             single output; or the exception by which the implementation ended: NotImplementedError,
             ValueError or an rnncli error refuses the case, any other is a crash.
         rule: the tolerances.

@@ -31,12 +31,13 @@ from rnncli.judging.selected import EVERY_CASE, Selected
 from rnncli.options import taking_values, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.comparing.xfails import Xfails
     from rnncli.judging.report import JudgedCase
     from rnncli.packs.pack import Pack
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
 # The properties of a test's report that hold the verdict, and the folder of the case's pack.
@@ -80,9 +81,9 @@ def selected_cases(
     whole = whole_pack(_resolved(pack, beside), trust=trust)
     part, requirements = cases.part, cases.requirements
     known = read_xfails(_resolved(xfails, beside)) if xfails else Xfails()
-    for sentence in known.doubts(record["id"] for record in whole.manifest.cases):
+    for sentence in known.doubts(record.id for record in whole.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    records = {each["id"]: each for each in whole.select(cases.select)}
+    records = {each.id: each for each in whole.select(cases.select)}
     for case_id in shuffled([*records][part.number - 1 :: part.of], cases.shuffle):
         record = records[case_id]
         yield SelectedCase(whole, record, requirements.reason(record), known, rule, allow_refused)
@@ -92,7 +93,7 @@ class SelectedCase(NamedTuple):
     """A case to run, unless `skipped` says why not, with the rules for judging it."""
 
     pack: Pack
-    record: Mapping[str, Any]
+    record: CaseRecord
     skipped: str
     xfails: Xfails
     rule: Any
@@ -114,7 +115,7 @@ class SelectedCase(NamedTuple):
         subject = FunctionSubject(function, raises=True)
         session = session_calls_of(subject, self.rule.declared(self.pack.read(self.record)))
         found = JudgedCase(self.record, explained(judge_session(session, self.rule)))
-        if self.record["expect"] == "rejection":
+        if self.record.expect == "rejection":
             probed = failing_probes(subject, [self.record], self.rule)
             (found,) = without_idle_refusals([found], probed)
         return found
@@ -171,7 +172,7 @@ def vectors(
 
     Returns:
         A decorator. The function takes `vector` and may take fixtures; it returns arrays by name,
-        or a list of them in the order of `vector.record["outputs"]`.
+        or a list of them in the order of `vector.record.outputs`.
 
     Raises:
         rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
@@ -200,7 +201,7 @@ def vectors(
         parameters = [
             pytest.param(
                 case,
-                id=case.record["id"],
+                id=case.record.id,
                 marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
             )
             for case in given_cases
@@ -345,7 +346,7 @@ class PackCollector(pytest.Collector):
         except (RnncliError, ImportError, AttributeError, ValueError) as error:
             raise self.CollectError(str(error)) from error
         for case in cases:
-            item = CaseItem.from_parent(self, name=case.record["id"], case=case, function=function)
+            item = CaseItem.from_parent(self, name=case.record.id, case=case, function=function)
             yield item
 
 
@@ -365,7 +366,7 @@ class CaseItem(pytest.Item):
     ) -> None:
         super().__init__(**rest)
         self.case, self.function = case, function
-        self.extra_keyword_matches.update(case.record["flags"])
+        self.extra_keyword_matches.update(case.record.flags)
         if case.skipped:
             self.add_marker(pytest.mark.skip(reason=case.skipped))
 

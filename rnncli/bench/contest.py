@@ -120,7 +120,7 @@ class Meter:
         Raises:
             Unsupported: its process is lost.
         """
-        wide = workload.vector.record.get("dtype") == "float64" or self._terms.compute != "native"
+        wide = workload.vector.record.dtype == "float64" or self._terms.compute != "native"
         dtype = "float64" if wide else "float32"
         fields = {"dtype": dtype, "threads": self._terms.threads}
         deadline = time.monotonic() + self._terms.timeout

@@ -64,7 +64,7 @@ class Own:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Return a call of the node, or of the model where the record tells of no node."""
-        is_node = "operator" in vector.record
+        is_node = not vector.record.is_whole_model
         if self._call == "model" or (self._call == "session" and not is_node):
             return _in_session(vector, prepare(vector.model, **self._how, host=self._host))
         if not is_node:

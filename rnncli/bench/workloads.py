@@ -12,6 +12,7 @@ from rnncli.cases.config.config import parse_config
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.model import Model
 from rnncli.packs.conversion import with_model
+from rnncli.packs.record import record_of_node
 from rnncli.packs.vector import Answers, Vector
 from rnncli.running.execution import execute
 from rnncli.running.model_vector import vector_of_run
@@ -219,20 +220,17 @@ def built_in(name: str, operator: str, dtype: str = "float32", seed: int = 0) ->
 
 def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
     """Return a single node as a workload, with the weights stored in the runtimes' model."""
-    record = {
-        "id": name,
-        "operator": case.operator.name,
-        "domain": case.operator.domain,
-        "opset": case.operator.version,
-        "attributes": {key: value for key, value in case.attributes.items() if value is not None},
-        "sizes": dict(case.sizes),
-        "dtype": case.dtype.name,
-        "inputs": list(case.inputs),
-        "outputs": list(case.outputs),
-        "weights": "initializers",
-        "readings": dict(case.readings),
-        "expect": "result",
-    }
+    record = record_of_node(
+        name,
+        case.operator,
+        attributes=case.attributes,
+        sizes=case.sizes,
+        dtype=case.dtype.name,
+        inputs=case.inputs,
+        outputs=case.outputs,
+        weights="initializers",
+        readings=case.readings,
+    )
     letters = zip("TBIH", case.sizes.values(), strict=True)
     return Workload(
         name=name,

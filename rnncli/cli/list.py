@@ -39,21 +39,22 @@ def list_cases(suite: str, select: str, *, statements: bool, as_json: bool) -> N
     records = _records(suite, select)
     if statements:
         found = _statements(suite, select)
-        records = [{**record, "statements": found[record["id"]]} for record in records]
+        records = [{**each, "statements": found[each["id"]]} for each in records]
     if as_json:
         for record in records:
             print_json_line(record)
     else:
-        click.echo("\n".join(record["id"] for record in records))
+        click.echo("\n".join(each["id"] for each in records))
 
 
 def _records(suite: str, selection: str) -> list[dict[str, Any]]:
     from rnncli.cases.suite.suite import load_suite
+    from rnncli.files.described import jsonable
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.inspection import entry_record
 
     if is_pack(suite):
-        return [dict(record) for record in open_pack(suite).select(selection)]
+        return [jsonable(record) for record in open_pack(suite).select(selection)]
     return [entry_record(entry) for entry in load_suite(suite).select(selection)]
 
 

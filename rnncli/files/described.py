@@ -207,7 +207,7 @@ def part_of(record: Described, kind: type[RecordT]) -> RecordT:
 def jsonable(value: Any) -> Any:
     """Return records, or data with records in it, as JSON data: infinity and NaN become text."""
     if isinstance(value, msgspec.Struct):
-        return jsonable(msgspec.to_builtins(value))
+        return jsonable(as_data(value))
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -215,6 +215,19 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
     return value
+
+
+def as_data(record: Any) -> Any:
+    """Return a record as JSON data in which numbers may be infinite or NaN."""
+    return msgspec.to_builtins(
+        record, enc_hook=lambda own: dict(own) if isinstance(own, dict) else str(own)
+    )
+
+
+def entries_of(record: Described) -> dict[str, Any]:
+    """Return the entries of a record that are there, by name, with records in it as they are."""
+    own = {name: getattr(record, name) for name in record.__struct_fields__}
+    return {name: value for name, value in own.items() if value is not UNSET}
 
 
 @cache

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from rnncli.files.paths import Identifier
 from rnncli.operators.unit import opset_of
-from rnncli.packs.record import OF_A_CALL, CaseRecord, node_entries
+from rnncli.packs.record import (
+    CallRecord,
+    Golden,
+    RequirementsRecord,
+    Scalars,
+    VisibleSteps,
+    record_of_node,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,11 +25,12 @@ if TYPE_CHECKING:
     from rnncli.errors import Problem
     from rnncli.generating.horizon import Horizon
     from rnncli.generating.stack import CaseContent, CaseSource, OperatorUse
+    from rnncli.packs.record import CaseRecord, WeightsPlace
 
 
 def record_of(
     entry: CaseSource,
-    shared: Mapping[str, Any],
+    shared: CaseRecord,
     *,
     proof: tuple[int, int],
     alternatives: Collection[str],
@@ -26,7 +38,7 @@ def record_of(
     lines: Mapping[str, tuple[float, float]],
     horizon: Horizon | None,
     signals: Collection[str],
-) -> dict[str, Any]:
+) -> CaseRecord:
     """Return the record of a case that must run; see `packs.record.CaseRecord`.
 
     Args:
@@ -42,42 +54,49 @@ def record_of(
     bits, passes = proof
     names = dict.fromkeys(each.partition("=")[0] for each in alternatives)
     tags = [f"reading:{name}" for name in names]
-    return {
-        **shared,
-        "id": entry.id,
-        "flags": list(entry.flags),
-        "tags": tags if is_portable else [*tags, "non-portable"],
-        "alternatives": list(alternatives),
-        "golden": {"kind": "certified", "bits": bits, "passes": passes}
-        if bits
-        else {"kind": "float64"},
-        "tolerance": {name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in lines.items()},
-        **({"horizon": horizon._asdict()} if horizon else {}),
-        **({"steps": list(signals)} if signals else {}),
-    }
+    return replace(
+        shared,
+        id=entry.id,
+        flags=list(entry.flags),
+        tags=tags if is_portable else [*tags, "non-portable"],
+        alternatives=[*map(Identifier, alternatives)],
+        golden=Golden("certified", bits, passes) if bits else Golden("float64"),
+        tolerance={name: Scalars(*line) for name, line in lines.items()},
+        horizon=VisibleSteps(*horizon) if horizon else UNSET,
+        steps=[*map(Identifier, signals)] or UNSET,
+    )
 
 
-def with_later_calls(
-    first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def with_later_calls(first: CaseRecord, later: Sequence[CaseRecord]) -> CaseRecord:
     """Return the record of a case with several calls; it has the tags of all of them."""
-    tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
-    own = [
-        {name: record[name] for name in OF_A_CALL if name != "sizes" or record[name] != first[name]}
-        for record in later
-    ]
-    largest = max(record["requirements"]["largest_size"] for record in (first, *later))
-    needs = {**first["requirements"], "largest_size": largest}
-    horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
-    nearest = {"horizon": min(horizons, key=itemgetter("measured"))} if horizons else {}
-    return {**first, "tags": list(tags), "requirements": needs, **nearest, "later_calls": own}
+    every = (first, *later)
+    largest = max(record.requirements.largest_size for record in every)
+    horizons = [record.horizon for record in every if record.horizon is not UNSET]
+    return replace(
+        first,
+        tags=[*dict.fromkeys(tag for record in every for tag in record.tags)],
+        requirements=replace(first.requirements, largest_size=largest),
+        horizon=min(horizons, key=attrgetter("measured"), default=UNSET),
+        later_calls=[
+            CallRecord(
+                sizes=UNSET if each.sizes == first.sizes else each.sizes,
+                alternatives=each.alternatives,
+                golden=each.golden,
+                tolerance=each.tolerance,
+            )
+            for each in later
+        ],
+    )
 
 
-def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> dict[str, Any]:
+def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> CaseRecord:
     """Return what the records of a stack's entries have in common."""
-    needs = requirements_of(entry.weights, case, inputs)
-    node = case.node.attributes, inputs
-    return _whole(entry, case, *node, requirements=needs, expect="result", reason="", golden={})
+    return _whole(
+        entry,
+        case,
+        *(case.node.attributes, inputs),
+        requirements=requirements_of(entry.weights, case, inputs),
+    )
 
 
 def record_of_rejection(
@@ -86,7 +105,7 @@ def record_of_rejection(
     broken: tuple[Mapping[str, Any], Collection[str]],
     inputs: Collection[str],
     problems: Sequence[Problem],
-) -> dict[str, Any]:
+) -> CaseRecord:
     """Return the record of a case that must be refused, with the reason.
 
     `broken` has the attributes and the names of inputs of the invalid case, `inputs` those of the
@@ -99,7 +118,6 @@ def record_of_rejection(
         requirements=requirements_of(entry.weights, case, inputs),
         expect="rejection",
         reason="; ".join(problem.sentence for problem in problems),
-        golden={"kind": "none"},
     )
 
 
@@ -109,9 +127,9 @@ def _whole(
     attributes: Mapping[str, Any],
     inputs: Collection[str],
     **more: Any,
-) -> dict[str, Any]:
-    """Return a record without alternatives and tolerances, in the order of `CaseRecord`."""
-    found = node_entries(
+) -> CaseRecord:
+    """Return a record without alternatives and tolerances."""
+    return record_of_node(
         entry.id,
         case.node.operator,
         attributes=attributes,
@@ -125,29 +143,27 @@ def _whole(
         summary=case.summary,
         seed=case.seed,
         flags=list(entry.flags),
-        tags=[],
-        alternatives=[],
         profile=entry.profile,
-        tolerance={},
         **{name: True for name, given in entry.spelling._asdict().items() if given},
         **more,
     )
-    return {name: found[name] for name in CaseRecord.__struct_fields__ if name in found}
 
 
-def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:
+def requirements_of(
+    weights: WeightsPlace, case: OperatorUse, inputs: Iterable[str]
+) -> RequirementsRecord:
     """Return what an implementation must support, for the valid case."""
     node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}
-    return {
-        "opset": opset_of(operator) if node.unit else operator.version,
-        "dtype": case.dtype.name,
-        "direction": node.values["direction"],
-        "layout": node.layout,
-        "attributes": sorted(name for name, v in given.items() if v != defaults[name]),
-        "activations": sorted({activation.name for row in node.activations for activation in row}),
-        "inputs": [row.name for row in operator.inputs if row.optional and row.name in present],
-        "weights": weights,
-        "largest_size": max(case.sizes.values()),
-    }
+    return RequirementsRecord(
+        opset=(node.unit and opset_of(operator)) or operator.version,
+        dtype=case.dtype.name,
+        direction=node.values["direction"],
+        layout=node.layout,
+        attributes=sorted(name for name, v in given.items() if v != defaults[name]),
+        activations=sorted({each.name for row in node.activations for each in row}),
+        inputs=[row.name for row in operator.inputs if row.optional and row.name in present],
+        weights=weights,
+        largest_size=max(case.sizes.values()),
+    )

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rnncli.models.node_listing import UnevaluatedNode
     from rnncli.models.observation import Occurrence
     from rnncli.packs.manifest import Manifest
-    from rnncli.packs.record import Record
+    from rnncli.packs.record import CaseRecord
     from rnncli.recurrence.unit import QuantisedUnit
 
     NodePath = tuple[str, ...]
@@ -323,7 +323,7 @@ def extract(
     earlier = manifest_in(folder)
     with atomic_folder(folder, partial(files_of_pack, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
-        records: list[Record] = []
+        records: list[CaseRecord] = []
         errors: list[RnncliError] = []
         notes = []
         for outcome, note in vectors_of(plan, captures):
@@ -360,7 +360,7 @@ def extract(
 
         # Read it as whoever gets it will.
         pack = open_pack(temporary)
-        for case in map(pack.case, (record["id"] for record in pack.manifest.cases)):
+        for case in map(pack.case, (record.id for record in pack.manifest.cases)):
             if LAYOUTS[pack.layout].reader:
                 pack.read(case).parse()
     left_out = [f"left out: {error}" for error in errors]

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace as with_entries
+
 from rnncli.errors import (
     InvalidRequest,
     RnncliError,
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.cases.suite.suite import Entry, Suite
-    from rnncli.packs.record import Record
+    from rnncli.packs.record import CaseRecord
 
 
 class Destination(NamedTuple):
@@ -96,7 +98,7 @@ class GeneratedCase:
     """The result of making one case."""
 
     id: str  # the case's id
-    record: Record | None = None  # its manifest entry; None if it failed
+    record: CaseRecord | None = None  # its manifest entry; None if it failed
     # contents of its files, if they are returned
     files: Mapping[str, bytes] = field(default_factory=dict)
     # (path, problem) of its files, if they are compared
@@ -122,7 +124,7 @@ def work(
             if suite.score and not isinstance(made, Exception):  # the mutants that it catches
                 row = row_of(made, PACK_RULE)
                 kills = row.kills if isinstance(row, VectorRow) else []
-                made = replace(made, record={**made.record, "kills": kills})
+                made = replace(made, record=with_entries(made.record, kills=kills))
             if isinstance(made, Exception):
                 sentence, code = explain(made)
                 trace = "".join(traceback.format_exception(made))
@@ -299,7 +301,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
         ids = [entry.id for entry in entries]
         delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
         place = Destination((folder if plan.layout == ONNX else spool).absolute())
-        records: dict[str, Record] = {}
+        records: dict[str, CaseRecord] = {}
         failed: list[GeneratedCase] = []
         differing: list[tuple[str, str]] = []
         for made in make_all(plan, ids, place, delivery):
@@ -369,7 +371,7 @@ def make_all(
 
 
 def pack_manifest(
-    plan: GenerationPlan, records: Sequence[Record], folder: Path, spool: Path
+    plan: GenerationPlan, records: Sequence[CaseRecord], folder: Path, spool: Path
 ) -> Manifest:
     """Return the manifest; in a layout other than ONNX's, write its files first.
 
@@ -390,14 +392,14 @@ def pack_manifest(
     return in_layout(header, records, folder, spool)
 
 
-def _scored_mutants(records: Iterable[Record]) -> dict[str, list[str]]:
+def _scored_mutants(records: Iterable[CaseRecord]) -> dict[str, list[str]]:
     """Return the scored mutants of every cell among the cases."""
     kinds: dict[str, set[str]] = {}
     for record in records:
-        operator = operator_named(record["operator"])
+        operator = operator_named(record.operator)
         kinds.setdefault(operator.cell.name, set()).update(
             {"quantised"} if operator.quantised else (),
-            {"dressed"} if record.get("quantise") else (),
+            {"dressed"} if record.quantise else (),
         )
     return {
         cell: [mutant.id for mutant in scored_of(cell, **dict.fromkeys(some, True))]
@@ -411,7 +413,7 @@ def profiles_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def in_layout(
-    header: Mapping[str, Any], records: Sequence[Record], folder: Path, spool: Path
+    header: Mapping[str, Any], records: Sequence[CaseRecord], folder: Path, spool: Path
 ) -> Manifest:
     """Return the manifest of written cases; see `pack_manifest`."""
     if header["layout"] == ONNX:

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec.structs import replace as with_entries
+
 import rnncli
 from rnncli.errors import InvalidRequest, listed
 from rnncli.files.atomic import TEMPORARY, append_bytes, put_file, remove_file
@@ -28,11 +30,11 @@ from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
     SPOOL,
-    check_case,
     differences,
     read_manifest,
+    read_record,
 )
-from rnncli.packs.record import Record, as_json
+from rnncli.packs.record import CaseRecord, as_json
 from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
@@ -97,9 +99,9 @@ def is_empty(folder: Path) -> bool:
 def _cases_of(folder: Path, suite: str) -> set[str]:
     """Return the ids in an earlier manifest, even with a wrong digest: they tell our files."""
     try:
-        record: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
-        ours, name = record["format"] == FORMAT, record["suite"]
-        owned: set[str] = {Identifier(case["id"]) for case in record["cases"]}
+        manifest: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
+        ours, name = manifest["format"] == FORMAT, manifest["suite"]
+        owned: set[str] = {Identifier(case["id"]) for case in manifest["cases"]}
     except (InvalidRequest, AttributeError, TypeError, KeyError):
         ours, name, owned = False, "", set()
     if not ours:
@@ -150,12 +152,12 @@ def replaced(folder: Path, earlier: Manifest | None, manifest: Manifest) -> list
     """
     if earlier is None:
         return []
-    was, now = ({case["id"]: case for case in each.cases} for each in (earlier, manifest))
+    was, now = ({case.id: case for case in each.cases} for each in (earlier, manifest))
     changed = set()
     for case_id in was.keys() & now:
-        files, others = was[case_id]["files"], now[case_id]["files"]
+        files, others = was[case_id].files, now[case_id].files
         others_differ = any(others.get(path, given) != given for path, given in files.items())
-        if others_differ or {**was[case_id], "files": others} != {**now[case_id]}:
+        if others_differ or with_entries(was[case_id], files=others) != now[case_id]:
             changed.add(case_id)
     found = {
         "removed": [case_id for case_id in was if case_id not in now],
@@ -263,7 +265,7 @@ class Journal:
         self.owned: set[str] = set()
         self._roots = [root, finished] if finished else [root]
         self._premises: Mapping[str, Any] = {}
-        self._records: list[dict[str, Any]] = []
+        self._records: list[CaseRecord] = []
         try:
             lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
         except MissingFile:
@@ -271,42 +273,41 @@ class Journal:
         try:
             header, *records = map(parse_json, lines)
             check(header, JournalHeader, "its first line")
-            for number, record in enumerate(records, 2):
-                check_case(record, f"line {number}")
+            found = [read_record(each, f"line {k}") for k, each in enumerate(records, 2)]
         except (InvalidRequest, ValueError):  # ValueError: no line at all
             return
         self.owned = {Identifier(case_id) for case_id in header["owned"]}
-        self._premises, self._records = header["premises"], records
+        self._premises, self._records = header["premises"], found
 
-    def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
+    def whole(self, premises: Mapping[str, Any]) -> dict[str, CaseRecord]:
         """Return the records of the finished cases: every file is intact below one of the folders.
 
         None if they were made of other premises.
         """
         found = {}
         for record in self._records if self._premises == premises else ():
-            files = record["files"]
+            files: Mapping[str, str] = record.files
             for root in self._roots:
                 files = {path: files[path] for path, _ in differences(files, root)}
             if not files:
-                found[record["id"]] = Record.of(record)
+                found[record.id] = record
         return found
 
     def sums(self) -> dict[str, str]:
         """Return the checksums of the files of all its cases, by path."""
-        return {path: text for record in self._records for path, text in record["files"].items()}
+        return {path: text for record in self._records for path, text in record.files.items()}
 
     def begin(
-        self, premises: Mapping[str, Any], owned: Iterable[str], records: Iterable[Record]
+        self, premises: Mapping[str, Any], owned: Iterable[str], records: Iterable[CaseRecord]
     ) -> None:
         """Begin a new journal with the records of finished cases."""
         header = {"premises": premises, "owned": sorted(owned)}
         put_file(self.path.parent, JOURNAL, f"{as_json(header)}\n".encode() + _lines(records))
 
-    def add(self, records: Iterable[Record]) -> None:
+    def add(self, records: Iterable[CaseRecord]) -> None:
         """Add cases whose files are all written."""
         append_bytes(self.path, _lines(records))
 
 
-def _lines(records: Iterable[Record]) -> bytes:
-    return b"".join([record.text + b"\n" for record in records])
+def _lines(records: Iterable[CaseRecord]) -> bytes:
+    return "".join([f"{as_json(record)}\n" for record in records]).encode()

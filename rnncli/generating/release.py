@@ -137,8 +137,8 @@ def must_pass(manifest: Manifest) -> str:
     """
     cases: dict[str, list[str]] = {}
     for record in manifest.cases:
-        for flag in record["flags"]:
-            cases.setdefault(one_line(flag), []).append(record["id"])
+        for flag in record.flags:
+            cases.setdefault(one_line(flag), []).append(record.id)
     lines = [f"{flag}\t{len(cases[flag])}\t{' '.join(cases[flag])}" for flag in sorted(cases)]
     return "\n".join(["feature\tcases\tids", *lines, ""])
 

@@ -93,10 +93,10 @@ def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdi
 def judged(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> JudgedAttempt:
     """Judge one attempt, as `judge` does, and keep what an explanation of the verdict reads."""
     vector = rule.declared(vector)
-    must_run = vector.record["expect"] == "result"
+    must_run = vector.record.expect == "result"
     if not (must_run and attempt.status is Status.RAN):
         ended = (ENDED if must_run else REJECTED)[attempt.status]
-        message = vector.record["reason"] if ended is Verdict.ACCEPTED else attempt.message
+        message = vector.record.reason if ended is Verdict.ACCEPTED else attempt.message
         return JudgedAttempt(CaseVerdict(vector.id, ended, message, seconds=attempt.seconds))
     verdict, found = _judge_outputs(MeasuredAttempt(vector, attempt.outputs, rule))
 

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,7 +16,7 @@ from rnncli.files.described import Described, Whole
 from rnncli.judging.claim import LONGEST_NAME
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
-from rnncli.packs.vector import WHOLE_MODEL
+from rnncli.packs.record import WHOLE_MODEL
 from rnncli.talk.display import Conclusion, plotted, sentences
 from rnncli.talk.words import counted, one_line, visible
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rnncli.judging.claim import Claim
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.packs.record import CaseRecord
 
 # The plural of a verdict, where it differs from the singular.
 PLURAL = {Verdict.DIFFERS: "differ"}
@@ -73,11 +74,14 @@ class JudgedCase(NamedTuple):
         error_over_time: the largest margin at each step of the output that has all steps, by
             direction; beyond 256 steps at each of so many runs of steps. () if it could not be
             compared, or is not known.
+        relation: of a relation of the case, its name; "" of the case that fails as it is; None of a
+            case that is judged by its answers.
     """
 
-    record: Mapping[str, Any]
+    record: CaseRecord
     details: CaseVerdict
     error_over_time: tuple[tuple[float, ...], ...] = ()
+    relation: str | None = None
 
     def __repr__(self) -> str:
         return f"<rnncli case {self.id}: {self.verdict}>"
@@ -90,7 +94,7 @@ class JudgedCase(NamedTuple):
     @property
     def operator(self) -> str:
         """Operator and version, such as LSTM-14."""
-        return str(self.record["operator"])
+        return self.record.operator
 
     @property
     def verdict(self) -> Verdict:
@@ -116,7 +120,7 @@ class JudgedCase(NamedTuple):
         if self.verdict not in ANSWERS:
             return False
         compared = (output.size and not output.problem for output in self.details.outputs)
-        return self.record["expect"] == "rejection" or any(compared)
+        return self.record.expect == "rejection" or any(compared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +263,7 @@ class VerificationReport(Conclusion):
     @property
     def verb(self) -> str:
         """The command that judges such cases: `stream` or `relate` relations, `verify` others."""
-        if not any("relation" in case.record for case in self.cases):
+        if all(case.relation is None for case in self.cases):
             return "verify"
         return "stream" if all(case.operator == WHOLE_MODEL for case in self.cases) else "relate"
 
@@ -319,13 +323,13 @@ class VerificationReport(Conclusion):
     @property
     def by_operator(self) -> list[Tally]:
         """The counts for each operator, in order of appearance."""
-        return tallies((case.record["operator"], case) for case in self.cases)
+        return tallies((case.record.operator, case) for case in self.cases)
 
     @property
     def by_flag(self) -> list[Tally]:
         """The counts for each flag, in the order of the pack's notes; a case may have several."""
         order = {flag: k for k, flag in enumerate(self.pack.notes)}
-        found = tallies((flag, case) for case in self.cases for flag in case.record["flags"])
+        found = tallies((flag, case) for case in self.cases for flag in case.record.flags)
         return sorted(found, key=lambda row: order.get(row.name, len(order)))
 
     def plot(self, cases: Sequence[str] = ()) -> Figure:

@@ -16,24 +16,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
+from msgspec.structs import replace
 from onnx import ModelProto
 
 from rnncli.errors import UnreadableFile
+from rnncli.files.described import Sums
 from rnncli.files.formats import pb
 from rnncli.files.formats.onnx_folder import MODEL
 from rnncli.files.formats.pb import array_of
 from rnncli.files.reading import reading, sha256
 from rnncli.packs.layouts import folder_of
-from rnncli.packs.record import Record
 from rnncli.packs.vector import (
     READINGS,
     STEPS,
     Answers,
     Vector,
-    answered,
-    calls_of,
     checked_node,
-    signal_names,
     stored_alternatives,
     stored_answers,
     stored_inputs,
@@ -41,11 +39,11 @@ from rnncli.packs.vector import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from rnncli.files.formats.format import Tensors
     from rnncli.operators import Node
     from rnncli.packs.pack import CaseContents, Pack
+    from rnncli.packs.record import CaseRecord
 
 
 def data_set(call: int) -> str:
@@ -63,17 +61,17 @@ def steps_of(call: int) -> str:
     return f"{STEPS}_{call}" if call else STEPS
 
 
-def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
+def packed(vector: Vector) -> tuple[CaseRecord, dict[str, bytes]]:
     """Return the manifest entry of a vector, and its files by their path within the pack."""
     return with_files(vector, files_of(vector))
 
 
-def with_files(vector: Vector, own: Mapping[str, bytes]) -> tuple[Record, dict[str, bytes]]:
+def with_files(vector: Vector, own: Mapping[str, bytes]) -> tuple[CaseRecord, dict[str, bytes]]:
     """Return a vector's manifest entry, and its files in any layout of folders by their path."""
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in own.items()}
     sums = {path: sha256(content) for path, content in files.items()}
-    return Record.of({**vector.record, "files": sums}), files
+    return replace(vector.record, files=Sums(sums)), files
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:
@@ -103,7 +101,7 @@ def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
     }
 
 
-def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+def read_case(pack: Pack, record: CaseRecord) -> Vector:
     """Return the vector of a case, whose parts are parsed on first use."""
     return StoredVector(pack.contents(record), record)
 
@@ -122,13 +120,13 @@ class StoredVector(Vector):
 
     _contents: CaseContents
 
-    def __init__(self, contents: CaseContents, record: Mapping[str, Any], call: int = 0) -> None:
-        vars(self).update(id=record["id"], _contents=contents, record=record, call=call)
+    def __init__(self, contents: CaseContents, record: CaseRecord, call: int = 0) -> None:
+        vars(self).update(id=record.id, _contents=contents, record=record, call=call)
 
     @cached_property
     def later(self) -> tuple[Vector, ...]:
         """The later calls; empty for a record of a later call."""
-        later = enumerate(calls_of(self.record)[1:], 1)
+        later = enumerate(self.record.calls[1:], 1)
         found = tuple(StoredVector(self._contents, own, call) for call, own in later)
         for each in found:
             vars(each)["model"] = self.model
@@ -147,7 +145,7 @@ class StoredVector(Vector):
     @cached_property
     def inputs(self) -> Tensors:
         """The inputs, in the record's order."""
-        names = self.record["inputs"]
+        names = self.record.inputs
         fed = self._read(data_set(self.call), "input", len(names) - len(self._held))
         return stored_inputs(self.record, {**fed, **self._held})
 
@@ -172,11 +170,11 @@ class StoredVector(Vector):
     @cached_property
     def steps(self) -> Answers:
         """The signals of every step."""
-        return self._stored(steps_of(self.call), signal_names(self.record))
+        return self._stored(steps_of(self.call), self.record.signals)
 
     @cached_property
     def _held(self) -> Tensors:
-        if self.record["weights"] == "inputs":
+        if self.record.weights == "inputs":
             return {}
         model = self.model
         with reading(f"{self._contents.folder}/{MODEL}"):
@@ -185,10 +183,10 @@ class StoredVector(Vector):
             except DecodeError as error:
                 raise UnreadableFile("is not an ONNX model") from error
             held = {each.name: array_of(each) for each in graph.initializer}
-        return {name: held[name] for name in self.record["inputs"] if name in held}
+        return {name: held[name] for name in self.record.inputs if name in held}
 
     def _answers(self, folder: str, reading: str = "") -> Answers:
-        return self._stored(folder, answered(self.record), reading)
+        return self._stored(folder, self.record.answered, reading)
 
     def _stored(self, folder: str, names: list[str], reading: str = "") -> Answers:
         outputs, tolerances = (

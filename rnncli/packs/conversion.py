@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace as with_entries
+
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
@@ -18,7 +20,7 @@ from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest, files_of_pack
 from rnncli.packs.single_file import gather
-from rnncli.packs.vector import Vector, unit_of
+from rnncli.packs.vector import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import Pack
+    from rnncli.packs.record import CaseRecord
 
 
 def convert_pack(
@@ -79,7 +82,7 @@ def write_cases(header: Mapping[str, Any], pack: Pack, folder: Path, **options: 
     files_of_case = pkgutil.resolve_name(LAYOUTS[layout].files)
     records = []
     for vector in pack.vectors():
-        if unit_of(vector.record) and not LAYOUTS[layout].has_units:
+        if vector.record.unit and not LAYOUTS[layout].has_units:
             raise Unsupported(f"{vector.id}: the layout {layout} has no quantised units yet")
         record, files = with_files(vector, files_of_case(vector, **options))
         write_files(folder, files)
@@ -97,12 +100,12 @@ def with_model(vector: Vector) -> Vector:
     if vector.model:
         return vector
     record = vector.record
-    operator = operator_named(record["operator"])
-    held = held_inputs(operator, record["weights"], vector.inputs)
+    operator = operator_named(record.operator)
+    held = held_inputs(operator, record.weights, vector.inputs)
     outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
-    if record["expect"] == "rejection":
-        outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
-    spelling = Spelling(*(record.get(name, False) for name in Spelling._fields))
+    if record.expect == "rejection":
+        outputs = dict.fromkeys(record.outputs, dtype_named(record.dtype))
+    spelling = Spelling(record.empty_names is True, record.open_sizes is True)
     model = single_node_model(
         operator,
         vector.attributes,
@@ -110,7 +113,7 @@ def with_model(vector: Vector) -> Vector:
         outputs,
         held,
         spelling=spelling,
-        unit=unit_of(record),
+        unit=record.unit,
     )
     serialized = model.SerializeToString(deterministic=True)
     return replace(
@@ -126,7 +129,7 @@ def with_weights(vector: Vector, weights: str) -> Vector:
 
     As initializers, a later call with other weights has a model of its own.
     """
-    if vector.record["weights"] == weights:
+    if vector.record.weights == weights:
         return vector
     first, *later = (
         with_model(
@@ -147,12 +150,12 @@ def with_weights(vector: Vector, weights: str) -> Vector:
     return replace(first, later=tuple(later))
 
 
-def record_with_weights(record: Mapping[str, Any], weights: str) -> Mapping[str, Any]:
+def record_with_weights(record: CaseRecord, weights: str) -> CaseRecord:
     """Return the record of a case whose model has the weights in a place."""
-    if record["weights"] == weights:
+    if record.weights == weights:
         return record
-    requirements = {**record["requirements"], "weights": weights}
-    return {**record, "weights": weights, "requirements": requirements}
+    requirements = with_entries(record.requirements, weights=weights)
+    return with_entries(record, weights=weights, requirements=requirements)
 
 
 def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:

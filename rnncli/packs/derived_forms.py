@@ -17,6 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import UnsetType
 
 from rnncli.errors import Unsupported
 from rnncli.files.formats.raw import content_of
@@ -25,7 +26,7 @@ from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.raw_form import RAW, raw_case
-from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector, unit_of
+from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
 from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ def require_result(vector: Vector, dialect: str) -> None:
         Unsupported: the operator is another dialect's, or the case must be refused.
     """
     record = vector.record
-    if operator_named(record["operator"]).dialect != dialect:
-        raise Unsupported(f"{vector.id}: {record['operator']} is not an operator of {dialect}")
-    if record["expect"] == "rejection":
+    if operator_named(record.operator).dialect != dialect:
+        raise Unsupported(f"{vector.id}: {record.operator} is not an operator of {dialect}")
+    if record.expect == "rejection":
         raise Unsupported(f"{vector.id}: a case that must be refused has no outputs to declare")
 
 
@@ -84,23 +85,23 @@ def facts_of(vector: Vector) -> Iterator[tuple[str, str | int | float]]:
     """
     record = vector.record
     for name in ("id", "operator", "domain", "opset", "dtype", "weights"):
-        yield name.upper(), record[name]
-    yield "MUST_BE_REFUSED", int(record["expect"] == "rejection")
-    yield "REASON", record["reason"][:LONGEST_TEXT]
-    for name, size in record["sizes"].items():
+        yield name.upper(), getattr(record, name)
+    yield "MUST_BE_REFUSED", int(record.expect == "rejection")
+    yield "REASON", record.reason[:LONGEST_TEXT]
+    for name, size in record.sizes.items():
         yield name.upper(), size
     for name, value in vector.attributes.items():
         yield from _spread(f"ATTRIBUTE_{_upper(name)}", value)
-    for name, choice in record["readings"].items():
+    for name, choice in record.readings.items():
         yield f"READING_{_upper(name)}", choice
-    for name, dress in record.get("quantise", {}).items():
-        yield f"QUANTISE_{_upper(name)}_TYPE", dress["type"]
-        if "axis" in dress:
-            yield f"QUANTISE_{_upper(name)}_AXIS", dress["axis"]
+    for name, dress in (record.quantise or {}).items():
+        yield f"QUANTISE_{_upper(name)}_TYPE", dress.type
+        if not isinstance(dress.axis, UnsetType):
+            yield f"QUANTISE_{_upper(name)}_AXIS", dress.axis
     yield "DATA_SETS", len(vector.calls)
     for each in vector.later:
-        if each.record["sizes"] != record["sizes"]:
-            for name, size in each.record["sizes"].items():
+        if each.record.sizes != record.sizes:
+            for name, size in each.record.sizes.items():
                 yield f"CALL{each.call}_{name.upper()}", size
 
 
@@ -119,7 +120,7 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
         Unsupported: the raw form cannot hold the case.
     """
     case, tensors = raw_case(vector)
-    known, unit = {**vector.inputs, **vector.answers.outputs}, unit_of(vector.record)
+    known, unit = {**vector.inputs, **vector.answers.outputs}, vector.record.unit
     for name, dress in unit.dresses if unit else ():  # one scale and zero point, or one of each row
         scale, point = dress.factors(known[name].shape if name in known else ())
         yield NamedTensor(f"{name}_scale", f"quantise/{name}_scale", scale)

@@ -67,7 +67,7 @@ class _IrModel:
         self.layers, self.edges = ET.Element("layers"), ET.Element("edges")
         self.constants = bytearray()
         given = vector.inputs
-        held = held_inputs(vector.node.operator, vector.record["weights"], given)
+        held = held_inputs(vector.node.operator, vector.record.weights, given)
         for name, values in all_inputs(vector).items():
             is_constant = name in held or name not in given
             form: dict[str, Any] = {
@@ -128,7 +128,7 @@ def all_inputs(vector: Vector) -> dict[str, Array]:
 
     OpenVINO's reader requires them, also where its specification does not.
     """
-    dtype, given = dtype_named(vector.record["dtype"]).numpy, vector.inputs
+    dtype, given = dtype_named(vector.record.dtype).numpy, vector.inputs
     return {
         row.name: given[row.name] if row.name in given else np.zeros(_shape(vector, row), dtype)
         for row in vector.node.operator.inputs
@@ -137,7 +137,7 @@ def all_inputs(vector: Vector) -> dict[str, Array]:
 
 def _shape(vector: Vector, row: Tensor) -> tuple[int, ...]:
     """Return the shape of a tensor, also of one that is not given or not requested."""
-    sizes = {**vector.record["sizes"], "num_directions": len(vector.node.directions)}
+    sizes = {**vector.record.sizes, "num_directions": len(vector.node.directions)}
     return tuple(dim.multiple * sizes[dim.symbol] for dim in row.shape(vector.node.variant))
 
 

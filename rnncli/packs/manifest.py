@@ -10,23 +10,31 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from msgspec import UNSET
+
+from rnncli.cases.config.case_shapes import SIZES, frame_of, size_names
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.files.described import Texts, check, document
+from rnncli.files.described import Texts, check, document, read
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.reading import MissingFile, read_bytes, reading, sha256, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
+from rnncli.operators.checking import reading_problems
+from rnncli.operators.node import checked
+from rnncli.operators.operator import OPEN
 from rnncli.operators.unit import possible_readings
-from rnncli.packs.record import CaseRecord, PackRecord, Record, as_json, check_record, sums_of
-from rnncli.packs.vector import calls_of
+from rnncli.packs.record import CaseRecord, PackRecord, as_json, sums_of
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from rnncli.numerics import Array
     from rnncli.operators.operator import Operator
+    from rnncli.recurrence.unit import QuantisedUnit
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
@@ -49,7 +57,7 @@ class Manifest:
     """
 
     header: Mapping[str, Any]
-    cases: tuple[Mapping[str, Any], ...]
+    cases: tuple[CaseRecord, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     read_digest: str = field(default="", compare=False)
 
@@ -67,7 +75,7 @@ class Manifest:
         """Return the SHA-256 of every file except the manifest, by its path in the pack."""
         found = dict(self.files)
         for case in self.cases:
-            found |= case["files"]
+            found |= case.files
         return found
 
     @property
@@ -82,18 +90,14 @@ class Manifest:
         lines = [f"{as_json(name)}: {as_json(value)},\n" for name, value in about.items()]
         before = "".join(["{\n", *lines, '"cases": [\n']).encode()
         after = f'\n],\n"files": {as_json(self.files)}'.encode()
-        return b"".join((before, b",\n".join([case.text for case in self._records]), after))
+        return b"".join((before, ",\n".join(map(as_json, self.cases)).encode(), after))
 
     @cached_property
     def _sums(self) -> bytes:
         """The checksums of all files; cases are sorted by their first path."""
-        found = [sums_of(self.files), *[case.sums for case in self._records]]
+        found = [sums_of(self.files), *[sums_of(case.files) for case in self.cases]]
         found.sort(key=lambda lines: lines[FIRST_PATH:])
         return b"".join(found)
-
-    @cached_property
-    def _records(self) -> list[Record]:
-        return [Record.of(case) for case in self.cases]
 
 
 def digest_of(entries: bytes) -> str:
@@ -119,14 +123,14 @@ def read_manifest(folder: Path) -> Manifest:
         if record.get("format") != FORMAT:
             written = ascii(record.get("format"))[:80]
             raise UnreadableFile(f"has format {written}; this rnncli reads {FORMAT!r}")
-        check(record, PackRecord, "the manifest")
-        _check_cases(record)
+        pack: PackRecord = read(record, PackRecord, "the manifest")
+        _check_cases(pack)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
-        digest = record["digest"]
+        digest = pack.digest
         entries = content.removesuffix(_end_of(digest))
         if entries == content or digest_of(entries) != digest:
             raise UnreadableFile("was changed: its digest does not match its content")
-    return Manifest(header, tuple(record["cases"]), record["files"], digest)
+    return Manifest(header, tuple(pack.cases), pack.files, digest)
 
 
 def files_of_pack(suite: str, folder: Path) -> dict[str, str]:
@@ -145,52 +149,103 @@ def files_of_pack(suite: str, folder: Path) -> dict[str, str]:
     return manifest.sums() | {path: sha256(content) for path, content in contents.items()}
 
 
-def check_case(case: Any, where: str) -> None:
-    """Refuse a record that does not follow `CaseRecord`, its operator, or contradicts itself.
+def read_record(case: Any, where: str) -> CaseRecord:
+    """Return the record of a case, given as JSON data.
 
     Raises:
-        InvalidRequest: the first violation.
+        InvalidRequest: it does not follow `CaseRecord` or its operator, or contradicts itself.
     """
-    check(case, CaseRecord, where)
-    _check_names_in(case, where)
-    check_node(case, where)
+    record: CaseRecord = read(case, CaseRecord, where)
+    _check_names_in(record, where)
+    check_node(record, where)
+    return record
 
 
-def check_node(case: Mapping[str, Any], where: str) -> None:
-    """Refuse a record whose node breaks the specification of its operator.
+def check_node(case: CaseRecord, where: str) -> None:
+    """Refuse a record that cannot be a case of its operator, whatever its tensors are.
 
-    A pack checks the records of the cases that are used, because this takes five times as long as
-    to read the manifest.
+    A case that must be refused may break any rule but that of readings, which are ours. A pack
+    checks the records of the cases that are used, because this takes five times as long as to read
+    the manifest.
 
     Raises:
-        InvalidRequest: the first violation.
+        InvalidRequest: a rule is broken, or a size is missing; all are named.
     """
     try:
-        check_record(case)
+        _check_node(case)
     except InvalidRequest as error:
-        raise InvalidRequest(f"{where} ({case['id']}): {error}") from error
+        raise InvalidRequest(f"{where} ({case.id}): {error}") from error
 
 
-def _check_names_in(case: Mapping[str, Any], where: str) -> None:
+def _check_node(case: CaseRecord) -> None:
+    operator = operator_named(case.operator)
+    if case.expect == "rejection":
+        problems = reading_problems(operator, case.readings)
+        if sentences := [problem.sentence for problem in problems]:
+            raise InvalidRequest("; ".join(sentences))
+        return
+    attributes, unit = case.held_attributes, case.unit
+    resized = [call for call in case.calls if call.sizes != case.sizes]
+    if resized and not case.open_sizes:
+        raise InvalidRequest("a later call has other sizes, but the model has no 'open_sizes'")
+    for call in resized:
+        if fixed := dict(call.sizes.items() ^ case.sizes.items()).keys() - OPEN:
+            raise InvalidRequest(f"a later call has another {min(fixed)}, which the model fixes")
+    for call in (case, *resized):
+        inputs = _stand_ins(operator, call, attributes, unit)
+        checked(operator, attributes, inputs, case.outputs, case.readings, unit=unit)
+
+
+@cache
+def _zero(dtype: str) -> Array:
+    return np.zeros((), dtype_named(dtype).numpy)
+
+
+def _stand_ins(
+    operator: Operator, case: CaseRecord, attributes: Mapping[str, Any], unit: QuantisedUnit | None
+) -> dict[str, Array]:
+    """Return arrays of zeros without memory, of the shapes and element types of the inputs."""
+    sizes, needed = case.sizes, size_names(operator)
+    if not {*needed} <= sizes.keys() <= {*SIZES}:  # a suite may give more to all its cases
+        given = ", ".join(sizes) or "none"
+        raise InvalidRequest(f"{operator.name} needs the sizes {', '.join(needed)}, got {given}")
+    frame = frame_of(operator, {name: sizes[name] for name in needed}, attributes)
+    if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
+        return {}
+    own = (case.dtype,)  # of the inputs that have none by themselves
+    levels = {name: (dress.type,) for name, dress in unit.dresses} if unit else {}
+    try:
+        return {
+            row.name: np.broadcast_to(
+                _zero((levels.get(row.name) or row.dtypes or own)[0]), frame.shape(row)
+            )
+            for row in operator.inputs
+            if row.name in case.inputs
+        }
+    except ValueError as error:
+        raise InvalidRequest(f"no tensor has its sizes: {error}") from error
+
+
+def _check_names_in(case: CaseRecord, where: str) -> None:
     """Refuse a record with a name that its operator or itself does not have."""
-    named = f"{where} ({case['id']})"
-    operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
+    named = f"{where} ({case.id})"
+    operator, _ = operator_named(case.operator), dtype_named(case.dtype)
     inputs, outputs, choices = _names_of(operator)
-    _check_names(case["inputs"], inputs, f"{named}: input")
-    _check_names(case["outputs"], outputs, f"{named}: output")
-    for call in calls_of(case):
-        _check_names(call["tolerance"], case["outputs"], f"{named}: tolerance of")
-        _check_names(call["alternatives"], choices, f"{named}: other reading")
-        for other in call["alternatives"]:
+    _check_names(case.inputs, inputs, f"{named}: input")
+    _check_names(case.outputs, outputs, f"{named}: output")
+    for call in case.calls:
+        _check_names(call.tolerance, case.outputs, f"{named}: tolerance of")
+        _check_names(call.alternatives, choices, f"{named}: other reading")
+        for other in call.alternatives:
             name, _, choice = other.partition("=")
-            if f"reading:{name}" not in call["tags"]:
+            if f"reading:{name}" not in call.tags:
                 raise InvalidRequest(f"{named}: other reading {other} without a tag reading:{name}")
-            if call["readings"].get(name) == choice:
+            if call.readings.get(name) == choice:
                 raise InvalidRequest(f"{named}: other reading {other} is the case's own")
-    if "later_calls" in case and case["expect"] != "result":
+    if case.later_calls is not UNSET and case.expect != "result":
         raise InvalidRequest(f"{named}: must be refused, but has later calls")
-    for path in case["files"]:
-        if not path.startswith(f"test_{case['id']}/"):
+    for path in case.files:
+        if not path.startswith(f"test_{case.id}/"):
             raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
 
 
@@ -211,23 +266,22 @@ def _check_names(names: Iterable[str], known: Collection[str], what: str) -> Non
             raise InvalidRequest(f"{what} {ascii(name)[:80]} is not one of {', '.join(known)}")
 
 
-def _check_cases(record: Mapping[str, Any]) -> None:
+def _check_cases(pack: PackRecord) -> None:
     """Refuse a wrong case, an id used twice, or a kill of an unlisted mutant."""
-    for cell, names in record.get("mutants", {}).items():
+    mutants = pack.mutants or {}
+    for cell, names in mutants.items():
         check(names, Texts, f"the manifest.mutants.{cell}")
-    known = {name for names in record.get("mutants", {}).values() for name in names}
+    known = {name for names in mutants.values() for name in names}
     ids: set[str] = set()
-    for k, case in enumerate(record["cases"]):
+    for k, case in enumerate(pack.cases):
         _check_names_in(case, f"cases[{k}]")
-        if case["id"] in ids:
-            raise InvalidRequest(f"two cases are called {case['id']}")
-        ids.add(case["id"])
-        if ("kills" in case) != ("mutants" in record):
-            raise UnreadableFile(f"{case['id']}: 'kills' and the pack's 'mutants' go together")
-        if strange := [name for name in case.get("kills", ()) if name not in known]:
-            raise UnreadableFile(
-                f"{case['id']} kills {strange[0]!r}, which 'mutants' does not list"
-            )
+        if case.id in ids:
+            raise InvalidRequest(f"two cases are called {case.id}")
+        ids.add(case.id)
+        if (case.kills is UNSET) != (pack.mutants is UNSET):
+            raise UnreadableFile(f"{case.id}: 'kills' and the pack's 'mutants' go together")
+        if strange := [name for name in case.kills or () if name not in known]:
+            raise UnreadableFile(f"{case.id} kills {strange[0]!r}, which 'mutants' does not list")
 
 
 def manifest_schema() -> dict[str, Any]:

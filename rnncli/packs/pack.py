@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.files.formats.format import Tensors
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
 # The prefix of a word of -k that selects cases by the mutants they kill.
@@ -120,7 +121,7 @@ class Pack:
         return str(self.manifest.header["layout"])
 
     @property
-    def cases(self) -> list[Mapping[str, Any]]:
+    def cases(self) -> list[CaseRecord]:
         """The records of all cases.
 
         Raises:
@@ -136,7 +137,7 @@ class Pack:
         """
         yield from map(self.read, self.manifest.cases)
 
-    def case(self, case_id: str) -> Mapping[str, Any]:
+    def case(self, case_id: str) -> CaseRecord:
         """Return a case's record.
 
         Raises:
@@ -148,7 +149,7 @@ class Pack:
             raise InvalidRequest(f"{self.folder}: no case '{case_id}'{hint}")
         return self._sound(self._by_id[case_id])
 
-    def select(self, expression: str) -> list[Mapping[str, Any]]:
+    def select(self, expression: str) -> list[CaseRecord]:
         """Return the records of the cases that an expression selects, as `Suite.select` does.
 
         `id:ID` selects exactly one case. In a scored pack, `kills:ID` selects the cases that catch
@@ -162,13 +163,13 @@ class Pack:
         cases, holder = self.manifest.cases, str(self.folder)
         return [*map(self._sound, Selection(expression).chosen(cases, record_is_called, holder))]
 
-    def _sound(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _sound(self, record: CaseRecord) -> CaseRecord:
         """Return a record of the manifest, whose node is checked when it is first used."""
-        place = self._unchecked.get(record["id"])
+        place = self._unchecked.get(record.id)
         if place is not None:
             with reading(self.folder / MANIFEST):
                 check_node(record, f"cases[{place}]")
-            self._unchecked.pop(record["id"], None)
+            self._unchecked.pop(record.id, None)
         return record
 
     @property
@@ -193,18 +194,18 @@ class Pack:
             raise UnreadableFile(f"{self.folder}: {path} is altered; verify --trust uses it anyway")
         return content
 
-    def contents(self, record: Mapping[str, Any]) -> CaseContents:
+    def contents(self, record: CaseRecord) -> CaseContents:
         """Return the files of a case, all read and compared with their checksums.
 
         Raises:
             UnreadableFile: one is missing or altered.
         """
-        folder = f"{PREFIX}{record['id']}"
-        sums = {path.removeprefix(f"{folder}/"): sum_ for path, sum_ in record["files"].items()}
+        folder = f"{PREFIX}{record.id}"
+        sums = {path.removeprefix(f"{folder}/"): sum_ for path, sum_ in record.files.items()}
         files = {path: self.content(f"{folder}/{path}") for path in sums}
         return CaseContents(self.folder / folder, files, sums)
 
-    def read(self, record: Mapping[str, Any]) -> Vector:
+    def read(self, record: CaseRecord) -> Vector:
         """Return one vector, whose files are all read; in ONNX folders, parsed on first use.
 
         Raises:
@@ -251,11 +252,11 @@ class Pack:
     @cached_property
     def _unchecked(self) -> dict[str, int]:
         """The places in the manifest of cases whose nodes are not checked yet, by their ids."""
-        return {record["id"]: place for place, record in enumerate(self.manifest.cases)}
+        return {record.id: place for place, record in enumerate(self.manifest.cases)}
 
     @cached_property
-    def _by_id(self) -> dict[str, Mapping[str, Any]]:
-        return {record["id"]: record for record in self.manifest.cases}
+    def _by_id(self) -> dict[str, CaseRecord]:
+        return {record.id: record for record in self.manifest.cases}
 
     @cached_property
     def sums(self) -> Mapping[str, str]:
@@ -277,11 +278,11 @@ class Pack:
         return groups
 
 
-def record_is_called(record: Mapping[str, Any], word: str) -> bool:
+def record_is_called(record: CaseRecord, word: str) -> bool:
     """Return whether a lower-case word of `-k` is true of a case of a pack."""
     if word.startswith(KILLS):
-        return word.removeprefix(KILLS) in record.get("kills", ())
-    return is_called(word, record["id"], record["flags"])
+        return word.removeprefix(KILLS) in (record.kills or ())
+    return is_called(word, record.id, record.flags)
 
 
 def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pack:

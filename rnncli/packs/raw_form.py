@@ -21,7 +21,16 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import RnncliWarning, UnreadableFile, Unsupported
-from rnncli.files.described import Described, Digits, Stored, check, document, path_named
+from rnncli.files.described import (
+    Described,
+    Digits,
+    Stored,
+    check,
+    document,
+    entries_of,
+    jsonable,
+    path_named,
+)
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
 from rnncli.files.paths import RelativePath
 from rnncli.files.reading import LARGEST_TEXT, reading, sha256
@@ -50,7 +59,6 @@ from rnncli.packs.vector import (
     READINGS,
     STEPS,
     TOLERANCES,
-    calls_of,
     group_of,
 )
 from rnncli.recurrence import readings
@@ -240,15 +248,13 @@ def raw_case(vector: Vector) -> RawCase:
         Unsupported: a tensor is text, or a tolerance is not float32.
     """
     record, tensors = vector.record, _TensorFiles(vector.id)
-    operator = operator_named(record["operator"])
+    operator, told = operator_named(record.operator), entries_of(record)
     data_sets = []
     for each in vector.calls:
         group = group_of(each.call)
         inputs = [tensors.described(f"{group}{INPUTS}", *row) for row in each.inputs.items()]
-        data_set: dict[str, Any] = {"sizes": each.record["sizes"]}
-        if data_set["sizes"] == record["sizes"]:
-            data_set = {}
-        data_set |= {
+        data_set: dict[str, Any] = {
+            **({"sizes": each.record.sizes} if each.record.sizes != record.sizes else {}),
             "inputs": inputs,
             "outputs": _outputs(group, each.answers, tensors),
             "other_readings": {
@@ -256,12 +262,12 @@ def raw_case(vector: Vector) -> RawCase:
                 for reading, answers in each.alternatives.items()
             },
         }
-        if STEPS in each.record:
+        if each.record.signals:
             data_set[STEPS] = _outputs(f"{group}{STEPS}/", each.steps, tensors)
         data_sets.append(data_set)
     case = {
         "format": FORMAT,
-        **{name: record[name] for name in SHARED if name in record},
+        **{name: jsonable(told[name]) for name in SHARED if name in told},
         "in_words": in_words(vector),
         "readings": explained_readings(vector),
         "output_names": [row.name for row in operator.outputs],
@@ -318,7 +324,7 @@ def _outputs(prefix: str, answers: Answers, tensors: _TensorFiles) -> list[dict[
     ]
 
 
-def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+def read_case(pack: Pack, record: CaseRecord) -> Vector:
     """Return the vector of a case.
 
     Raises:
@@ -332,16 +338,14 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
             raise UnreadableFile(f"has {len(text)} bytes; the limit is {LARGEST_TEXT}")
         case = parse_json(text)
         check(case, RawRecord, "the case")
+        told = jsonable(record)
         for name in SHARED:
-            if case.get(name) != record.get(name):
+            if case.get(name) != told.get(name):
                 raise UnreadableFile(f"its entry '{name}' is not the one in the manifest")
-        told = {name: row["choice"] for name, row in case["readings"].items()}
-        if told != record["readings"]:
+        if {name: row["choice"] for name, row in case["readings"].items()} != record.readings:
             raise UnreadableFile("its readings are not those in the manifest")
-        for written, call in zip(
-            case["data_sets"], calls_of(record), strict=False
-        ):  # counted later
-            if {**case, **written}["sizes"] != call["sizes"]:
+        for written, call in zip(case["data_sets"], record.calls, strict=False):  # counted later
+            if {**case, **written}["sizes"] != call.sizes:
                 raise UnreadableFile("the sizes of a call are not those in the manifest")
     return vector_of(record, dict(_tensors(contents, case["data_sets"])))
 
@@ -385,7 +389,7 @@ def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
 
 def explained_readings(vector: Vector) -> dict[str, dict[str, Any]]:
     """Return for each reading of a case its choice, the contested point, and the meaning."""
-    own = vector.record["readings"]
+    own = vector.record.readings
     found = {}
     for name in own:
         row = readings.READINGS[name]
@@ -405,8 +409,8 @@ def explained_readings(vector: Vector) -> dict[str, dict[str, Any]]:
 
 def in_words(vector: Vector) -> list[str]:
     """Return what a kernel must know about a case: tensors, attributes and activations."""
-    if vector.record["expect"] == "rejection":
-        return [f"must be refused: {vector.record['reason']}"]
+    if vector.record.expect == "rejection":
+        return [f"must be refused: {vector.record.reason}"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # generation reported unused alpha and beta
         return [*_sentences(vector.node, vector)]

@@ -1,20 +1,13 @@
-"""The entries of `manifest.json`, as classes that are their check and schema, and those of a case.
-
-A record of a case is also checked against its operator, and is kept as its JSON text.
-"""
+"""The entries of `manifest.json`, as classes that are their check and schema."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import numpy as np
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
-from rnncli.cases.config.case_shapes import SIZES, frame_of, size_names
-from rnncli.errors import InvalidRequest
 from rnncli.files.described import (
     AtLeast0,
     Described,
@@ -24,45 +17,46 @@ from rnncli.files.described import (
     Stored,
     Sums,
     Texts,
+    entries_of,
     jsonable,
 )
 from rnncli.files.paths import Identifier
-from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
-from rnncli.operators.checking import reading_problems
-from rnncli.operators.node import checked
-from rnncli.operators.operator import OPEN
 from rnncli.operators.unit import INPUT_TYPES, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
-from rnncli.packs.vector import attributes_of, calls_of, unit_of
+from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
-    from rnncli.numerics import Array
     from rnncli.operators import Operator
-    from rnncli.recurrence.unit import QuantisedUnit
+
+    CaseId: TypeAlias = str
+    WeightsPlace: TypeAlias = str
+else:
+    CaseId = Annotated[Identifier, "unique in the pack; the folder is test_ID"]
+    WeightsPlace = Annotated[
+        Literal["inputs", "initializers"],
+        "where W, R, B and P are: graph inputs, or initializers of the model",
+    ]
 
 # Characters of the name of a suite, which is shown in one line.
 LONGEST_NAME = 300
+# The operator of a record of a whole model, as programs and reports are told it.
+WHOLE_MODEL = "model"
 
 # Entries of a case that other records have as well, with the same meaning.
-CaseId = Annotated[Identifier, "unique in the pack; the folder is test_ID"]
 Summary = Annotated[str, "what the case shows; may be empty"]
 OperatorName = Annotated[str, "operator and version, such as LSTM-14; or webnn.lstm, without"]
 Domain = Annotated[str, "domain of the node; empty for ONNX's own operators"]
 Opset = Annotated[Stored, "version of that domain that the model imports"]
 Attributes = Annotated[
-    dict[str, bool | float | str | list[float | str]],
+    dict[str, bool | int | float | str | list[int | float | str]],
     "attributes as the node holds them, floats as float32 values",
 ]
 Sizes = Annotated[dict[str, Stored], "seq_length, batch_size, input_size, hidden_size"]
 ElementType = Annotated[str, "element type of every floating-point tensor"]
-WeightsPlace = Annotated[
-    Literal["inputs", "initializers"],
-    "where W, R, B and P are: graph inputs, or initializers of the model",
-]
 
 
 class DressRecord(Described):
@@ -151,9 +145,6 @@ class CallRecord(Distinct, kw_only=True):
     tolerance: Tolerances
 
 
-OF_A_CALL = CallRecord.__struct_fields__
-
-
 class CaseRecord(Distinct, kw_only=True):
     """One case."""
 
@@ -215,6 +206,90 @@ class CaseRecord(Distinct, kw_only=True):
     ] = UNSET
     files: FileSums
 
+    @property
+    def is_whole_model(self) -> bool:
+        """Whether it is a whole model instead of a node."""
+        return self.operator == WHOLE_MODEL
+
+    @property
+    def answered(self) -> list[str]:
+        """The names of the expected outputs; none if it must be refused."""
+        return self.outputs if self.expect == "result" else []
+
+    @property
+    def signals(self) -> list[str]:
+        """The names of the signals of every step that are stored."""
+        return [*(self.steps or ())]
+
+    @property
+    def unit(self) -> QuantisedUnit | None:
+        """Which tensors are integers; None if none are."""
+        if not self.quantise:
+            return None
+        return QuantisedUnit.of({name: entries_of(row) for name, row in self.quantise.items()})
+
+    @property
+    def held_attributes(self) -> dict[str, Any]:
+        """The attributes as the node holds them."""
+        operator = operator_named(self.operator)
+        rows = operator.attributes
+        floats = {name for name in self.attributes if name in rows and "float" in rows[name].type}
+        told = {n: _number(v) if n in floats else v for n, v in self.attributes.items()}
+        return held_values(operator, told)
+
+    @property
+    def calls(self) -> list[CaseRecord]:
+        """The records of the calls, in order."""
+        if self.later_calls is UNSET:
+            return [self]
+        first = replace(self, later_calls=UNSET)
+        return [first, *(replace(first, **entries_of(each)) for each in self.later_calls)]
+
+
+def _number(value: Any) -> Any:
+    """Return an attribute from its JSON value, in which infinity and NaN are text."""
+    if isinstance(value, list):
+        return [_number(each) for each in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value
+
+
+# What is not known of a case, of which a record has some entries in its place.
+UNKNOWN = CaseRecord(
+    id="",
+    summary="",
+    operator=WHOLE_MODEL,
+    domain="",
+    opset=0,
+    attributes={},
+    sizes={},
+    dtype="",
+    seed=0,
+    inputs=[],
+    outputs=[],
+    weights="inputs",
+    flags=[],
+    tags=[],
+    readings={},
+    alternatives=[],
+    requirements=RequirementsRecord(
+        opset=0,
+        dtype="",
+        direction="forward",
+        layout=0,
+        attributes=[],
+        activations=[],
+        inputs=[],
+        weights="inputs",
+        largest_size=0,
+    ),
+    expect="result",
+    reason="",
+    golden=Golden(kind="none"),
+    profile="",
+    tolerance={},
+    files=Sums(),
+)
+
 
 class ProfileRecord(Described):
     """The error model behind the tolerances."""
@@ -255,48 +330,7 @@ class PackRecord(Described, kw_only=True):
     digest: Annotated[Digits, "SHA-256 of this file without the digest and the comma before it"]
 
 
-as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-class Record(Mapping[str, Any]):
-    """One case of a manifest, see `CaseRecord`; its text is parsed on first use.
-
-    A pack may have thousands of records: texts are sent between processes quickly, and spare the
-    garbage collector sixty objects each.
-
-    Attributes:
-        text: the entry as JSON, in one line.
-        sums: the checksums of its files, sorted, as `sha256sum --check` reads them.
-    """
-
-    def __init__(self, text: bytes, sums: bytes) -> None:
-        self.text = text
-        self.sums = sums
-
-    @classmethod
-    def of(cls, entries: Mapping[str, Any]) -> Record:
-        """Return the record of some entries, or the record itself."""
-        if isinstance(entries, Record):
-            return entries
-        return cls(as_json(entries).encode(), sums_of(entries["files"]))
-
-    @cached_property
-    def _entries(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.text)
-        return found
-
-    def __getitem__(self, name: str) -> Any:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __reduce__(self) -> tuple[type[Record], tuple[bytes, bytes]]:
-        """Pickle without the parsed entries."""
-        return Record, (self.text, self.sums)
+as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=entries_of).encode
 
 
 def sums_of(files: Mapping[str, str]) -> bytes:
@@ -304,7 +338,7 @@ def sums_of(files: Mapping[str, str]) -> bytes:
     return "".join([f"{checksum}  {path}\n" for path, checksum in sorted(files.items())]).encode()
 
 
-def node_entries(
+def record_of_node(
     case_id: str,
     operator: Operator,
     *,
@@ -313,87 +347,30 @@ def node_entries(
     dtype: str,
     inputs: Collection[str],
     outputs: Collection[str],
-    weights: str,
+    weights: WeightsPlace,
     readings: Mapping[str, str],
     unit: QuantisedUnit | None = None,
     **more: Any,
-) -> dict[str, Any]:
-    """Return the entries of a case that describe its node, see `CaseRecord`.
+) -> CaseRecord:
+    """Return the record of a case of which only its node is known, and some more entries.
 
     An attribute that is None is not written; inputs and outputs may be in any order.
     """
     held = held_values(operator, attributes)
-    return {
-        "id": case_id,
-        "operator": operator.name,
-        "domain": operator.domain,
-        "opset": opset_of(operator) if unit else operator.version,
-        "attributes": {name: jsonable(value) for name, value in held.items() if value is not None},
-        "sizes": dict(sizes),
-        "dtype": dtype,
-        **({"quantise": unit.written} if unit else {}),
-        "inputs": [row.name for row in operator.inputs if row.name in inputs],
-        "outputs": [row.name for row in operator.outputs if row.name in outputs],
-        "weights": weights,
-        "readings": dict(readings),
+    written = unit.written if unit else {}
+    return replace(
+        UNKNOWN,
+        id=case_id,
+        operator=operator.name,
+        domain=operator.domain,
+        opset=opset_of(operator) if unit else operator.version,
+        attributes={name: jsonable(value) for name, value in held.items() if value is not None},
+        sizes=dict(sizes),
+        dtype=dtype,
+        quantise={name: DressRecord(**dress) for name, dress in written.items()} or UNSET,
+        inputs=[row.name for row in operator.inputs if row.name in inputs],
+        outputs=[row.name for row in operator.outputs if row.name in outputs],
+        weights=weights,
+        readings=dict(readings),
         **more,
-    }
-
-
-def check_record(record: Mapping[str, Any]) -> None:
-    """Refuse a record that cannot be a case of its operator, whatever its tensors are.
-
-    It follows `CaseRecord`, and its operator and dtype exist. A case that must be refused may break
-    any rule but that of readings, which are ours.
-
-    Raises:
-        InvalidRequest: a rule is broken, or a size is missing; all are named.
-    """
-    operator = operator_named(record["operator"])
-    if record["expect"] == "rejection":
-        problems = reading_problems(operator, record["readings"])
-        if sentences := [problem.sentence for problem in problems]:
-            raise InvalidRequest("; ".join(sentences))
-        return
-    attributes = attributes_of(record)
-    rest = record["outputs"], record["readings"]
-    resized = [call for call in calls_of(record) if call["sizes"] != record["sizes"]]
-    if resized and not record.get("open_sizes"):
-        raise InvalidRequest("a later call has other sizes, but the model has no 'open_sizes'")
-    for call in resized:
-        if fixed := dict(call["sizes"].items() ^ record["sizes"].items()).keys() - OPEN:
-            raise InvalidRequest(f"a later call has another {min(fixed)}, which the model fixes")
-    for call in (record, *resized):
-        inputs = _stand_ins(operator, call, attributes)
-        checked(operator, attributes, inputs, *rest, unit=unit_of(record))
-
-
-@cache
-def _zero(dtype: str) -> Array:
-    return np.zeros((), dtype_named(dtype).numpy)
-
-
-def _stand_ins(
-    operator: Operator, record: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> dict[str, Array]:
-    """Return arrays of zeros without memory, of the shapes and element types of the inputs."""
-    sizes, needed = record["sizes"], size_names(operator)
-    if not {*needed} <= sizes.keys() <= {*SIZES}:  # a suite may give more to all its cases
-        given = ", ".join(sizes) or "none"
-        raise InvalidRequest(f"{operator.name} needs the sizes {', '.join(needed)}, got {given}")
-    frame = frame_of(operator, {name: sizes[name] for name in needed}, attributes)
-    if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
-        return {}
-    own = (record["dtype"],)  # of the inputs that have none by themselves
-    unit = unit_of(record)
-    levels = {name: (dress.type,) for name, dress in unit.dresses} if unit else {}
-    try:
-        return {
-            row.name: np.broadcast_to(
-                _zero((levels.get(row.name) or row.dtypes or own)[0]), frame.shape(row)
-            )
-            for row in operator.inputs
-            if row.name in record["inputs"]
-        }
-    except ValueError as error:
-        raise InvalidRequest(f"no tensor has its sizes: {error}") from error
+    )

@@ -6,6 +6,9 @@ from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace as with_entries
+
+from rnncli.files.described import Sums
 from rnncli.files.formats import write_tensors
 from rnncli.files.reading import sha256_of
 from rnncli.packs.manifest import Manifest
@@ -17,10 +20,7 @@ from rnncli.packs.vector import (
     TOLERANCES,
     Answers,
     Vector,
-    answered,
-    calls_of,
     group_of,
-    signal_names,
     stored_alternatives,
     stored_answers,
     stored_inputs,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.pack import Pack
+    from rnncli.packs.record import CaseRecord
 
 
 def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
@@ -42,7 +43,7 @@ def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
         UnreadableFile: a case is damaged.
     """
     write_tensors(path, cast("Tensors", _PackTensors(pack)))
-    records = tuple({**record, "files": {}} for record in pack.manifest.cases)
+    records = tuple(with_entries(record, files=Sums()) for record in pack.manifest.cases)
     return Manifest(header, records, {path.name: sha256_of(path)})
 
 
@@ -60,9 +61,9 @@ class _PackTensors(Mapping[str, "Array"]):
 
     def __iter__(self) -> Iterator[str]:
         for record in self.pack.manifest.cases:
-            for call, own in enumerate(calls_of(record)):
+            for call, own in enumerate(record.calls):
                 for name in _names_at_a_call(own):
-                    yield f"{record['id']}/{group_of(call)}{name}"
+                    yield f"{record.id}/{group_of(call)}{name}"
 
     def items(self) -> ItemsView[str, Array]:
         """Return the items, which read one case at a time."""
@@ -74,27 +75,27 @@ class _PackTensors(Mapping[str, "Array"]):
                 yield f"{vector.id}/{name}", values
 
 
-def _names_at_a_call(record: Mapping[str, Any]) -> Iterator[str]:
-    for name in record["inputs"]:
+def _names_at_a_call(record: CaseRecord) -> Iterator[str]:
+    for name in record.inputs:
         yield f"{INPUTS}/{name}"
-    readings = [f"{READINGS}/{each}/" for each in record["alternatives"]]
-    groups = [*((prefix, answered(record)) for prefix in ("", *readings))]
-    for prefix, names in (*groups, (f"{STEPS}/", signal_names(record))):
+    readings = [f"{READINGS}/{each}/" for each in record.alternatives]
+    groups = [*((prefix, record.answered) for prefix in ("", *readings))]
+    for prefix, names in (*groups, (f"{STEPS}/", record.signals)):
         for role in (OUTPUTS, TOLERANCES):
             for name in names:
                 yield f"{prefix}{role}/{name}"
 
 
-def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+def read_case(pack: Pack, record: CaseRecord) -> Vector:
     """Return the vector of a case.
 
     Raises:
         UnreadableFile: the file, or the vector, is missing or damaged.
     """
-    return vector_of(record, pack.tensors.get(record["id"], {}))
+    return vector_of(record, pack.tensors.get(record.id, {}))
 
 
-def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:
+def vector_of(record: CaseRecord, tensors: Tensors) -> Vector:
     """Build the vector of a record from tensors named as in `Vector.tensors`.
 
     Raises:
@@ -102,32 +103,32 @@ def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:
     """
     first, *later = (
         _at_call(own, call, _under(group_of(call), tensors))
-        for call, own in enumerate(calls_of(record))
+        for call, own in enumerate(record.calls)
     )
     return replace(first, record=record, later=tuple(later)) if later else first
 
 
-def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
+def _at_call(record: CaseRecord, call: int, tensors: Tensors) -> Vector:
     def answers(reading: str) -> Answers:
         prefix = f"{READINGS}/{reading}/" if reading else ""
-        return _answers_under(record, prefix, answered(record), tensors, reading)
+        return _answers_under(record, prefix, record.answered, tensors, reading)
 
     own = answers("")
     return Vector(
-        id=record["id"],
+        id=record.id,
         model=b"",
         inputs=stored_inputs(record, _under(f"{INPUTS}/", tensors)),
         initializers=(),
         answers=own,
         alternatives=stored_alternatives(record, own, answers),
-        steps=_answers_under(record, f"{STEPS}/", signal_names(record), tensors),
+        steps=_answers_under(record, f"{STEPS}/", record.signals, tensors),
         record=record,
         call=call,
     )
 
 
 def _answers_under(
-    record: Mapping[str, Any],
+    record: CaseRecord,
     prefix: str,
     names: list[str],
     tensors: Tensors,

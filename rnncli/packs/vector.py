@@ -20,15 +20,14 @@ from rnncli.errors import (
 )
 from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
-from rnncli.operators.attributes import held_values
 from rnncli.operators.node import checked
 from rnncli.recurrence.readings import must_be_declared
-from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rnncli.files.formats.format import Tensors
+    from rnncli.packs.record import CaseRecord
     from rnncli.recurrence.recurrence import Recurrence
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
@@ -61,57 +60,41 @@ class Answers:
     tolerances: Tensors = field(default_factory=dict)
 
 
-def answered(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of the expected outputs of a case; none if it must be refused."""
-    return list(record["outputs"]) if record["expect"] == "result" else []
-
-
-def signal_names(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of the signals of every step that are stored with a case."""
-    return list(record.get(STEPS, ()))
-
-
-def stored_inputs(record: Mapping[str, Any], inputs: Tensors) -> Tensors:
+def stored_inputs(record: CaseRecord, inputs: Tensors) -> Tensors:
     """Return the inputs of a case in a pack, in the record's order.
 
     Raises:
         UnreadableFile: they are others, or the operator's specification does not allow them and the
             case is not one that must be refused.
     """
-    if inputs.keys() != {*record["inputs"]}:
-        got, due = (", ".join(names) or "none" for names in (inputs, record["inputs"]))
-        raise UnreadableFile(f"{record['id']}: has inputs {got} instead of {due}")
-    ordered = {name: inputs[name] for name in record["inputs"]}
-    if record["expect"] == "result":
+    if inputs.keys() != {*record.inputs}:
+        got, due = (", ".join(names) or "none" for names in (inputs, record.inputs))
+        raise UnreadableFile(f"{record.id}: has inputs {got} instead of {due}")
+    ordered = {name: inputs[name] for name in record.inputs}
+    if record.expect == "result":
         with warnings.catch_warnings():
             # Generation already warned about unused alpha and beta.
             warnings.simplefilter("ignore", RnncliWarning)
             try:
                 checked_node(record, ordered)
             except InvalidOperator as error:
-                raise UnreadableFile(f"{record['id']}: its inputs do not fit: {error}") from error
+                raise UnreadableFile(f"{record.id}: its inputs do not fit: {error}") from error
     return ordered
 
 
-def checked_node(record: Mapping[str, Any], inputs: Tensors) -> Node:
+def checked_node(record: CaseRecord, inputs: Tensors) -> Node:
     """Return the node of a case that must run, which its inputs fit.
 
     Raises:
         InvalidOperator: they do not.
     """
-    operator, attributes = operator_named(record["operator"]), attributes_of(record)
-    rest = record["outputs"], record["readings"]
-    return checked(operator, attributes, inputs, *rest, unit=unit_of(record))
-
-
-def unit_of(record: Mapping[str, Any]) -> QuantisedUnit | None:
-    """Return which tensors of a case are integers, given its record."""
-    written = record.get("quantise")
-    return QuantisedUnit.of(written) if written else None
+    operator, attributes = operator_named(record.operator), record.held_attributes
+    rest = record.outputs, record.readings
+    return checked(operator, attributes, inputs, *rest, unit=record.unit)
 
 
 def stored_answers(
-    record: Mapping[str, Any],
+    record: CaseRecord,
     outputs: Tensors,
     tolerances: Tensors,
     names: list[str] | None = None,
@@ -125,33 +108,33 @@ def stored_answers(
     Raises:
         UnreadableFile: the tensors are not those wanted, or a tolerance does not fit its output.
     """
-    wanted = answered(record) if names is None else names
+    wanted = record.answered if names is None else names
     for role, tensors in ((OUTPUTS, outputs), (TOLERANCES, tolerances)):
         if list(tensors) != wanted:
             got, due = (", ".join(names) or "none" for names in (tensors, wanted))
-            raise UnreadableFile(f"{record['id']}: has {role} {got} instead of {due}")
+            raise UnreadableFile(f"{record.id}: has {role} {got} instead of {due}")
     is_declared = bool(reading) and must_be_declared(reading)
     for name, tolerance in tolerances.items():
-        may_be_wide = is_declared or name not in record["outputs"]  # a signal
+        may_be_wide = is_declared or name not in record.outputs  # a signal
         if problem := tolerance_problem(tolerance, outputs[name], may_be_wide=may_be_wide):
-            raise UnreadableFile(f"{record['id']}: the tolerance of output '{name}' {problem}")
+            raise UnreadableFile(f"{record.id}: the tolerance of output '{name}' {problem}")
     return Answers(outputs, tolerances)
 
 
 def stored_alternatives(
-    record: Mapping[str, Any], own: Answers, answers: Callable[[str], Answers]
+    record: CaseRecord, own: Answers, answers: Callable[[str], Answers]
 ) -> dict[str, Answers]:
     """Return the answers of a case in a pack under other readings, given those under its own.
 
     Raises:
         UnreadableFile: answers are damaged, or the same as under the case's own readings.
     """
-    found = {reading: answers(reading) for reading in record["alternatives"]}
+    found: dict[str, Answers] = {reading: answers(reading) for reading in record.alternatives}
     for reading, each in found.items():
         pairs = [(values, own.outputs[name]) for name, values in each.outputs.items()]
         is_same = all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
         if is_same and not must_be_declared(reading):  # which may allow more
-            raise UnreadableFile(f"{record['id']}: {reading} gives the expected outputs")
+            raise UnreadableFile(f"{record.id}: {reading} gives the expected outputs")
     return found
 
 
@@ -182,13 +165,13 @@ class Vector:
     initializers: tuple[str, ...]
     answers: Answers
     alternatives: Mapping[str, Answers]
-    record: Mapping[str, Any]
+    record: CaseRecord
     call: int = 0
     later: tuple[Vector, ...] = ()
     steps: Answers = field(default_factory=Answers)
 
     def __repr__(self) -> str:
-        return f"<rnncli vector {self.id}: {self.record['operator']}>"
+        return f"<rnncli vector {self.id}: {self.record.operator}>"
 
     @property
     def calls(self) -> tuple[Vector, ...]:
@@ -231,14 +214,14 @@ class Vector:
     @cached_property
     def attributes(self) -> dict[str, Any]:
         """The attributes as the node holds them, even if they break the specification."""
-        return attributes_of(self.record)
+        return self.record.held_attributes
 
     @cached_property
     def node(self) -> Node:
         """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
-        operator = operator_named(record["operator"])
-        rest = record["outputs"], record["readings"], unit_of(record)
+        operator = operator_named(record.operator)
+        rest = record.outputs, record.readings, record.unit
         return Node(operator, self.attributes, *rest)
 
     @cached_property
@@ -274,23 +257,6 @@ class Vector:
         yield from _answers(f"{STEPS}/", self.steps)
 
 
-def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a case as its node holds them, given its record."""
-    operator = operator_named(record["operator"])
-    rows, written = operator.attributes, record["attributes"]
-    floats = {name for name in written if name in rows and "float" in rows[name].type}
-    told = {name: _number(v) if name in floats else v for name, v in written.items()}
-    return held_values(operator, told)
-
-
-def calls_of(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the records of the calls of a case, in order."""
-    if "later_calls" not in record:
-        return [record]
-    first = {name: value for name, value in record.items() if name != "later_calls"}
-    return [first, *({**first, **own} for own in record["later_calls"])]
-
-
 def group_of(call: int) -> str:
     """Return the prefix of the names of a call's tensors, in a single-file layout."""
     return f"{CALLS}/{call}/" if call else ""
@@ -301,17 +267,6 @@ def _answers(prefix: str, answers: Answers) -> Iterator[tuple[str, Any]]:
         yield f"{prefix}{OUTPUTS}/{name}", values
     for name, values in answers.tolerances.items():
         yield f"{prefix}{TOLERANCES}/{name}", values
-
-
-def _number(value: Any) -> Any:
-    """Return an attribute from its JSON value, in which infinity and NaN are text."""
-    if isinstance(value, list):
-        return [_number(each) for each in value]
-    return float(value) if value in ("inf", "-inf", "nan") else value
-
-
-# The operator of a record of a whole model, as programs and reports are told it.
-WHOLE_MODEL = "model"
 
 
 class Status(StrEnum):
@@ -358,7 +313,7 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
 
     Args:
         vector: the case.
-        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
+        outputs: arrays by name, or in the order of `vector.record.outputs`; one array for a
             single output; or an exception, which counts as a crash unless it refuses the case.
 
     Raises:
@@ -368,7 +323,7 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
         return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
     if isinstance(outputs, Exception):
         return crashed(outputs)
-    names = vector.record["outputs"]
+    names = vector.record.outputs
     if isinstance(outputs, np.ndarray) and len(names) == 1:
         outputs = [outputs]
     if not isinstance(outputs, Mapping):

@@ -56,7 +56,7 @@ def case_of(vector: Vector) -> dict[str, Any]:
     """Return one call of a vector as a test of WPT."""
     operator, node = vector.node.operator, vector.node
     outputs = operator.present_outputs(node.values)
-    held = held_inputs(operator, vector.record["weights"], vector.inputs)
+    held = held_inputs(operator, vector.record.weights, vector.inputs)
     graph = {
         "inputs": {
             name: {**_tensor(values), **({"constant": True} if name in held else {})}

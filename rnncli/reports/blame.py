@@ -73,9 +73,7 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
     its bug have; else it is what the case asks for beyond ordinary numbers, the most frequent of
     such features in the cases of its bug, what these have in common, or all its features.
     """
-    sound = {
-        flag for case in report.cases if case.verdict in RIGHT for flag in case.record["flags"]
-    }
+    sound = {flag for case in report.cases if case.verdict in RIGHT for flag in case.record.flags}
     explained: dict[str, list[JudgedCase]] = {}
     differing = [case for case in report.cases if case.verdict is Verdict.DIFFERS]
     for case in differing:
@@ -83,9 +81,9 @@ def blames(report: VerificationReport) -> Mapping[str, Blame]:
             explained.setdefault(name, []).append(case)
     found = {}
     for case in differing:
-        own = dict.fromkeys(case.record["flags"])
+        own = dict.fromkeys(case.record.flags)
         alike = [each for name in _bugs(report, case) for each in explained[name]] or [case]
-        flags = [each.record["flags"] for each in alike]
+        flags = [each.record.flags for each in alike]
         counts = Counter(flag for flag in chain.from_iterable(flags) if flag not in sound)
         features = (
             [flag for flag in own if counts[flag] >= SHARE * len(flags)]

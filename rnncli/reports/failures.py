@@ -138,7 +138,7 @@ def reasons(case: JudgedCase) -> Iterator[str]:
         yield f"{place}{verdict.verdict}: {message}"
     elif verdict.verdict in FAILURES and not verdict.outputs:
         yield f"{place}{verdict.verdict}: no message"
-    yield from (f"{place}{line}" for line in located(verdict, case.record["dtype"]))
+    yield from (f"{place}{line}" for line in located(verdict, case.record.dtype))
 
 
 def located(verdict: CaseVerdict, dtype: str) -> Iterator[str]:
@@ -198,11 +198,11 @@ def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what each flag of a failed case tests for, unless more is known or nothing ran."""
-    if case.record.get("relation") and case.verdict in FAILURES:
-        finds = report.pack.notes.get(case.record["relation"], "not explained by the pack")
-        yield f"asked: {case.record['summary']} (finds: {finds})"
+    if case.relation and case.verdict in FAILURES:
+        finds = report.pack.notes.get(case.relation, "not explained by the pack")
+        yield f"asked: {case.record.summary} (finds: {finds})"
     elif case.verdict in NOTED and not is_explained(report, case):
-        for flag in case.record["flags"]:
+        for flag in case.record.flags:
             finds = report.pack.notes.get(flag, "not explained by the pack")
             yield f"tests for {flag} (finds: {finds})"
 

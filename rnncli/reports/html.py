@@ -141,17 +141,17 @@ def page_data(report: VerificationReport) -> dict[str, Any]:
                 "fails": verdict.fails,
                 "expected": verdict.fails_as_expected,
                 "allowed": bool(verdict.allowed),
-                "operator": visible(record["operator"]),
-                "dtype": visible(record["dtype"]),
-                "flags": list(map(visible, record["flags"])),
-                "summary": visible(record["summary"]),
+                "operator": visible(record.operator),
+                "dtype": visible(record.dtype),
+                "flags": list(map(visible, record.flags)),
+                "summary": visible(record.summary),
                 "margin": times(margin),
                 "order": -1 if margin is None else min(margin, 1e300),
                 "seconds": verdict.seconds,
                 "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
                 "cause": f"{cause.cell}:{cause.hypothesis}" if cause else "",
                 "notes": list(map(visible, notes(report, case))),
-                "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
+                "outputs": [_output(output, record.dtype) for output in verdict.outputs],
                 "map": _map(case),
                 "repeat": visible(report.repeat(verdict)),
             }
@@ -182,15 +182,15 @@ def _map(case: JudgedCase) -> dict[str, Any] | None:
     if not verdict.error_map:
         return None
     name = next((output.name for output in verdict.outputs if output.differing), "")
-    direction = record["requirements"].get("direction", "forward")
+    direction = record.requirements.direction
     both = direction == "bidirectional"
     is_Y = name in OF_EVERY_STEP
     return {
         "output": visible(name),
         "rows": ["".join(map(letter, row)) for row in verdict.error_map],
         "panels": ["forward", "reverse"] if both and is_Y else [visible(direction)],
-        "steps": record["sizes"].get("seq_length", 1) if is_Y else 0,
-        "units": record["sizes"].get("hidden_size", 1),
+        "steps": record.sizes.get("seq_length", 1) if is_Y else 0,
+        "units": record.sizes.get("hidden_size", 1),
     }
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from msgspec import UNSET
 
 from rnncli.cases.config.config import describe
 from rnncli.models.declarations import describe as describe_value
@@ -104,24 +105,24 @@ def _node_record(node: RecurrentNode) -> dict[str, Any]:
 def pack_record(pack: Pack) -> dict[str, Any]:
     """Return a pack's purpose, the needs of its cases and the errors in its files."""
     manifest, cases = pack.manifest, pack.cases
-    needs = [case["requirements"] for case in cases]
+    needs = [case.requirements for case in cases]
     return {
         "pack": str(pack.folder),
         **{name: manifest.header[name] for name in ("suite", "summary", "seed", "layout")},
         "selection": manifest.header["selection"],
         "cases": len(cases),
-        "operators": _counts(case["operator"] for case in cases),
-        "dtypes": _counts(case["dtype"] for case in cases),
-        "weights": _counts(case["weights"] for case in cases),
-        "golden": _counts(case["golden"]["kind"] for case in cases),
-        "profiles": _counts(case["profile"] for case in cases),
-        "second calls": sum("later_calls" in case for case in cases),
-        "horizons": {c["id"]: c["horizon"]["measured"] for c in cases if "horizon" in c},
-        "must be refused": sum(case["expect"] == "rejection" for case in cases),
-        "activations": _counts(name for need in needs for name in need["activations"]),
-        "largest size": max((need["largest_size"] for need in needs), default=0),
-        "flags": _counts(flag for case in cases for flag in case["flags"]),
-        "tags": _counts(tag for case in cases for tag in case["tags"]),
+        "operators": _counts(case.operator for case in cases),
+        "dtypes": _counts(case.dtype for case in cases),
+        "weights": _counts(case.weights for case in cases),
+        "golden": _counts(case.golden.kind for case in cases),
+        "profiles": _counts(case.profile for case in cases),
+        "second calls": sum(case.later_calls is not UNSET for case in cases),
+        "horizons": {c.id: c.horizon.measured for c in cases if c.horizon},
+        "must be refused": sum(case.expect == "rejection" for case in cases),
+        "activations": _counts(name for need in needs for name in need.activations),
+        "largest size": max((need.largest_size for need in needs), default=0),
+        "flags": _counts(flag for case in cases for flag in case.flags),
+        "tags": _counts(tag for case in cases for tag in case.tags),
         **_score(manifest),
         "notes": manifest.header["notes"],
         "files": manifest.file_count,
@@ -134,8 +135,8 @@ def _score(manifest: Manifest) -> dict[str, Any]:
     """Return the number of mutants of each cell killed by a scored pack, and the surviving ones."""
     kills: dict[str, set[str]] = {}
     for record in manifest.cases:
-        cell = operator_named(record["operator"]).cell.name
-        kills.setdefault(cell, set()).update(record.get("kills", ()))
+        cell = operator_named(record.operator).cell.name
+        kills.setdefault(cell, set()).update(record.kills or ())
     found = {}
     for cell, names in manifest.header.get("mutants", {}).items():
         left = [name for name in names if name not in kills.get(cell, ())]

@@ -33,8 +33,8 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     end in the shard, so that a server that joins the files of several keeps them apart.
     """
     root = ET.Element("testsuites", name=one_line(f"rnncli {report.verb} {report.name}"))
-    for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
-        cases = [case for case in report.cases if case.record["operator"] == operator]
+    for operator in dict.fromkeys(case.record.operator for case in report.cases):
+        cases = [case for case in report.cases if case.record.operator == operator]
         name = one_line(f"{operator}{report.shard.suffix}")
         suite = ET.SubElement(root, "testsuite", name=name)
         pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
@@ -65,7 +65,7 @@ def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
     verdict = case.details
     element = ET.Element(
         "testcase",
-        classname=one_line(f"{report.pack.name}.{case.record['operator']}"),
+        classname=one_line(f"{report.pack.name}.{case.record.operator}"),
         name=one_line(verdict.id),
         time=f"{verdict.seconds:.6f}",
     )

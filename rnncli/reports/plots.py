@@ -168,7 +168,7 @@ def _lines(cases: Iterable[JudgedCase], least: float) -> dict[Line, list[str]]:
     lines: dict[Line, list[str]] = {}
     for case in cases:
         directions = case.error_over_time
-        steps = case.record["sizes"].get("seq_length", 0)
+        steps = case.record.sizes.get("seq_length", 0)
         for number, errors in enumerate(directions):
             if not _exceeds(errors, least):
                 continue
@@ -208,7 +208,7 @@ def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
 
 
 def _operator(case: JudgedCase) -> tuple[str, int]:
-    name, _, version = str(case.record["operator"]).rpartition("-")
+    name, _, version = str(case.record.operator).rpartition("-")
     return (name, int(version)) if version.isascii() and version.isdecimal() else (version, 0)
 
 

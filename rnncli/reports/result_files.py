@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace as with_entries
 
 from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, listed
 from rnncli.files.described import jsonable, part_of, read
@@ -19,8 +20,9 @@ from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 from rnncli.judging.explaining.patterns import Pattern
 from rnncli.judging.report import JudgedCase, VerificationReport
 from rnncli.judging.selected import ALL, Shard
+from rnncli.packs.record import UNKNOWN
 from rnncli.reports.verification import cause_in, summary_record
-from rnncli.reports.verification_schema import CASE_NAMES, LINES
+from rnncli.reports.verification_schema import CASE_NAMES, LINES, VerdictLine
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -143,7 +145,7 @@ def _contradiction(run: VerificationReport) -> str:
     A run that stopped at a failure has fewer cases than are due, and relations of a case are due
     together.
     """
-    relations = ((case.id, f"::{case.record.get('relation', '')}") for case in run.cases)
+    relations = ((case.id, f"::{case.relation or ''}") for case in run.cases)
     found, of_pack = len({name.removesuffix(end) for name, end in relations}), run.pack.cases
     if run.due is not UNSET and (found > run.due or (found < run.due and not run.fails)):
         return f"has {counted(found, 'case')}, and {run.due} are due"
@@ -171,9 +173,11 @@ def _contradiction(run: VerificationReport) -> str:
 
 def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     """Return the case of a line, whose entries must not contradict each other."""
-    record = {name: line.record[name] for name in ("id", *CASE_NAMES) if name in line.record}
-    case = JudgedCase(record, part_of(line.entries, CaseVerdict))
-    if contradiction := case.details.contradiction(record["expect"]):
+    told: VerdictLine = line.entries
+    record = with_entries(UNKNOWN, id=told.id, **{name: getattr(told, name) for name in CASE_NAMES})
+    relation = None if told.relation is UNSET else told.relation
+    case = JudgedCase(record, part_of(told, CaseVerdict), relation=relation)
+    if contradiction := case.details.contradiction(record.expect):
         raise InvalidRequest(f"the case {ascii(case.id)[:80]} {contradiction[:200]}")
     allowance = ALLOWANCES.get(case.verdict)
     # What follows from other entries, or from the diagnosis.

@@ -106,7 +106,7 @@ class RuntimeResults:
         """The cases of the newest run for each flag."""
         found: dict[str, list[JudgedCase]] = {}
         for case in self.newest.cases:
-            for flag in case.record["flags"]:
+            for flag in case.record.flags:
                 found.setdefault(flag, []).append(case)
         return found
 
@@ -188,7 +188,7 @@ class PackResults:
 
     def of_flag(self, flag: str) -> list[JudgedCase]:
         """Return the cases of a flag."""
-        return [case for case in self.cases.values() if flag in case.record["flags"]]
+        return [case for case in self.cases.values() if flag in case.record.flags]
 
 
 def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.files.described import jsonable
 from rnncli.reports.tables import (
     is_drawn,
     markdown_row,
@@ -190,7 +191,7 @@ def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
     """
     record = pack.case(case_id)
     return {
-        **{name: value for name, value in record.items() if name != "files"},
+        **{name: value for name, value in jsonable(record).items() if name != "files"},
         "statements": list(trace_of(pack.read(record)).found),
     }
 

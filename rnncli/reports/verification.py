@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import as_data
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
@@ -199,11 +200,12 @@ def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     """Return the line of JSON for a case."""
     return {
         "kind": "case",
-        **msgspec.to_builtins(case.details),
+        **as_data(case.details),
         "margin": case.margin,
         "fails": case.details.fails,
         "answered": case.is_answered,
-        **{name: case.record[name] for name in CASE_NAMES if name in case.record},
+        **{name: getattr(case.record, name) for name in CASE_NAMES},
+        **({} if case.relation is None else {"relation": case.relation}),
         "cause": cause_in(report.diagnosis, case.id),
         "repeat": report.repeat(case.details),
     }
@@ -294,12 +296,12 @@ def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
     for cause in diagnosis.causes:
         yield {
             "kind": "cause",
-            **msgspec.to_builtins(cause),
+            **as_data(cause),
             "sentence": cause.sentence,
             "means": sentence_of(cause.hypothesis),
         }
     for doubt in diagnosis.doubts:
-        yield {"kind": "doubt", **msgspec.to_builtins(doubt), "sentence": doubt.doubt}
+        yield {"kind": "doubt", **as_data(doubt), "sentence": doubt.doubt}
     for pattern in diagnosis.patterns:
         yield {"kind": "pattern", **pattern.record()}
     yield {"kind": "unexplained", "cases": list(diagnosis.unexplained)}

@@ -41,10 +41,7 @@ else:
     ]
 
 # What a line has of a case's entry in the manifest.
-CASE_NAMES = (
-    *("operator", "dtype", "flags", "tags", "expect", "summary", "sizes", "requirements"),
-    "relation",
-)
+CASE_NAMES = ("operator", "dtype", "flags", "tags", "expect", "summary", "sizes", "requirements")
 ShardName = Annotated[str, Meta(pattern="^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
 VerdictCounts = Annotated[
     dict[str, Whole],

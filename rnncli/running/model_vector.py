@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from rnncli.errors import Unsupported
 from rnncli.models.model import all_bodies
 from rnncli.models.tensor_values import tensor_values
 from rnncli.numerics import dtype_of
+from rnncli.packs.record import UNKNOWN
 from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def vector_of_call(name: str, serialized: bytes, inputs: Tensors, outputs: Tenso
     """Return a call of a model as a vector; its dtype is the first that is floating-point."""
     rows = [dtype_of(values) for values in (*inputs.values(), *outputs.values())]
     dtype = next((row for row in rows if row.is_float), rows[-1])
-    record = {"id": name, "outputs": list(outputs), "dtype": dtype.name}
+    record = replace(UNKNOWN, id=name, inputs=[*inputs], outputs=[*outputs], dtype=dtype.name)
     return Vector(name, serialized, inputs, (), Answers(outputs), {}, record)
 
 

@@ -183,9 +183,9 @@ class NodeFinding(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """Return the finding as JSON values."""
-        import msgspec
+        from rnncli.files.described import as_data
 
-        return {**self._asdict(), "verdict": msgspec.to_builtins(self.verdict)}
+        return {**self._asdict(), "verdict": as_data(self.verdict)}
 
 
 class AgainstReport(NamedTuple):

@@ -138,7 +138,7 @@ def cases_of(target: str) -> list[str]:
         for file, problem in pack.problems():
             if problem == "missing":
                 raise UnreadableFile(f"{target}: {file} is missing")
-        valid = [case["id"] for case in pack.cases if case["expect"] == "result"]
+        valid = [case.id for case in pack.cases if case.expect == "result"]
         return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
     try:

@@ -190,7 +190,7 @@ class CommandSubject:
             return Attempt(Status.CRASHED, message=ending.sentence)
         try:
             if "outputs" in self._used:
-                names, wanted = vector.record["outputs"], vector.answers.outputs
+                names, wanted = vector.record.outputs, vector.answers.outputs
                 outputs = read_folder(folder / "outputs", names, wanted)
             else:
                 (file,) = (name for name in self._used if name.startswith("outputs."))

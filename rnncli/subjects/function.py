@@ -42,7 +42,7 @@ class FunctionSubject:
 
     Args:
         function: takes a vector; returns arrays by name, or in the order of
-            `vector.record["outputs"]`.
+            `vector.record.outputs`.
         name: its name in reports.
         raises: whether any other exception propagates instead of counting as a crash of that case.
     """

@@ -297,7 +297,7 @@ def run_message(
         "case": told_record(vector),
         "inputs": {name: row for name, row in described.items() if name in vector.fed},
         "initializers": {name: row for name, row in described.items() if name not in vector.fed},
-        "outputs": list(vector.record["outputs"]),
+        "outputs": list(vector.record.outputs),
         "dir": folder,
     }
 

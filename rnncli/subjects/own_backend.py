@@ -11,7 +11,6 @@ from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
-from rnncli.packs.vector import unit_of
 from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtime import known_settings
 
@@ -51,7 +50,7 @@ class BackendRuntime:
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Prepare a whole model for several calls; nodes are evaluated one by one."""
-        if "operator" in vector.record:
+        if not vector.record.is_whole_model:
             return self.run
         session = prepare(
             vector.model, backend=self._backend, compute=self._compute, host=self._host
@@ -66,18 +65,18 @@ class BackendRuntime:
     def run(self, vector: Vector) -> Tensors:
         """Evaluate the node under the vector's readings, or the model."""
         record = vector.record
-        if "operator" not in record:
+        if record.is_whole_model:
             return self.open(vector)(vector)
         with allowed(self._threads):
             return evaluate(
-                record["operator"],
+                record.operator,
                 vector.inputs,
                 attributes=vector.attributes,
-                outputs=record["outputs"],
-                readings=record["readings"],
+                outputs=record.outputs,
+                readings=record.readings,
                 backend=self._backend,
                 compute=self._compute,
-                unit=unit_of(record),
+                unit=record.unit,
             )
 
 

@@ -34,7 +34,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,9 +59,7 @@ from rnncli.packs.vector import (
     TOLERANCES,
     Attempt,
     Status,
-    calls_of,
     group_of,
-    signal_names,
 )
 from rnncli.supervision.programs import first_line
 from rnncli.talk.words import printable
@@ -70,6 +68,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
@@ -132,7 +131,7 @@ class ResultsFolder:
                 open_regular(below(folder, RelativePath(REFUSED_FILE))) as stream,
             ):
                 reason = first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
-            outputs = read(data_set(call), OUTPUTS, vector.record["outputs"], wanted)
+            outputs = read(data_set(call), OUTPUTS, vector.record.outputs, wanted)
             recorded = read(steps_of(call), f"{STEPS}/{OUTPUTS}", [*signals], signals)
         except RnncliError as error:
             return garbage(error)
@@ -198,7 +197,7 @@ def room_for(expected: int) -> int:
     return max(LEAST_ROOM, BYTES_PER_BYTE * expected)
 
 
-def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def require_room(path: Path, records: Iterable[CaseRecord]) -> None:
     """Refuse a file that is too large for the results of a pack's cases, before it is read.
 
     Raises:
@@ -208,20 +207,20 @@ def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     open_regular(path, max(room, LEAST_ROOM_OF_A_FILE)).close()
 
 
-def expected_bytes(record: Mapping[str, Any]) -> int:
+def expected_bytes(record: CaseRecord) -> int:
     """Return the bytes of a case's expected outputs and signals, in all calls."""
-    if record["expect"] != "result":
+    if record.expect != "result":
         return 0
     elements = 0
-    for call in calls_of(record):
-        operator = operator_named(call["operator"])
-        frame = frame_of(operator, call["sizes"], call["attributes"])
+    for call in record.calls:
+        operator = operator_named(call.operator)
+        frame = frame_of(operator, call.sizes, call.attributes)
         if frame is not None:
-            rows = [row for row in operator.outputs if row.name in call["outputs"]]
+            rows = [row for row in operator.outputs if row.name in call.outputs]
             signal = [frame.sizes[name] for name in OF_A_SIGNAL if name in frame.sizes]
             elements += sum(math.prod(frame.shape(row)) for row in rows)
-            elements += len(signal_names(call)) * math.prod(signal)
-    return elements * dtype_named(record["dtype"]).numpy.itemsize
+            elements += len(call.signals) * math.prod(signal)
+    return elements * dtype_named(record.dtype).numpy.itemsize
 
 
 def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:

@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
+from rnncli.files.described import entries_of, jsonable
 from rnncli.numerics import dtype_of
-from rnncli.packs.vector import INPUTS, WHOLE_MODEL, Answers, Attempt, Status, Vector
+from rnncli.packs.record import UNKNOWN, DressRecord
+from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
 from rnncli.supervision.binary_messages import Channel, Message, served
 from rnncli.supervision.programs import first_line
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
 
+# Those that a whole model has.
+MODEL_FIELDS = ("id", "operator", "attributes", "sizes", "inputs", "dtype", "outputs")
 # A vector's place in a session of several; a vector without one has its own session.
 OPEN, AGAIN = "open", "again"
 # The entries of a record that describe the node, which is all that a subject may see.
@@ -267,7 +273,8 @@ def question(number: int, vector: Vector, place: str = "") -> Message:
 
 def node_record(vector: Vector) -> dict[str, Any]:
     """Return the part of a vector's record that describes the node."""
-    return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
+    entries = entries_of(vector.record)
+    return {name: jsonable(entries[name]) for name in NODE_FIELDS if name in entries}
 
 
 def told_record(vector: Vector) -> dict[str, Any]:
@@ -277,22 +284,24 @@ def told_record(vector: Vector) -> dict[str, Any]:
     its nodes by their operators refuses it.
     """
     told = node_record(vector)
-    if "operator" in told:
-        return told
-    model = {"id": vector.id, "operator": WHOLE_MODEL, "attributes": {}, "sizes": {}}
-    return {**model, "inputs": [*vector.inputs], **told}
+    if vector.record.is_whole_model:
+        return {name: told[name] for name in MODEL_FIELDS}
+    return told
 
 
 def vector_of(request: Message) -> Vector:
     """Return the vector in a request, without answers."""
     tensors = dict(request.tensors)
     model = tensors.pop(MODEL).tobytes()
+    entries = dict(request.fields["record"])
+    dresses = {name: DressRecord(**dress) for name, dress in entries.pop("quantise", {}).items()}
+    record = replace(UNKNOWN, **entries, quantise=dresses or UNSET)
     return Vector(
-        id=request.fields["record"].get("id", ""),
+        id=record.id,
         model=model,
         inputs={name.removeprefix(f"{INPUTS}/"): values for name, values in tensors.items()},
         initializers=tuple(request.fields["initializers"]),
         answers=Answers(),
         alternatives={},
-        record=request.fields["record"],
+        record=record,
     )

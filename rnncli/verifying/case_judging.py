@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -33,12 +33,13 @@ from rnncli.subjects.implementation import has_sessions, is_one_process, keeps_p
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.judging.comparing.xfails import Xfails
     from rnncli.packs.pack import PackReference
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
     from rnncli.subjects.implementation import Implementation, Subject
 
@@ -111,9 +112,9 @@ def rule_out(
     ]
 
 
-def cell_of(record: Mapping[str, Any]) -> str:
+def cell_of(record: CaseRecord) -> str:
     """Return the name of the cell that a case tests."""
-    return operator_named(record["operator"]).cell.name
+    return operator_named(record.operator).cell.name
 
 
 def judge_case(
@@ -121,9 +122,9 @@ def judge_case(
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
     record = vector.record
-    needs, sizes = record["requirements"], record["sizes"]
+    needs, sizes = record.requirements, record.sizes
     # What cases share if buffers of one suit the other.
-    kind = (record["expect"], cell_of(record), needs["direction"], needs["dtype"], *sizes.values())
+    kind = (record.expect, cell_of(record), needs.direction, needs.dtype, *sizes.values())
     earlier = history.earlier.get(kind, ())
     found = history.judge(vector, terms.rule, read)
     history.earlier[kind] = (*earlier[:1], vector.id)

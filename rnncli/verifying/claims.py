@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rnncli.judging.report import JudgedCase
     from rnncli.packs.pack import Pack
 
-Record = Any  # a case of the manifest
 
 # Concessions of a run whose verdicts are still those of the pack's own rule on its own files.
 HARMLESS = frozenset(
@@ -104,7 +103,7 @@ def _require_whole(run: VerificationReport, pack: Pack) -> None:
             " run by the pack's own rule on its own files"
         )
     judged = {case.id for case in run.cases}
-    known = {record["id"]: None for record in pack.manifest.cases}
+    known = {record.id: None for record in pack.manifest.cases}
     if lacking := [case_id for case_id in known if case_id not in judged]:
         raise InvalidRequest(
             f"{_described(run)} lacks {len(lacking)} of the {counted(len(known), 'case')} of"
@@ -112,8 +111,8 @@ def _require_whole(run: VerificationReport, pack: Pack) -> None:
         )
     for case in run.cases:
         names = {output.name for output in case.details.outputs}
-        is_right = case.verdict in RIGHT and case.record["expect"] == "result"
-        due = pack.case(case.id)["outputs"] if is_right and names and case.id in known else ()
+        is_right = case.verdict in RIGHT and case.record.expect == "result"
+        due = pack.case(case.id).outputs if is_right and names and case.id in known else ()
         if unjudged := [name for name in due if name not in names]:
             raise InvalidRequest(
                 f"{_described(run)} calls {visible(case.id)} right without its output {unjudged[0]}"
@@ -130,18 +129,18 @@ def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
     records = pack.manifest.cases
     while True:
         needs = leaving_out(
-            [record for record in records if record["id"] in out],
-            [record for record in records if record["id"] not in out],
+            [record for record in records if record.id in out],
+            [record for record in records if record.id not in out],
             entirely=True,
         )
         inside = [record for record in records if not needs.reason(record)]
 
         # Invalid cases that are refused beside no valid case that is right.
-        ids = {record["id"] for record in inside}
+        ids = {record.id for record in inside}
         cases = [case for case in run.cases if case.id in ids]
         proved = without_idle_refusals(cases, {})
         idle = {new.id for old, new in zip(cases, proved, strict=True) if new is not old}
-        idle |= {record["id"] for record in unprobed(inside)}
+        idle |= {record.id for record in unprobed(inside)}
         if not idle:
             return needs
         out |= idle
@@ -151,7 +150,7 @@ def _as_claimed(
     run: VerificationReport, claim: Claim, needs: Requirements, pack: Pack
 ) -> VerificationReport:
     """Return the run as it is judged by a claim."""
-    reasons: Mapping[str, str] = {each["id"]: needs.reason(each) for each in pack.manifest.cases}
+    reasons: Mapping[str, str] = {each.id: needs.reason(each) for each in pack.manifest.cases}
 
     def judged(case: JudgedCase) -> JudgedCase:
         inside = structs.replace(case.details, expected="", allowed="")

@@ -20,8 +20,8 @@ from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
 from rnncli.packs.conversion import held_inputs, with_model
-from rnncli.packs.record import node_entries
-from rnncli.packs.vector import Answers, Vector, unit_of
+from rnncli.packs.record import record_of_node
+from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
     from rnncli.operators.operator import Dim, Tensor
+    from rnncli.packs.record import CaseRecord
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.recurrence.unit import QuantisedUnit
 
@@ -92,15 +93,17 @@ class NodeCall:
         Raises:
             Unsupported: it is a quantised unit.
         """
-        _refuse_unit(vector.id, unit_of(vector.record))
+        _refuse_unit(vector.id, vector.record.unit)
         record = vector.record
         return cls(
             id=vector.id,
             attributes=vector.attributes,
             inputs=dict(vector.inputs),
-            outputs=tuple(record["outputs"]),
+            outputs=tuple(record.outputs),
             data_set=vector.call,
-            **{name: record[name] for name in ("operator", "readings", "weights")},
+            operator=record.operator,
+            readings=record.readings,
+            weights=record.weights,
         )
 
     @cached_property
@@ -262,9 +265,9 @@ class NodeCall:
         order[cycle] = np.roll(cycle, 1)
         return order
 
-    def record(self, requirements: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the case's record, as in a manifest."""
-        return node_entries(
+    def record(self, **more: Any) -> CaseRecord:
+        """Return the case's record, as in a manifest, of which all but its node may be told."""
+        return record_of_node(
             self.id,
             self.row,
             attributes=self.attributes,
@@ -274,15 +277,12 @@ class NodeCall:
             outputs=self.outputs,
             weights=self.weights,
             readings=self.readings,
-            expect="result",
-            flags=[],
-            tags=[],
-            requirements=requirements or {},
+            **more,
         )
 
-    def full_record(self) -> dict[str, Any]:
+    def full_record(self) -> CaseRecord:
         """Return the record with the requirements, for the lines of reports."""
-        return self.record(requirements_of(self.weights, self, self.inputs))
+        return self.record(requirements=requirements_of(self.weights, self, self.inputs))
 
     @property
     def quantises(self) -> str:

@@ -13,6 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
+from msgspec.structs import replace as with_entries
 
 from rnncli.cases.config.config import parse_config
 from rnncli.judging.comparing.rule import Rule
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.judging.report import JudgedCase
+    from rnncli.packs.record import CaseRecord
     from rnncli.subjects.implementation import Subject
 
-Record = Any  # a case of the manifest
 
 LARGEST_SIZE = 16
 PROFILE = Rule(profile="standard")
@@ -57,16 +58,16 @@ class ProbeKind(NamedTuple):
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, record: Record) -> ProbeKind:
-        """Return the kind of a case, with defaults for fields its manifest lacks."""
-        needs, sizes = record["requirements"], record["sizes"]
+    def of(cls, record: CaseRecord) -> ProbeKind:
+        """Return the kind of a case."""
+        needs, sizes = record.requirements, record.sizes
         return cls(
-            record["operator"],
-            record["dtype"],
-            record["weights"],
-            needs.get("direction", "forward"),
-            needs.get("layout", 0),
-            tuple(needs.get("inputs", ())),
+            record.operator,
+            record.dtype,
+            record.weights,
+            needs.direction,
+            needs.layout,
+            tuple(needs.inputs),
             tuple(min(max(1, sizes.get(name, 1)), LARGEST_SIZE) for name in SIZES),
         )
 
@@ -111,11 +112,13 @@ def probe_of(kind: ProbeKind) -> Vector:
         outputs=case.outputs,
         readings=case.readings,
     )
-    record = {**call.record({"direction": kind.direction}), "sizes": case.sizes, "profile": ""}
+    record = with_entries(call.record(), sizes=case.sizes)
     return with_model(Vector(call.id, b"", case.inputs, (), Answers(outputs), {}, record))
 
 
-def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:
+def failing_probes(
+    subject: Subject, records: Iterable[CaseRecord], rule: Rule
+) -> Mapping[str, str]:
     """Run a probe of each kind, judged by a rule; by the standard profile, not a pack's own.
 
     Returns:
@@ -130,15 +133,15 @@ def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> M
         is_right = found.verdict in RIGHT
         sentences[kind] = "" if is_right else _sentence(f"a valid case of {kind}", found)
     return {
-        record["id"]: sentence for record in needed if (sentence := sentences[ProbeKind.of(record)])
+        record.id: sentence for record in needed if (sentence := sentences[ProbeKind.of(record)])
     }
 
 
-def unprobed(records: Iterable[Record]) -> list[Record]:
+def unprobed(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return the cases that must be refused without a valid case of their operator beside them."""
     records = list(records)
-    valid = {record["operator"] for record in records if record["expect"] == "result"}
-    return [r for r in records if r["expect"] == "rejection" and r["operator"] not in valid]
+    valid = {record.operator for record in records if record.expect == "result"}
+    return [r for r in records if r.expect == "rejection" and r.operator not in valid]
 
 
 def _sentence(what: str, found: CaseVerdict) -> str:
@@ -151,18 +154,18 @@ def without_idle_refusals(
 ) -> list[JudgedCase]:
     """Skip each correct refusal that shows nothing, for the reasons of failing probes by id."""
     # The operators whose valid cases were run but never answered.
-    valid = [case for case in cases if case.record["expect"] == "result"]
+    valid = [case for case in cases if case.record.expect == "result"]
     asked = [case for case in valid if case.verdict is not Verdict.SKIPPED]
-    answered = {case.record["operator"] for case in asked if case.is_answered}
+    answered = {case.record.operator for case in asked if case.is_answered}
     idle = {
-        case.record["operator"]: _sentence(f"the valid case {case.id}", case.details)
+        case.record.operator: _sentence(f"the valid case {case.id}", case.details)
         for case in reversed(asked)
-        if case.record["operator"] not in answered
+        if case.record.operator not in answered
     }
     found = []
     for case in cases:
-        why = probed.get(case.id) or idle.get(case.record["operator"])
-        is_refused = case.record["expect"] == "rejection" and case.verdict is Verdict.PASS
+        why = probed.get(case.id) or idle.get(case.record.operator)
+        is_refused = case.record.expect == "rejection" and case.verdict is Verdict.PASS
         if is_refused and why:
             skipped = replace(case.details, verdict=Verdict.SKIPPED, message=why, expected="")
             found.append(case._replace(details=skipped))

@@ -6,7 +6,9 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import NothingSelected, RnncliWarning
@@ -16,6 +18,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
 from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
+from rnncli.packs.record import UNKNOWN
 from rnncli.talk.display import Conclusion
 from rnncli.verifying.verification import whole_pack
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
 
@@ -71,8 +75,8 @@ def select(plan: ScoringPlan) -> ScoredCases:
     if is_pack(plan.suite):
         pack = whole_pack(Path(plan.suite))
         OPEN_PACKS.keep(pack.reference, pack)
-        records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
-        outputs = {record["id"]: record["outputs"] for record in records}
+        records: Sequence[CaseRecord] = pack.select(plan.selection)
+        outputs = {record.id: record.outputs for record in records}
         found = ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
     else:
         suite = load_suite(plan.suite)
@@ -80,7 +84,7 @@ def select(plan: ScoringPlan) -> ScoredCases:
         require_backends(entries)
         outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
         found = ScoredCases(suite.name, suite, outputs)
-    plan.rule.check({"outputs": names} for names in found.outputs.values())
+    plan.rule.check(replace(UNKNOWN, outputs=[*names]) for names in found.outputs.values())
     return found
 
 

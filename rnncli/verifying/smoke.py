@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace as with_entries
+
 from rnncli.judging.comparing.verdict import RIGHT, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.operators import operator_named
@@ -133,7 +135,7 @@ def tiny_case(operator: str) -> Vector:
 
 def unsupported(vector: Vector) -> Vector:
     """Return a case with activations that nobody has."""
-    activations = [NO_ACTIVATION] * len(operator_named(vector.record["operator"]).cell.activations)
+    activations = [NO_ACTIVATION] * len(operator_named(vector.record.operator).cell.activations)
     return _changed(
         vector,
         id=UNSUPPORTED,
@@ -144,15 +146,15 @@ def unsupported(vector: Vector) -> Vector:
 
 def _changed(vector: Vector, **entries: Any) -> Vector:
     """Return a vector with other entries in its record, and the model that goes with them."""
-    record = {**vector.record, **entries}
-    return with_model(replace(vector, id=record["id"], model=b"", record=record))
+    record = with_entries(vector.record, **entries)
+    return with_model(replace(vector, id=record.id, model=b"", record=record))
 
 
 def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
     found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
     wrong = next((k for k, each in enumerate(found) if each.verdict not in RIGHT), None)
     if wrong is None:
-        outputs = vector.record["outputs"]
+        outputs = vector.record.outputs
         verb = "is" if len(outputs) == 1 else "are"
         sentence = f"{', '.join(outputs)} {verb} right, in both calls"
         return SmokeCheck(vector.id, SmokeResult.OK, sentence, has_computed=True)

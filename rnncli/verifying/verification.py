@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.pack import Pack
+    from rnncli.packs.record import CaseRecord
 
 
 LARGEST_BATCH = 32
@@ -65,8 +66,6 @@ LATER = {
     "wrong at a later call only": False,
     "wrong only after other cases of the same process": True,
 }
-
-Record = Any  # a case of the manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,13 +145,13 @@ class SelectedCases:
     """
 
     pack: Pack
-    records: Sequence[Record]
+    records: Sequence[CaseRecord]
     skipped: Mapping[str, str]
 
     @property
-    def asked(self) -> dict[str, Record]:
+    def asked(self) -> dict[str, CaseRecord]:
         """The records of the cases to judge, by id."""
-        return {each["id"]: each for each in self.records if each["id"] not in self.skipped}
+        return {each.id: each for each in self.records if each.id not in self.skipped}
 
 
 def select(plan: VerificationPlan) -> SelectedCases:
@@ -177,7 +176,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
             " put results into a folder of their own"
         )
     plan.terms.subject.require_room(pack)
-    for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
+    for sentence in plan.terms.xfails.doubts(record.id for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     part, requirements = plan.cases.part, plan.cases.requirements
     records = pack.select(plan.cases.select)[part.number - 1 :: part.of]
@@ -186,7 +185,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
     plan.terms.rule.check(records)
     for sentence in plan.terms.rule.doubts(records):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    reasons = {record["id"]: requirements.reason(record) for record in records}
+    reasons = {record.id: requirements.reason(record) for record in records}
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}
     )
@@ -239,9 +238,9 @@ def judge_all(
         raise AssertionError("workers returned fewer cases than they were sent")
     header = selected.pack.manifest.header
     found = [
-        JudgedCase(record, vectors[record["id"]].verdict, vectors[record["id"]].error_over_time)
+        JudgedCase(record, vectors[record.id].verdict, vectors[record.id].error_over_time)
         for record in selected.records
-        if record["id"] in vectors
+        if record.id in vectors
     ]
     evidence = [each.evidence for each in vectors.values() if each.evidence]
     judged = without_idle_refusals(found, probed)
@@ -303,15 +302,15 @@ def _diagnosed(
     pack, cells = selected.pack, {evidence.cell for evidence in failures}
     failing = {evidence.id for evidence in failures}
     asked = [
-        case.record["id"]
+        case.record.id
         for case in judged
         if case.verdict in {Verdict.PASS, Verdict.DIFFERS}
         and (case.verdict is Verdict.PASS or case.id in failing or _is_unseen(case.details))
         and not case.details.lacks_wrong_values
-        and case.record["expect"] == "result"
+        and case.record.expect == "result"
         and cell_of(case.record) in cells
     ]
-    order = {case.record["id"]: k for k, case in enumerate(judged)}
+    order = {case.record.id: k for k, case in enumerate(judged)}
 
     def rule_out_all(names: frozenset[str]) -> Iterator[Evidence]:
         working = partial(rule_out, names, pack.reference, plan.terms)

@@ -165,7 +165,7 @@ class RuntimeRival:
                     ["rnncli", "extract", target, "-o", f"{pack}-node", *node, *inputs],
                     ["rnncli", "verify", f"{pack}-node", *self.subject.options],
                 )
-                operator, dtype = (vector.record[key] for key in ("operator", "dtype"))
+                operator, dtype = vector.record.operator, vector.record.dtype
                 where, lines = capture.where, tuple(map(shlex.join, repeat))
                 return {"node": NodeFinding(where, operator, dtype, capture.number, verdict, lines)}
             right += verdict.verdict is Verdict.PASS

@@ -12,7 +12,7 @@ import rnncli
 from rnncli.errors import InvalidRequest, Unsupported
 
 CORE = core()
-RESULTS = [v for v in CORE.values() if v.record["expect"] == "result"]
+RESULTS = [v for v in CORE.values() if v.record.expect == "result"]
 
 
 @every("vector", RESULTS, ids=lambda vector: vector.id)
@@ -20,7 +20,7 @@ def test_a_session_of_a_vectors_model_passes(vector):
     """And of its operator, whose weights are then inputs."""
     record = vector.record
     by_model = rnncli.judge(vector, vector.run(rnncli.prepare(vector.model)))
-    node = rnncli.prepare(record["operator"], outputs=record["outputs"], **vector.attributes)
+    node = rnncli.prepare(record.operator, outputs=record.outputs, **vector.attributes)
     by_node = rnncli.judge(vector, vector.run(node))
 
     assert by_model.verdict is by_node.verdict is rnncli.Verdict.PASS
@@ -85,7 +85,7 @@ def test_outputs_may_stand_in_the_order_of_the_case():
     """Or alone, where there is one."""
     vector = CORE["lstm_14_one_step"]
     right = vector.answers.outputs
-    alone = next(v for v in RESULTS if len(v.record["outputs"]) == 1)
+    alone = next(v for v in RESULTS if len(v.record.outputs) == 1)
     (only,) = alone.answers.outputs.values()
 
     assert rnncli.judge(vector, [*right.values()]).passed

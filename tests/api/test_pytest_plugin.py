@@ -26,8 +26,8 @@ import rnncli
 
 def right(vector):
     return rnncli.evaluate(
-        vector.record["operator"], vector.inputs,
-        outputs=vector.record["outputs"], **vector.attributes
+        vector.record.operator, vector.inputs,
+        outputs=vector.record.outputs, **vector.attributes
     )
 
 def wrong(vector):
@@ -149,7 +149,7 @@ def test_items_are_selected_as_others_are(run):
     code, output = run("-k", "gru_14_both or rnn_14_constants")
     assert (code, counts(output)["passed"]) == (0, 2)
 
-    flag = core()["lstm_14_one_step"].record["flags"][0]
+    flag = core()["lstm_14_one_step"].record.flags[0]
     code, output = run("-k", flag)
     assert code == 0
     assert "core::lstm_14_one_step" in output

@@ -32,7 +32,7 @@ def test_no_case_of_the_committed_packs_fails():
     """In native arithmetic; those of tiles have a size about each block of a kernel."""
     numpy = backend_named("numpy")
     both = (*core().values(), *open_pack(CORE.with_name("tiles")).vectors())
-    cases = [each for each in both if each.record["expect"] == "result"]
+    cases = [each for each in both if each.record.expect == "result"]
     answers = [each.node.outputs_of(numpy.run(each.recurrence, Compute.NATIVE)) for each in cases]
     pairs = zip(cases, answers, strict=True)
 

@@ -53,7 +53,7 @@ def test_what_must_come_out_is_computed_in_float64():
     (plan,) = planned(["small"], ["GRU"], "float32", {})
     workload = plan.workload()
     wide = {name: values.astype(np.float64) for name, values in workload.vector.inputs.items()}
-    wanted = evaluate("GRU-14", wide, attributes=workload.vector.record["attributes"])
+    wanted = evaluate("GRU-14", wide, attributes=workload.vector.record.attributes)
 
     assert set(workload.exact) == set(wanted)
     for name, values in wanted.items():

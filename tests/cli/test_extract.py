@@ -12,6 +12,7 @@ from support.gru_places import HELD, PLACES, WEIGHTS, text_of
 from support.real_models import PATHS, recorded
 from support.terminals import shown
 
+from rnncli.files.described import jsonable
 from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import write_test_case
 from rnncli.packs.pack import open_pack
@@ -256,12 +257,12 @@ def test_a_long_quantised_node_keeps_the_steps_that_can_judge(rnncli, tmp_path):
     quantize_dynamic(PATHS["lstm_packed_bi_ts"], path, reduce_range=True)
     done = rnncli("extract", path, "--dim", "batch=2,seq=100", "-o", pack)
     (vector,) = open_pack(pack).vectors()
-    steps = vector.record["sizes"]["seq_length"]
+    steps = vector.record.sizes["seq_length"]
 
     assert done.code == 0
     assert f"warning: m_lstm_quant: kept {steps} of 100 steps: with all of them Y is" in done.err
     assert 8 < steps < 100
-    assert vector.record["summary"].endswith(f"The first {steps} of its 100 steps.")
+    assert vector.record.summary.endswith(f"The first {steps} of its 100 steps.")
     assert vector.inputs["X"].shape[0] == steps
     assert vector.inputs["sequence_lens"].max() <= steps
     judged = rnncli("verify", pack, "--runtime", "onnxruntime")
@@ -280,7 +281,7 @@ def test_extracted_cases_judge_onnxruntime(rnncli, tmp_path):
     (vector,) = open_pack(tmp_path / "pack").vectors()
     judged = rnncli("verify", tmp_path / "pack", "--runtime", "onnxruntime")
 
-    assert vector.record["operator"] == "DynamicQuantizeLSTM-1"
+    assert vector.record.operator == "DynamicQuantizeLSTM-1"
     assert vector.inputs["W"].dtype == np.int8
     assert set(vector.initializers) > {"W", "R_scale", "R_zero_point"}
     assert judged.code == 0, judged.out
@@ -312,8 +313,8 @@ def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
     ((unit,), (inner,)) = (open_pack(tmp_path / each).manifest.cases for each in ("unit", "inner"))
 
     level = {"scale": 0.0078125, "zero_point": 0}
-    assert unit["quantise"] == node["quantise"]
-    assert unit["quantise"] == {
+    assert jsonable(unit.quantise) == node["quantise"]
+    assert jsonable(unit.quantise) == {
         "X": {"type": "uint8", **level, "zero_point": 128},
         "W": {"type": "int8", **level},
         "R": {"type": "int8", **level},
@@ -321,7 +322,7 @@ def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
         "Y": {"type": "uint8", **level, "zero_point": 128},
     }
     assert "quantise" not in inner
-    assert unit["outputs"] == inner["outputs"] == ["Y", "Y_h"]
+    assert unit.outputs == inner.outputs == ["Y", "Y_h"]
     assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0
 
 
@@ -334,8 +335,8 @@ def test_a_unit_of_an_older_opset_is_one_of_the_newer_text(rnncli, tmp_path, ops
     (unit,) = open_pack(tmp_path / "unit").manifest.cases
 
     assert (done.code, done.err) == (0, "")
-    assert (unit["operator"], unit["requirements"]["opset"]) == ("RNN-14", 21)
-    assert [*unit["quantise"]] == ["X", "W", "R", "B", "Y"]
+    assert (unit.operator, unit.requirements.opset) == ("RNN-14", 21)
+    assert [*unit.quantise] == ["X", "W", "R", "B", "Y"]
     assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0
 
 
@@ -358,8 +359,8 @@ def test_what_is_extracted_can_be_read(rnncli, tmp_path, scale):
     assert (sentence in done.err) is not SCALES[scale]
     pack = open_pack(tmp_path / "unit")
     (record,) = pack.manifest.cases
-    pack.read(pack.case(record["id"])).parse()
-    assert ("X" in record["quantise"]) is SCALES[scale]
+    pack.read(pack.case(record.id)).parse()
+    assert ("X" in record.quantise) is SCALES[scale]
 
 
 def test_what_cannot_be_read_back_is_not_put_in_place(rnncli, monkeypatch, tmp_path):

@@ -70,7 +70,7 @@ def test_a_row_is_complete(row):
 @each_of([row for row in ROWS if row.case])
 def test_the_case_is_of_the_operator(row):
     """A report on LSTM is not shown by a GRU."""
-    assert vector_of(row.case).record["operator"].partition("-")[0] in row.operator.split()
+    assert vector_of(row.case).record.operator.partition("-")[0] in row.operator.split()
 
 
 @each_of(OF_MUTANTS)

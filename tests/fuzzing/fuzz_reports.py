@@ -11,10 +11,12 @@ import fuzz_bases
 import fuzz_bytes
 import fuzz_trees
 from fuzz_process import Box, Command, never
+from msgspec.structs import replace
 
 from rnncli.files.described import jsonable, read
 from rnncli.judging.comparing.verdict import CaseVerdict
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
+from rnncli.packs.record import UNKNOWN, CaseRecord, RequirementsRecord
 from rnncli.reports.verification import summary_record
 from rnncli.reports.verification_schema import CASE_NAMES
 
@@ -59,11 +61,17 @@ def _lines(box: Box, subject: str) -> Any:
     return [json.loads(line) for line in fuzz_bases.text(_path(box, subject)).splitlines()]
 
 
+def _record(line: Any) -> CaseRecord:
+    needs = RequirementsRecord(**line["requirements"])
+    own = {name: line[name] for name in ("id", *CASE_NAMES)}
+    return replace(UNKNOWN, **{**own, "requirements": needs})
+
+
 def _summary(lines: list[Any]) -> Any:
     """Return the summary that counts the cases of a run."""
     first, *_, last = lines
     cases = [
-        JudgedCase({name: line[name] for name in ("id", *CASE_NAMES)}, _verdict(line))
+        JudgedCase(_record(line), _verdict(line), relation=line.get("relation"))
         for line in lines
         if line["kind"] == "case"
     ]

@@ -283,7 +283,7 @@ def test_a_node_becomes_a_vector_wherever_it_sits(place, signature, tmp_path):
     wanted |= {"Y_h": evaluate_model(model, fed)["out"].reshape(1, 2, 2)}
     for name, values in wanted.items():
         assert np.array_equal(first.answers.outputs[name], values)
-    assert first.record["weights"] == ("inputs" if signature == SIGNATURE else "initializers")
+    assert first.record.weights == ("inputs" if signature == SIGNATURE else "initializers")
     assert first.initializers == (() if signature == SIGNATURE else ("W", "R"))
 
 
@@ -292,7 +292,7 @@ def test_the_summary_says_where_it_was(tmp_path):
     model = model_of(text_of("If in a function in a function"))
     (vector,) = extracted(model, WEIGHTS, tmp_path / "pack", name="net").vectors()
 
-    assert vector.record["summary"] == (
+    assert vector.record.summary == (
         "Execution 1 of node 'GRU_0' (GRU-14) of net, in function pkg::Inner / If_1.then_branch."
     )
 
@@ -305,8 +305,8 @@ def test_two_nodes_of_one_name_have_ids_of_their_own(tmp_path):
     }}"""
     pack = extracted(model_of(text), WEIGHTS, tmp_path / "pack")
 
-    assert [r["id"] for r in pack.manifest.cases] == ["rnn", "graph_rnn"]
-    assert [len(r["inputs"]) for r in pack.manifest.cases] == [3, 4]
+    assert [r.id for r in pack.manifest.cases] == ["rnn", "graph_rnn"]
+    assert [len(r.inputs) for r in pack.manifest.cases] == [3, 4]
 
 
 # What a node has.
@@ -321,7 +321,7 @@ def test_absent_inputs_stay_absent_and_lengths_are_kept(tmp_path):
     (vector,) = extracted(model, fed, tmp_path / "pack", golden="certified").vectors()
 
     assert (*vector.inputs,) == ("X", "W", "R", "sequence_lens", "initial_h")
-    assert vector.record["golden"]["kind"] == "certified"
+    assert vector.record.golden.kind == "certified"
     assert not vector.answers.outputs["Y"][2:, 0, 1].any()
     assert all(part.max() <= 1.0 for part in margins(vector))
 
@@ -341,10 +341,10 @@ def test_every_attribute_is_kept(tmp_path):
     (node,) = onnx.ModelProto.FromString(vector.model).graph.node
     held = {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
-    assert vector.record["attributes"]["activations"] == attributes["activations"]
+    assert vector.record.attributes["activations"] == attributes["activations"]
     assert held["clip"] == pytest.approx(0.3)
     assert held["direction"] == b"reverse"
-    assert vector.record["requirements"]["direction"] == "reverse"
+    assert vector.record.requirements.direction == "reverse"
 
 
 def test_other_readings_are_stored_and_tagged(tmp_path):
@@ -353,8 +353,8 @@ def test_other_readings_are_stored_and_tagged(tmp_path):
     model, fed = one_node("LSTM", inputs, hidden_size=4, clip=0.2)
     (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
 
-    assert vector.record["tags"] == ["reading:clip-scope"]
-    assert vector.record["readings"]["clip-scope"] == "activations"
+    assert vector.record.tags == ["reading:clip-scope"]
+    assert vector.record.readings["clip-scope"] == "activations"
     gates = vector.alternatives["clip-scope=gates"].outputs
     assert not np.array_equal(gates["Y"], vector.answers.outputs["Y"])
 
@@ -367,8 +367,8 @@ def test_every_dtype(dtype, golden, tmp_path):
     model, fed = one_node("GRU", inputs, opset=22, held=("W", "R", "B"), hidden_size=4)
     (vector,) = extracted(model, fed, tmp_path / "pack", golden=golden).vectors()
 
-    assert vector.record["dtype"] == dtype
-    assert vector.record["operator"] == "GRU-22"
+    assert vector.record.dtype == dtype
+    assert vector.record.operator == "GRU-22"
     assert all(vector.inputs[n].tobytes() == inputs[n].tobytes() for n in inputs)
     assert {v.dtype for v in vector.answers.outputs.values()} == {DTYPES[dtype].numpy}
 
@@ -379,7 +379,7 @@ def test_weights_of_which_one_is_fed_are_inputs(tmp_path):
     model, fed = one_node("GRU", layer(3), held=("W", "R"), hidden_size=4)
     (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
 
-    assert vector.record["weights"] == "inputs"
+    assert vector.record.weights == "inputs"
     assert vector.initializers == ()
 
 
@@ -405,15 +405,15 @@ def test_an_ill_conditioned_node_keeps_its_first_steps(tmp_path):
     (whole,) = run(prepare(model), fed)[:1]
     pack = extracted(model, fed, tmp_path / "pack")
     first, tame = pack.vectors()
-    steps = first.record["sizes"]["seq_length"]
+    steps = first.record.sizes["seq_length"]
     (said,) = SAID
 
-    assert (first.id, tame.id, tame.record["sizes"]["seq_length"]) == ("node", "tame", 99)
+    assert (first.id, tame.id, tame.record.sizes["seq_length"]) == ("node", "tame", 99)
     assert 5 < steps < 99
     assert said.startswith(
         f"node: kept {steps} of 99 steps: with all of them Y is ill-conditioned: "
     )
-    assert first.record["summary"].endswith(f" The first {steps} of its 99 steps.")
+    assert first.record.summary.endswith(f" The first {steps} of its 99 steps.")
     np.testing.assert_array_equal(first.inputs["X"], fed["X"][:steps])
     np.testing.assert_array_equal(first.answers.outputs["Y"], whole[:steps])
     for vector in (first, tame):
@@ -426,7 +426,7 @@ def test_lengths_are_cut_with_the_steps(tmp_path):
     inputs |= {"B": None, "sequence_lens": np.array([99, 4], np.int32)}
     model, fed = one_node("RNN", inputs, outputs=("Y", "Y_h"), hidden_size=32)
     (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
-    steps = vector.record["sizes"]["seq_length"]
+    steps = vector.record.sizes["seq_length"]
 
     assert 5 < steps < 99
     assert vector.inputs["sequence_lens"].tolist() == [steps, 4]
@@ -459,7 +459,7 @@ def test_nan_cannot_be_certified(golden, kind, sentence, tmp_path):
     model, fed = one_node("GRU", inputs, hidden_size=4)
     if kind is None:
         (vector,) = extracted(model, fed, tmp_path / "pack", golden=golden).vectors()
-        assert vector.record["tags"] == ["non-portable"]
+        assert vector.record.tags == ["non-portable"]
         assert np.isnan(vector.answers.outputs["Y"]).any()
         return
     with pytest.raises(kind) as failure:

@@ -28,11 +28,11 @@ def exact(record, inputs, readings):
     """The outputs of a case as 60-digit numbers, by a scalar loop of its own."""
     attributes = {
         name: float(value) if value in ("inf", "-inf", "nan") else value
-        for name, value in record["attributes"].items()
+        for name, value in record.attributes.items()
         if not isinstance(value, list)
-    } | {name: value for name, value in record["attributes"].items() if isinstance(value, list)}
+    } | {name: value for name, value in record.attributes.items() if isinstance(value, list)}
     with scalar_specification.digits(60):
-        return scalar_specification.evaluate(record["operator"], inputs, attributes, readings)
+        return scalar_specification.evaluate(record.operator, inputs, attributes, readings)
 
 
 @pytest.mark.parametrize("suite", ["core", "smoke", "openvino", "webnn", "diagnostic"])
@@ -40,18 +40,18 @@ def test_goldens_equal_sixty_digits_rounded_once(suite):
     """Bit for bit, the answers under other readings included: balls and digits agree."""
     compared = Counter()
     for vector in vectors(suite):
-        if vector.record["golden"]["kind"] != "certified":
+        if vector.record.golden.kind != "certified":
             continue
         under = {"": vector.answers, **vector.alternatives}
         for change, answers in under.items():
             name, _, choice = change.partition("=")
-            readings = {**vector.record["readings"], **({name: choice} if change else {})}
+            readings = {**vector.record.readings, **({name: choice} if change else {})}
             wanted = exact(vector.record, vector.inputs, readings)
             for output, values in answers.outputs.items():
-                dtype = vector.record["dtype"]
+                dtype = vector.record.dtype
                 rounded = [correctly_rounded(number, dtype) for number in wanted[output].ravel()]
                 assert values.astype(np.float64).ravel().tolist() == rounded, vector.id
-                compared[vector.record["operator"]] += 1
+                compared[vector.record.operator] += 1
 
     assert compared.total() > 50
 
@@ -60,14 +60,14 @@ def test_only_special_values_go_without_a_certificate():
     """Where a golden is not certified, an input is NaN or infinite."""
     for vector in vectors("edge"):
         finite = all(np.isfinite(t.astype(np.float64)).all() for t in vector.inputs.values())
-        if vector.record["golden"]["kind"] == "float64":
+        if vector.record.golden.kind == "float64":
             assert not finite, vector.id
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_case_of_a_shipped_suite_can_be_made(suite):
     """No element is unresolved, nothing is ill-conditioned, and what must be refused is."""
-    kinds = Counter(vector.record["golden"]["kind"] for vector in vectors(suite))
+    kinds = Counter(vector.record.golden.kind for vector in vectors(suite))
 
     assert kinds.total() == len(shipped(suite).entries)
     assert kinds["certified"] or suite == "reject"

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 from support.small_suite import small_suite
 
 from rnncli.cases.suite.suite import suite_findings
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import jsonable
 from rnncli.generating.production import make_vectors
-from rnncli.packs.manifest import check_case
+from rnncli.packs.manifest import read_record
+from rnncli.packs.record import VisibleSteps
 
 # h keeps what it has, and of x takes a little: an input is visible for ever, and exactly so.
 KEEPING = "R: {constant: 1}, W: {constant: 0.25}, B: null"
@@ -45,8 +48,8 @@ def test_a_state_that_keeps_all_sees_every_step(direction):
     """Both ends of a bidirectional case; the manifest says so."""
     vector = made(direction=direction)
 
-    assert vector.record["horizon"] == {"wanted": 40, "measured": 40}
-    check_case({**vector.record, "files": {}}, "it")
+    assert vector.record.horizon == VisibleSteps(40, 40)
+    assert read_record(jsonable(vector.record), "it") == vector.record
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -69,7 +72,7 @@ def test_the_steps_are_those_of_a_scalar_recurrence():
     tolerance = vector.answers.tolerances["Y"][:, 0, :, 0]
     seen = [40 - int(np.argmax((moves > tolerance[:, k])[::-1])) for k in range(3)]
 
-    assert vector.record["horizon"] == {"wanted": 1, "measured": min(seen)}
+    assert vector.record.horizon == VisibleSteps(1, min(seen))
     assert isinstance(made(LOSING, horizon=min(seen)), type(vector))
     assert isinstance(made(LOSING, horizon=max(seen) + 1), InvalidRequest)
 
@@ -85,7 +88,7 @@ def test_an_input_that_is_kept_one_way_alone_is_seen(R, alpha, B):
     filled = {"weights": weights, "direction": "forward", "lengths": "null", "more": ""}
     (vector,) = make_vectors(small_suite(text.format(horizon="all", **filled)).entries)
 
-    assert vector.record["horizon"] == {"wanted": 40, "measured": 40}
+    assert vector.record.horizon == VisibleSteps(40, 40)
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
@@ -93,8 +96,8 @@ def test_every_sequence_is_asked_for_its_own_length(direction):
     """Those as long as is wanted are measured, shorter ones see all they have."""
     vector = made(direction=direction, lengths="[7, 40, 20]", horizon=20)
 
-    assert vector.record["horizon"] == {"wanted": 20, "measured": 20}
-    assert made(lengths="[7, 39, 0]").record["horizon"] == {"wanted": 39, "measured": 39}
+    assert vector.record.horizon == VisibleSteps(20, 20)
+    assert made(lengths="[7, 39, 0]").record.horizon == VisibleSteps(39, 39)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_other_horizons_are_refused(horizon):
 
 def test_a_case_that_claims_nothing_says_nothing():
     """Its record has the fields that it always had."""
-    assert "horizon" not in made(horizon="null").record
+    assert made(horizon="null").record.horizon is UNSET
 
 
 def test_the_second_call_is_measured_too():
@@ -151,5 +154,5 @@ def test_the_second_call_is_measured_too():
     )
     (error,) = make_vectors(small_suite(text).entries)
 
-    assert vector.record["horizon"] == {"wanted": 40, "measured": 40}
+    assert vector.record.horizon == VisibleSteps(40, 40)
     assert "call 2: claims a horizon of 40 steps, but its longest sequence has 20" in str(error)

@@ -47,7 +47,7 @@ def test_what_is_made_together_is_what_is_made_alone(golden):
 
     assert len(groups(found)) == 12
     assert together == [packed(vector) for entry in found for vector in make_vectors([entry])]
-    assert any(record["alternatives"] for record, _ in together)
+    assert any(record.alternatives for record, _ in together)
 
 
 def test_twins_have_other_inputs():
@@ -112,7 +112,7 @@ def test_inputs_left_out_at_the_end_have_empty_names_where_a_case_says_so(writte
     again = with_model(replace(vector, model=b""))
 
     assert list(onnx.ModelProto.FromString(vector.model).graph.node[0].input) == names
-    assert vector.record.get("empty_names", False) == (written == "true")
+    assert (vector.record.empty_names is True) == (written == "true")
     assert again.model == vector.model
 
 
@@ -147,7 +147,7 @@ def test_steps_and_batch_have_names_where_a_case_says_so(layout):
     T, N = "seq_length", "batch_size"
 
     assert again.model == vector.model
-    assert vector.record["open_sizes"] is True
+    assert vector.record.open_sizes is True
     assert declared(onnx.ModelProto.FromString(vector.model)) == {
         "X": [N, T, 2] if layout else [T, N, 2],
         "W": [1, 20, 2],

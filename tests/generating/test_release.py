@@ -112,7 +112,7 @@ def test_every_feature_has_its_cases(pack):
 
     assert head == ["feature", "cases", "ids"]
     assert all(int(count) == len(cases.split()) for _, count, cases in lines)
-    assert pairs == {(flag, case["id"]) for case in manifest.cases for flag in case["flags"]}
+    assert pairs == {(flag, case.id) for case in manifest.cases for flag in case.flags}
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")

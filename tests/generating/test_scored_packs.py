@@ -4,6 +4,8 @@ import json
 
 import jsonschema
 import pytest
+from msgspec.structs import replace as with_entries
+from support.forged_packs import write_manifest
 from support.small_suite import small_suite
 
 from rnncli.errors import NothingSelected, UnreadableFile
@@ -14,7 +16,6 @@ from rnncli.mutants.catalogue import scored_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST, Manifest, manifest_schema
 from rnncli.packs.pack import open_pack
-from rnncli.packs.record import Record
 from rnncli.reports.inspection import pack_record
 from rnncli.verifying.scoring import ScoringPlan, score_all, select
 
@@ -57,7 +58,7 @@ def test_a_case_lists_what_its_score_says_it_kills(pack):
     plan = ScoringPlan(suite=str(pack))
     matrix = score_all(plan, select(plan), lambda _: None)
     wanted = {row.id: row.kills for row in matrix.rows}
-    found = {record["id"]: record["kills"] for record in open_pack(pack).manifest.cases}
+    found = {record.id: record.kills for record in open_pack(pack).manifest.cases}
 
     assert found == {**wanted, "rnn_14_shape": []}
     assert all(len(kills) > 20 for kills in wanted.values())
@@ -99,8 +100,8 @@ def test_a_run_that_goes_on_keeps_what_was_scored(pack, tmp_path):
     """The journal holds it."""
     write(tmp_path)
     journal, suite = Journal(tmp_path), small_suite(TEXT)
-    records = [Record.of(case) for case in open_pack(tmp_path).manifest.cases]
-    journal.begin(premises(suite), {record["id"] for record in records}, records[:2])
+    records = open_pack(tmp_path).manifest.cases
+    journal.begin(premises(suite), {record.id for record in records}, records[:2])
     (tmp_path / MANIFEST).unlink()
 
     assert write(tmp_path).reused == 2
@@ -109,9 +110,9 @@ def test_a_run_that_goes_on_keeps_what_was_scored(pack, tmp_path):
 
 def test_a_check_finds_another_kill(pack):
     """What a case claims to kill is checked like every byte."""
-    record = dict(open_pack(pack).manifest.cases[0])
     manifest = open_pack(pack).manifest
-    lying = {**record, "kills": record["kills"][1:]}
+    record = manifest.cases[0]
+    lying = with_entries(record, kills=record.kills[1:])
     changed = Manifest(manifest.header, (lying, *manifest.cases[1:]), manifest.files)
     before = (pack / MANIFEST).read_bytes()
     try:
@@ -125,7 +126,7 @@ def test_cases_are_selected_by_what_they_kill(pack):
     """`-k kills:ID`, alone or with other words; what nobody kills selects nothing."""
 
     def chosen(expression):
-        return [record["id"] for record in open_pack(pack).select(expression)]
+        return [record.id for record in open_pack(pack).select(expression)]
 
     assert chosen("kills:bias-of-z-dropped") == ["gru_14_plain"]
     assert chosen("kills:recurrent-weights-transposed and rnn") == ["rnn_7_plain", "rnn_14_half"]
@@ -162,11 +163,9 @@ def test_an_inspection_counts_what_is_killed(pack, tmp_path):
 )
 def test_a_scored_pack_is_scored_as_a_whole(pack, tmp_path, spoil):
     """A manifest that says something else of some cases is refused, whoever computed its digest."""
-    manifest = open_pack(pack).manifest
-    header, cases = dict(manifest.header), [dict(case) for case in manifest.cases]
-    spoil(header, cases[1])
-    content = Manifest(header, tuple(cases), manifest.files).contents()[MANIFEST]
-    (tmp_path / MANIFEST).write_bytes(content)
+    data = json.loads((pack / MANIFEST).read_bytes())
+    spoil(data, data["cases"][1])
+    write_manifest(tmp_path, data)
 
     with pytest.raises(UnreadableFile, match=r"manifest\.json.*(kills|mutants)"):
         open_pack(tmp_path)

@@ -13,6 +13,7 @@ from support.odd_json import FORMAT_CHECKER
 
 from rnncli.cases.suite.suite import parse_suite, suite_findings
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
+from rnncli.files.described import jsonable
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -130,9 +131,9 @@ def test_layouts_keep_units(pack, tmp_path, layout):
     other = open_pack(tmp_path / "other")
 
     for record in pack.manifest.cases:
-        mine, theirs = pack.read(record), other.read(other.case(record["id"]))
+        mine, theirs = pack.read(record), other.read(other.case(record.id))
         assert same(mine, theirs)
-        assert mine.record["quantise"] == theirs.record["quantise"]
+        assert mine.record.quantise == theirs.record.quantise
         moved = with_weights(with_weights(theirs, "inputs"), "initializers")
         assert judge(moved, attempt_of(moved, moved.answers.outputs)).verdict is Verdict.PASS
 
@@ -148,10 +149,10 @@ def test_a_raw_case_says_its_scales(pack, tmp_path):
     """As the schema allows."""
     convert_pack(pack, tmp_path / "raw", "raw")
     record = pack.manifest.cases[0]
-    case = json.loads((tmp_path / "raw" / f"test_{record['id']}" / "case.json").read_text())
+    case = json.loads((tmp_path / "raw" / f"test_{record.id}" / "case.json").read_text())
 
     jsonschema.validate(case, case_schema(), format_checker=FORMAT_CHECKER)
-    assert case["quantise"] == record["quantise"]
+    assert case["quantise"] == jsonable(record.quantise)
     assert case["quantise"]["W"]["axis"] == -2
 
 
@@ -187,7 +188,7 @@ def test_a_bug_of_units_is_named_by_its_levels(vectors):
 
     fits = found.fitting([(bug,), (other,)])
 
-    assert vector.record["operator"] == "LSTM-14"
+    assert vector.record.operator == "LSTM-14"
     assert judge(vector, attempt_of(vector, wrong)).verdict is Verdict.DIFFERS
     assert [fit.hypothesis for fit in fits] == [(bug,)]
 
@@ -224,7 +225,7 @@ def test_every_call_of_a_case_is_under_the_declared_reading(vectors):
         found = Rule(reading={"round": "truncate"}).declared(vector)
         for call, own in zip(found.calls, vector.calls, strict=True):
             assert call.answers is own.alternatives["round=truncate"]
-            assert call.record["readings"]["round"] == "truncate"
+            assert call.record.readings["round"] == "truncate"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_a_unit_may_have_other_readings_of_its_own():
     """Then the text of the nodes is the alternative, and the model does not give the answers."""
     text = TEXT.replace("    calls: 2\n", "    readings: {requantise: state, round: truncate}\n")
     for vector in make_vectors(entries(text)):
-        assert vector.record["readings"]["requantise"] == "state"
+        assert vector.record.readings["requantise"] == "state"
         assert "requantise=outputs" in vector.alternatives
         model = model_from(onnx.ModelProto.FromString(vector.model))
         answers = outputs(prepare(model), vector.fed)

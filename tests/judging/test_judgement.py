@@ -58,7 +58,7 @@ def test_goldens_pass_with_margin_0(case_id):
     assert (found.id, found.verdict, found.margin) == (case_id, Verdict.PASS, 0)
     assert (found.seconds, found.message, found.fails) == (1.5, "", False)
     assert found.localisation is found.error_map is None
-    assert [output.name for output in found.outputs] == vector.record["outputs"]
+    assert [output.name for output in found.outputs] == vector.record.outputs
     for output in found.outputs:
         assert (output.verdict, output.differing, output.worst) == (Verdict.PASS, 0, None)
         assert (output.max_abs, output.max_ulp) == (0, 0)
@@ -332,7 +332,7 @@ LITERAL = [
     case_id
     for case_id in WITH_READINGS
     if "recurrence=literal" in core()[case_id].alternatives
-    and {"Y", "Y_h"} <= {*core()[case_id].record["outputs"]}
+    and {"Y", "Y_h"} <= {*core()[case_id].record.outputs}
 ]
 
 
@@ -386,7 +386,7 @@ def test_an_invalid_vector_that_ran_is_accepted():
 def test_sound_implementations_pass():
     """What rounds otherwise is within the tolerances, with a margin above 0."""
     for vector in core().values():
-        if vector.record["profile"] == "relative":  # this sigmoid is a tanh, not sound for that
+        if vector.record.profile == "relative":  # this sigmoid is a tanh, not sound for that
             continue
         found = judge(vector, ran(computed(vector, implementation="in-pairs")))
         assert found.verdict is Verdict.PASS

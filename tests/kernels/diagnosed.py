@@ -150,9 +150,9 @@ def classify_pair(diagnosis, bugs):
 def attempts(session, folder):
     """Yield the vectors of a pack and what a session makes of them, in order."""
     for vector in vectors(folder):
-        asked = (vector.record["operator"], vector.attributes, vector.inputs)
+        asked = (vector.record.operator, vector.attributes, vector.inputs)
         try:
-            yield vector, Attempt(Status.RAN, session(*asked, vector.record["outputs"]))
+            yield vector, Attempt(Status.RAN, session(*asked, vector.record.outputs))
         except Exception as error:  # noqa: BLE001 -- a bug may stop a kernel in any way
             yield vector, Attempt(Status.CRASHED, message=str(error))
 

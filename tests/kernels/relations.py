@@ -38,7 +38,7 @@ class KernelSubject:
         record = vector.record
         try:
             outputs = self.session_of_all(
-                record["operator"], vector.attributes, dict(vector.inputs), record["outputs"]
+                record.operator, vector.attributes, dict(vector.inputs), record.outputs
             )
         except Exception as error:  # noqa: BLE001 -- a bug may stop a kernel in any way
             return Attempt(Status.CRASHED, message=str(error))

@@ -52,10 +52,10 @@ def vectors(folder):
 def is_asked(record):
     """Whether a case must give a result, of an operator that the kernels know."""
     return (
-        record["expect"] == "result"
-        and not record["domain"]
-        and "RNNSequence" not in record["operator"]
-        and "quantise" not in record
+        record.expect == "result"
+        and not record.domain
+        and "RNNSequence" not in record.operator
+        and not record.quantise
     )
 
 
@@ -63,7 +63,7 @@ def verdict_of(session, vector):
     """Return the verdict on one call of a case."""
     try:
         outputs = session(
-            vector.record["operator"], vector.attributes, vector.inputs, vector.record["outputs"]
+            vector.record.operator, vector.attributes, vector.inputs, vector.record.outputs
         )
     except Exception as error:  # noqa: BLE001 -- a bug may stop a kernel in any way
         return judge(vector, Attempt(Status.CRASHED, message=str(error))).verdict

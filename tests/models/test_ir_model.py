@@ -129,7 +129,7 @@ def test_values_of_one_name_are_told_apart():
 READ = [
     vector
     for vector in shipped.vectors("openvino")
-    if vector.record["operator"] != "LSTMSequence-1" and not vector.id.endswith("_no_bias")
+    if vector.record.operator != "LSTMSequence-1" and not vector.id.endswith("_no_bias")
 ]
 # OpenVINO's converter refuses a Conv of silero-vad, whose rank it does not infer.
 EXPORTS = sorted(path for path in DATA.rglob("*.onnx") if "silero" not in path.stem)
@@ -157,10 +157,10 @@ def test_the_model_of_a_case_gives_its_outputs(vector, tmp_path):
     outputs = computed(written(vector, tmp_path), vector.inputs)
 
     assert set(outputs) == set(vector.answers.outputs)
-    assert {dtype_of(values).name for values in outputs.values()} == {vector.record["dtype"]}
+    assert {dtype_of(values).name for values in outputs.values()} == {vector.record.dtype}
     judged = judge(vector, Attempt(Status.RAN, outputs))
     assert judged.verdict == "pass", judged
-    if vector.record["dtype"] != "float64":
+    if vector.record.dtype != "float64":
         for name, values in outputs.items():
             assert values.tobytes() == vector.answers.outputs[name].tobytes(), name
 
@@ -207,7 +207,7 @@ LACKED = [
 
 def of_set(folder, kind, version, like):
     """A model of one layer, said to be of a type and an operation set."""
-    path = written(next(each for each in READ if each.record["operator"] == like), folder)
+    path = written(next(each for each in READ if each.record.operator == like), folder)
     own, _, number = like.partition("-")
     text, layer = path.read_text(), f'type="{own}" version="opset{number}"'
     assert layer in text

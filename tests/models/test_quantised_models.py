@@ -11,6 +11,7 @@ from support.quantised_lstm import session
 from support.real_models import PATHS, recorded
 
 from rnncli.errors import RnncliWarning
+from rnncli.files.described import jsonable
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
 from rnncli.judging.comparing.verdict import RIGHT
 from rnncli.judging.judgement import judge
@@ -148,7 +149,7 @@ def test_units_of_real_models_are_listed_and_become_cases(tmp_path, name, opset,
 
     assert len(vectors) == len(nodes)
     for node, vector in zip(nodes, vectors, strict=True):
-        assert vector.record["quantise"] == node.unit.written
+        assert jsonable(vector.record.quantise) == node.unit.written
         assert {*"XWR"} <= {*node.unit}
         assert any(np.array_equal(vector.inputs["W"], each) for each in held.values())
         made = outputs(prepare(model_from(onnx.ModelProto.FromString(vector.model))), vector.fed)

@@ -54,14 +54,14 @@ def onnxruntime_outputs(vector):
     session = onnxruntime.InferenceSession(
         vector.model, options, providers=["CPUExecutionProvider"]
     )
-    return dict(zip(vector.record["outputs"], session.run(None, vector.fed), strict=True))
+    return dict(zip(vector.record.outputs, session.run(None, vector.fed), strict=True))
 
 
 def outputs_of(vector, backend):
     """What a backend makes of a vector's node, by name."""
     node = {"attributes": vector.attributes, "unit": vector.node.unit}
-    asked = {"outputs": vector.record["outputs"], "backend": backend}
-    return evaluate(vector.record["operator"], vector.inputs, **node, **asked)
+    asked = {"outputs": vector.record.outputs, "backend": backend}
+    return evaluate(vector.record.operator, vector.inputs, **node, **asked)
 
 
 @pytest.mark.parametrize("start", range(0, len(SEEDS), TOGETHER))
@@ -124,13 +124,13 @@ def test_a_model_is_the_node_between_dequantizelinear_and_quantizelinear(vectors
     for vector in vectors(range(20)).values():
         model = onnx.ModelProto.FromString(vector.model)
         onnx.checker.check_model(model, full_check=True)
-        found[vector.record["operator"]] = model.opset_import[0].version
+        found[vector.record.operator] = model.opset_import[0].version
         kinds = [node.op_type for node in model.graph.node]
-        dressed = vector.record["quantise"].keys() - {*INNER}
-        inside = [name for name in vector.record["inputs"] if name in dressed]
+        dressed = vector.record.quantise.keys() - {*INNER}
+        inside = [name for name in vector.record.inputs if name in dressed]
         assert kinds[: len(inside)] == ["DequantizeLinear"] * len(inside)
         assert kinds.count("QuantizeLinear") == len(dressed) - len(inside)
-        assert vector.record["opset"] == model.opset_import[0].version
+        assert vector.record.opset == model.opset_import[0].version
     assert {name: 21 if name.endswith("14") else 23 for name in found} == found
 
 

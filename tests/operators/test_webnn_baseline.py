@@ -73,10 +73,10 @@ def test_every_case_of_the_suite_agrees(operator, baseline):
         call
         for vector in shipped.vectors("webnn")
         for call in vector.calls
-        if call.record["operator"] == operator and call.record["expect"] == "result"
+        if call.record.operator == operator and call.record.expect == "result"
     ]
     compared = [
-        agrees(baseline, operator, call.inputs, call.attributes, call.record["outputs"])
+        agrees(baseline, operator, call.inputs, call.attributes, call.record.outputs)
         for call in calls
         if is_taken(call.inputs)
     ]

@@ -19,7 +19,7 @@ TILES = Path(__file__).parents[2] / "vectors" / "tiles"
 @cache
 def tiles():
     """The committed vectors of tiles that must run."""
-    return [v for v in open_pack(TILES).vectors() if v.record["expect"] == "result"]
+    return [v for v in open_pack(TILES).vectors() if v.record.expect == "result"]
 
 
 def attributes_of(model):
@@ -66,7 +66,7 @@ def number(value):
 
 def computed(vector):
     """The outputs of a kernel in float64 that takes the attributes as they are told."""
-    asked = vector.record["operator"], vector.inputs, vector.attributes, vector.record["readings"]
+    asked = vector.record.operator, vector.inputs, vector.attributes, vector.record.readings
     found = scalar_specification.evaluate(*asked)
     return {name: found[name].astype(v.dtype) for name, v in vector.answers.outputs.items()}
 

@@ -55,8 +55,8 @@ def test_it_stays_small(pack):
 def test_every_case_is_certified(pack):
     """No golden is anybody's output; NaN, which no ball encloses, is where the formula has it."""
     for case in open_pack(pack).manifest.cases:
-        kind = "float64" if "NaN" in case["flags"] else "certified"
-        assert case["golden"]["kind"] == kind, case["id"]
+        kind = "float64" if "NaN" in case.flags else "certified"
+        assert case.golden.kind == kind, case.id
 
 
 def varint(data, at):
@@ -98,9 +98,7 @@ def test_a_pb_is_as_the_guide_for_vendors_says(path):
     assert list(found) == ["dims", "data_type", "name", "raw_data"]
     assert len(found["raw_data"]) == size * count
     if found["data_type"] == 1:
-        record = next(
-            c for c in open_pack(CORE).manifest.cases if f"test_{c['id']}" == path.parts[-3]
-        )
+        record = next(c for c in open_pack(CORE).manifest.cases if f"test_{c.id}" == path.parts[-3])
         vector = open_pack(CORE).read(record)
         tensors = dict(vector.tensors())
         name = found["name"].decode()

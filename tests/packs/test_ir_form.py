@@ -26,7 +26,7 @@ CORE = openvino.Core()
 RUN = [
     vector
     for vector in shipped.vectors("openvino")
-    if vector.record["dtype"] != "float64" and vector.record["operator"] != "LSTMSequence-1"
+    if vector.record.dtype != "float64" and vector.record.operator != "LSTMSequence-1"
 ]
 
 
@@ -69,7 +69,7 @@ def test_openvino_reads_the_model_and_computes_the_outputs(vector, tmp_path):
     outputs = computed(vector, tmp_path)
 
     assert set(outputs) == set(vector.answers.outputs)
-    assert {dtype_of(values).name for values in outputs.values()} == {vector.record["dtype"]}
+    assert {dtype_of(values).name for values in outputs.values()} == {vector.record.dtype}
     judged = judge(vector, Attempt(Status.RAN, outputs))
     assert judged.verdict == "pass", judged
 
@@ -104,7 +104,7 @@ def test_constants_stand_in_the_binary_file_alone():
     """One after the other; if weights are inputs, only the zeros of absent ones do."""
     sizes = {}
     for vector in RUN:
-        held = vector.record["weights"] == "initializers"
+        held = vector.record.weights == "initializers"
         content = ir_form.model_files(vector)[ir_form.BIN]
         tensors = ir_form.all_inputs(vector)
         absent = sum(tensors[name].nbytes for name in tensors.keys() - vector.inputs.keys())

@@ -13,11 +13,12 @@ from support.small_suite import small_suite
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.described import entries_of
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, open_pack
-from rnncli.packs.record import CaseRecord
+from rnncli.packs.record import CaseRecord, Golden
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +44,13 @@ def test_vectors_are_read_back(packs, layout):
 
     assert len(vectors) == len(small_suite().entries)
     for vector in vectors:
-        assert list(vector.record) == [row.name for row in fields(CaseRecord) if row.required]
-        assert list(vector.inputs) == vector.record["inputs"]
+        assert [*entries_of(vector.record)] == [
+            row.name for row in fields(CaseRecord) if row.required
+        ]
+        assert list(vector.inputs) == vector.record.inputs
         answers = vector.answers
-        if vector.record["expect"] == "result":
-            assert list(answers.outputs) == list(answers.tolerances) == vector.record["outputs"]
+        if vector.record.expect == "result":
+            assert list(answers.outputs) == list(answers.tolerances) == vector.record.outputs
         for name, values in answers.outputs.items():
             assert answers.tolerances[name].shape == values.shape
             assert answers.tolerances[name].dtype == np.float32
@@ -57,31 +60,31 @@ def test_vectors_are_read_back(packs, layout):
 def test_goldens_are_what_rnncli_run_computes(packs):
     """Our own evaluation of each model lies within the tolerances, so does every loaded input."""
     for record in open_pack(packs / "onnx").manifest.cases:
-        if record["expect"] == "rejection":
+        if record.expect == "rejection":
             continue
         vector = open_pack(packs / "onnx").read(record)
-        folder = packs / "onnx" / f"test_{record['id']}"
+        folder = packs / "onnx" / f"test_{record.id}"
         outputs = rnncli.evaluate_model(rnncli.load_model(folder / "model.onnx"), vector.fed)
         for name, wanted in vector.answers.outputs.items():
             error = np.abs(outputs[name].astype(np.float64) - wanted.astype(np.float64))
             same = np.isnan(wanted.astype(np.float64)) & np.isnan(outputs[name].astype(np.float64))
-            assert (same | (error <= vector.answers.tolerances[name])).all(), record["id"]
+            assert (same | (error <= vector.answers.tolerances[name])).all(), record.id
 
 
 def test_onnx_loads_the_folders_as_its_own(packs):
     """Models pass the full checker; input_K and output_K are those of the graph, by position."""
     for record in open_pack(packs / "onnx").manifest.cases:
-        folder = packs / "onnx" / f"test_{record['id']}"
-        if record["expect"] == "result":
+        folder = packs / "onnx" / f"test_{record.id}"
+        if record.expect == "result":
             onnx.checker.check_model(str(folder / "model.onnx"), full_check=True)
         model = onnx.load(folder / "model.onnx")
         held = {each.name for each in model.graph.initializer}
-        assert held == ({"W", "R", "B", "P"} & held if record["weights"] != "inputs" else set())
-        assert bool(held) == (record["weights"] == "initializers")
+        assert held == ({"W", "R", "B", "P"} & held if record.weights != "inputs" else set())
+        assert bool(held) == (record.weights == "initializers")
         for role, values in (("input", model.graph.input), ("output", model.graph.output)):
             for k, info in enumerate(values):
                 path = folder / "test_data_set_0" / f"{role}_{k}.pb"
-                if role == "output" and record["expect"] == "rejection":
+                if role == "output" and record.expect == "rejection":
                     assert not path.exists()
                     continue
                 tensor = onnx.TensorProto.FromString(path.read_bytes())
@@ -97,7 +100,7 @@ def test_another_reading_is_stored_and_tagged(packs):
     (name, other) = next(iter(vector.alternatives.items()))
 
     assert name == "clip-scope=gates"
-    assert vector.record["tags"] == ["reading:clip-scope"]
+    assert vector.record.tags == ["reading:clip-scope"]
     assert not np.array_equal(other.outputs["Y"], vector.answers.outputs["Y"])
 
 
@@ -105,25 +108,25 @@ def test_nan_in_a_valid_step_is_tagged(packs):
     """What runtimes make of NaN differs: the case says so, and its golden is not certified."""
     record = open_pack(packs / "onnx").case("rnn_14_nan")
 
-    assert record["tags"] == ["non-portable"]
-    assert record["golden"] == {"kind": "float64"}
+    assert record.tags == ["non-portable"]
+    assert record.golden == Golden(kind="float64")
 
 
 def test_a_case_to_be_refused_says_why(packs):
     """It has no outputs, and its reason is the sentence of our own refusal."""
     record = open_pack(packs / "onnx").case("lstm_14_shape")
 
-    assert record["expect"] == "rejection"
-    assert "W must be [1, 20, 3]" in record["reason"]
+    assert record.expect == "rejection"
+    assert "W must be [1, 20, 3]" in record.reason
 
 
 def test_certified_goldens_say_with_how_many_bits(packs):
     """Precision and passes of the proof are in the manifest."""
-    golden = open_pack(packs / "onnx").case("gru_22_half_float64")["golden"]
+    golden = open_pack(packs / "onnx").case("gru_22_half_float64").golden
 
-    assert golden["kind"] == "certified"
-    assert golden["bits"] >= 53
-    assert golden["passes"] >= 1
+    assert golden.kind == "certified"
+    assert golden.bits >= 53
+    assert golden.passes >= 1
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,7 @@ def replayed(vector):
     states that the vector stores for the step before it.
     """
     record, steps = vector.record, vector.steps.outputs
-    node = prepared(
-        record["operator"], vector.inputs, vector.attributes, record["readings"], Watched
-    )
+    node = prepared(record.operator, vector.inputs, vector.attributes, record.readings, Watched)
     stored = [steps[name].astype(np.float64) for name in steps if name.startswith("state_")]
     H = node.sizes[-1]
     for d, cell in enumerate(node.cells):
@@ -141,7 +139,7 @@ def test_a_run_in_float32_is_within_the_tolerances_of_all_signals(suite):
     """Although the errors of its states are its own; a signal that is wrong by 0.1 % is not."""
     compared = caught = 0
     for vector in vectors_of(suite):
-        if vector.record["dtype"] != "float32" or not vector.steps.outputs:
+        if vector.record.dtype != "float32" or not vector.steps.outputs:
             continue
         recurrence = vector.recurrence
         found = evaluate(recurrence, NumPyEngine(np.dtype(np.float32)), wants_signals=True)

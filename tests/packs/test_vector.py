@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_entries
 from support.judged import core, vectors_of
 
 from rnncli.errors import UnreadableFile
+from rnncli.packs.record import UNKNOWN
 from rnncli.packs.vector import stored_answers
 
-RECORD = {"id": "a", "expect": "result", "outputs": ["Y", "Y_h"]}
-REJECTED = {**RECORD, "expect": "rejection"}
+RECORD = with_entries(UNKNOWN, id="a", outputs=["Y", "Y_h"])
+REJECTED = with_entries(RECORD, expect="rejection")
 ONES = np.ones(2, np.float32)
 BOTH = {"Y": ONES, "Y_h": ONES}
 
@@ -51,7 +53,7 @@ def test_a_case_to_be_refused_has_no_answers():
 
 def altered(vector, **attributes):
     """Return a vector whose record has other attributes."""
-    record = {**vector.record, "attributes": {**vector.record["attributes"], **attributes}}
+    record = with_entries(vector.record, attributes={**vector.record.attributes, **attributes})
     return replace(vector, record=record)
 
 
@@ -77,11 +79,11 @@ def test_numbers_that_json_does_not_have_are_read_back():
 def test_a_reading_replaces_one_choice():
     """The others stay; the record is not changed."""
     vector = core()["lstm_14_clip_scope"]
-    before = dict(vector.record["readings"])
+    before = dict(vector.record.readings)
 
     assert vector.recurrence.clip_hidden
     assert not vector.recurrence_under("clip-scope=gates").clip_hidden
-    assert before == vector.record["readings"] == vector.node.readings
+    assert before == vector.record.readings == vector.node.readings
 
 
 def test_surplus_values_warn_nobody():

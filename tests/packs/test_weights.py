@@ -31,7 +31,7 @@ def small(ids):
 
 def moved(vector):
     """The vector with its weights in the other place."""
-    return with_weights(vector, ELSEWHERE[vector.record["weights"]])
+    return with_weights(vector, ELSEWHERE[vector.record.weights])
 
 
 @every("case_id", core())
@@ -46,9 +46,9 @@ def test_a_vector_keeps_all_but_its_model(case_id):
         vector.answers,
         vector.alternatives,
     )
-    assert other.record["weights"] == other.record["requirements"]["weights"]
+    assert other.record.weights == other.record.requirements.weights
     assert moved(other).model == vector.model
-    assert with_weights(vector, vector.record["weights"]) is vector
+    assert with_weights(vector, vector.record.weights) is vector
 
 
 @every("case_id", small(core()))
@@ -68,7 +68,7 @@ def test_a_model_has_its_weights_where_they_are_asked_for(case_id):
 def test_a_model_computes_the_same_wherever_its_weights_are(case_id):
     """Bit for bit, evaluated by rnncli."""
     vector = core()[case_id]
-    if vector.record["expect"] == "rejection":
+    if vector.record.expect == "rejection":
         pytest.skip("computes nothing")
     found = [each.run(rnncli.prepare(each.model)) for each in (vector, moved(vector))]
 
@@ -110,7 +110,7 @@ def test_a_pack_is_generated_with_weights_in_one_place(tmp_path):
 
     for pack, place in zip(others, ("inputs", "initializers"), strict=True):
         for old, new in zip(plain.vectors(), pack.vectors(), strict=True):
-            assert (old.id, new.record["weights"]) == (new.id, place)
+            assert (old.id, new.record.weights) == (new.id, place)
             for role in ("inputs", "outputs"):
                 before, after = (
                     getattr(each if role == "inputs" else each.answers, role) for each in (old, new)

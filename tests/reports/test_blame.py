@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_entries
 from support.judged import core
 from support.tables import every
 from support.verifications import judged, output, report
@@ -18,7 +19,7 @@ def case(name, flags, verdict="differs", fits=()):
     """A case with flags, and the bugs that fit it."""
     known = dict.fromkeys(fits, 0.5)
     found = judged(f"lstm_14_{name}", Verdict(verdict), {"outputs": (output(),), "fits": known})
-    return found._replace(record={**found.record, "flags": flags})
+    return found._replace(record=with_entries(found.record, flags=flags))
 
 
 # Name -> cases as (flags, verdict, bugs that fit), and what the first one is blamed on.
@@ -159,7 +160,7 @@ CELLS = {
 def test_a_cell_is_red_only_where_its_feature_fails(rows, flag, words, colour):
     """Elsewhere it says which feature does."""
     found = run(rows)
-    cases = [each for each in found.cases if flag in each.record["flags"]]
+    cases = [each for each in found.cases if flag in each.record.flags]
 
     assert cell(cases, blames(found), flag)[:2] == (words, colour)
 
@@ -188,4 +189,4 @@ def test_a_cell_has_a_word_for_every_verdict_but_pass():
 
 def test_quality_is_a_matter_of_flags_that_core_has():
     """A name that no case has would change nothing."""
-    assert {flag for vector in core().values() for flag in vector.record["flags"]} >= QUALITY
+    assert {flag for vector in core().values() for flag in vector.record.flags} >= QUALITY

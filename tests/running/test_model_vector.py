@@ -3,9 +3,11 @@
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace as with_entries
 from onnx import TensorProto, helper, numpy_helper
 
 from rnncli.models.loading import load_model
+from rnncli.packs.record import UNKNOWN
 from rnncli.running.model_vector import vector_of_run, whole_model
 from rnncli.running.request import Run
 
@@ -39,4 +41,7 @@ def test_the_vector_has_what_runtimes_read(tmp_path):
     vector = vector_of_run("m", load_model(saved(tmp_path, external=True)), run)
 
     assert vector.fed.keys() == {"n", "X"}
-    assert vector.record == {"id": "m", "outputs": ["Y"], "dtype": "float32"}
+    assert vector.record.is_whole_model
+    assert vector.record == with_entries(
+        UNKNOWN, id="m", inputs=["n", "X"], outputs=["Y"], dtype="float32"
+    )

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as with_entries
 
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
@@ -35,6 +36,8 @@ def called(core):
     vector = core("rnn_7_plain")
 
     def called(case_id):
-        return dataclasses.replace(vector, id=case_id, record={**vector.record, "id": case_id})
+        return dataclasses.replace(
+            vector, id=case_id, record=with_entries(vector.record, id=case_id)
+        )
 
     return called

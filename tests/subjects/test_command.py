@@ -115,7 +115,7 @@ def test_a_program_gets_what_it_is_promised(program, tmp_path, vector, monkeypat
     copied = {name[2:]: bytes.fromhex(text) for name, text in found["copied"].items()}
     assert copied["model.onnx"] == vector.model
     case = json.loads(copied["case.json"])
-    assert case["attributes"] == vector.record["attributes"]
+    assert case["attributes"] == vector.record.attributes
     assert "expect" not in case
     wanted = {name: values.tolist() for name, values in vector.fed.items()}
     for name in ("inputs.npz", "inputs.h5"):
@@ -366,8 +366,8 @@ def test_outputs_have_the_names_that_are_asked_for(program, vector):
     )
     outputs = CommandSubject(program(text)).attempt(vector).outputs
 
-    assert list(outputs) == [vector.record["outputs"][1]]
-    np.testing.assert_array_equal(outputs[vector.record["outputs"][1]], np.zeros(2, np.float32))
+    assert list(outputs) == [vector.record.outputs[1]]
+    np.testing.assert_array_equal(outputs[vector.record.outputs[1]], np.zeros(2, np.float32))
 
 
 ANSWERS = """

@@ -98,7 +98,7 @@ def test_it_agrees_on_every_bug(judge, core, tmp_path, name):
     pack, vectors = core
     cells = MUTANTS[name].cells
     some = [
-        vector for vector in vectors if operator_named(vector.record["operator"]).cell.name in cells
+        vector for vector in vectors if operator_named(vector.record.operator).cell.name in cells
     ]
     judge_c.write_all(tmp_path, some, f"mutant:{name}")
 

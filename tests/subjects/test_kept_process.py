@@ -249,12 +249,13 @@ from rnncli.subjects.kept_process import IsolatedSubject
 from rnncli.subjects.runtimes import subject_named
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
+from msgspec.structs import replace
 
 pack = open_pack({core!r})
 read = pack.read(pack.case("rnn_7_plain"))
 subject = IsolatedSubject("hostile", {HOSTILE!r}, limits=Limits(timeout=1000))
 def called(name):
-    record = {{**read.record, "id": name}}
+    record = replace(read.record, id=name)
     return Vector(name, read.model, read.inputs, (), read.answers, {{}}, record)
 
 subject.attempt(called("forks"))

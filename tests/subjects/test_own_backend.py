@@ -51,8 +51,8 @@ def test_attributes_that_json_cannot_hold_come_back():
         "    attributes: {clip: .inf, activations: [LeakyRelu], activation_alpha: [-.inf]}\n"
     )
     (vector,) = make_vectors(list(suite.select("")))
-    assert vector.record["attributes"]["clip"] == "inf"
-    assert vector.record["attributes"]["activation_alpha"] == ["-inf"]
+    assert vector.record.attributes["clip"] == "inf"
+    assert vector.record.attributes["activation_alpha"] == ["-inf"]
 
     assert put(BackendRuntime({}, 1).run, vector).status is Status.RAN
 

@@ -28,7 +28,7 @@ Y_h = np.ones(3, np.float32)
 def asked(core):
     """A vector called `case` that asks for Y and Y_h."""
     vector = core("rnn_7_plain")
-    assert vector.record["outputs"] == ["Y", "Y_h"]
+    assert vector.record.outputs == ["Y", "Y_h"]
     return dataclasses.replace(vector, id="case")
 
 
@@ -314,7 +314,7 @@ def test_the_suite_has_a_case_that_must_be_refused():
     """So the claims above hold of one."""
     vectors = make_vectors(list(small_suite().select("shape")))
 
-    assert [vector.record["expect"] for vector in vectors] == ["rejection"]
+    assert [vector.record.expect for vector in vectors] == ["rejection"]
 
 
 def test_a_folder_has_the_results_of_each_call_in_its_data_set(folder, asked):

@@ -8,6 +8,7 @@ import pytest
 from rnncli.bench.workloads import of_operator
 from rnncli.cases.config.config import parse_config
 from rnncli.operators import evaluate
+from rnncli.packs.record import UNKNOWN
 from rnncli.subjects.runtime import Refusal
 
 pytest.importorskip("torch")
@@ -109,4 +110,4 @@ def test_it_runs_no_models():
     vector = workload("RNN").vector
 
     with pytest.raises(Refusal, match="cannot run models"):
-        TorchLayers({}, 1).prepare(dataclasses.replace(vector, record={"outputs": ["Y"]}))
+        TorchLayers({}, 1).prepare(dataclasses.replace(vector, record=UNKNOWN))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+from msgspec.structs import replace as with_entries
 from support.small_suite import small_suite
 
 from rnncli.files.formats import write_tensors
@@ -15,8 +16,9 @@ from rnncli.files.reading import sha256
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack, write_cases
 from rnncli.packs.layouts import LAYOUTS
-from rnncli.packs.manifest import MANIFEST, SUMS, Manifest
+from rnncli.packs.manifest import MANIFEST, SUMS, Manifest, digest_of
 from rnncli.packs.pack import open_pack
+from rnncli.packs.record import as_json, sums_of
 from rnncli.packs.vector import Answers, Vector
 
 # Cases whose outputs have one shape, with two calls and an answer under another reading.
@@ -130,8 +132,21 @@ def forged(pack, folder, change, amend=dict):
     source = SimpleNamespace(manifest=original.manifest, vectors=lambda: iter(vectors))
     folder.mkdir()
     manifest = write_cases(original.manifest.header, source, folder)
-    sealed(folder, Manifest(manifest.header, tuple(map(amend, manifest.cases)), manifest.files))
+    data = json.loads(manifest.contents()[MANIFEST])
+    write_manifest(folder, {**data, "cases": [*map(amend, data["cases"])]})
     return folder
+
+
+def write_manifest(folder, data):
+    """Write a manifest of any JSON data and the sums, with the digest that fits."""
+    about = {name: each for name, each in data.items() if name not in ("cases", "files", "digest")}
+    lines = [f"{as_json(name)}: {as_json(value)},\n" for name, value in about.items()]
+    cases = ",\n".join(map(as_json, data["cases"]))
+    text = "".join(["{\n", *lines, f'"cases": [\n{cases}\n],\n"files": {as_json(data["files"])}'])
+    end = f',\n"digest": "{digest_of(text.encode())}"\n}}\n'
+    (folder / MANIFEST).write_bytes((text + end).encode())
+    sums = sorted(map(sums_of, (data["files"], *[case["files"] for case in data["cases"]])))
+    (folder / SUMS).write_bytes(b"".join(sorted(sums, key=lambda each: each[66:])))
 
 
 def sealed(folder, manifest):
@@ -143,7 +158,7 @@ def sealed(folder, manifest):
 def without_sums(pack):
     """Write a manifest that lists no file, with a digest that fits."""
     manifest = open_pack(pack).manifest
-    cases = tuple({**case, "files": {}} for case in manifest.cases)
+    cases = tuple(with_entries(case, files={}) for case in manifest.cases)
     sealed(pack, Manifest(manifest.header, cases))
 
 
@@ -155,8 +170,8 @@ def files_of(pack):
 
 def zeros_of(pack, file):
     """Write the outputs of any case of a pack, all zero, to a file."""
-    record = json.loads((pack / MANIFEST).read_text())["cases"][0]
-    vector = open_pack(pack).read(record)
+    read = open_pack(pack)
+    vector = read.read(read.manifest.cases[0])
     write_tensors(file, zeros(vector.answers.outputs))
 
 
@@ -168,5 +183,5 @@ def resealed(pack):
         there = [path for path in files if (pack / path).is_file()]
         return {path: sha256((pack / path).read_bytes()) for path in there}
 
-    cases = tuple({**case, "files": sums(case["files"])} for case in manifest.cases)
+    cases = tuple(with_entries(case, files=sums(case.files)) for case in manifest.cases)
     sealed(pack, Manifest(manifest.header, cases, sums(manifest.files)))

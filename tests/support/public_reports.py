@@ -115,7 +115,7 @@ def mutant_fate(mutant_id, vector):
 
 def cells_match(mutant_id, vector):
     """Whether a mutant is one of a vector's cell, and the vector says something of mutants."""
-    cell = vector.record["operator"].partition("-")[0]
+    cell = vector.record.operator.partition("-")[0]
     return not unscored(vector) and cell in mutant_named(mutant_id).cells
 
 

@@ -180,12 +180,12 @@ def expected(vector, quantise, readings=NODES_TEXT):
     }
     with digits(40):
         held = holding(quantise, readings)
-        made = evaluate(vector.record["operator"], inputs, vector.attributes, None, held)
+        made = evaluate(vector.record.operator, inputs, vector.attributes, None, held)
         return {
             name: np.vectorize(
                 lambda y, d=quantise[name]: level_of(y, d, readings["round"]), otypes=[np.int64]
             )(made[name])
             if name in quantise
             else made[name]
-            for name in vector.record["outputs"]
+            for name in vector.record.outputs
         }

@@ -60,11 +60,11 @@ def right(vector):
     """What must come out, computed."""
     record = vector.record
     return evaluate(
-        record["operator"],
+        record.operator,
         vector.inputs,
         attributes=vector.attributes,
-        outputs=record["outputs"],
-        readings=record["readings"],
+        outputs=record.outputs,
+        readings=record.readings,
     )
 
 
@@ -205,6 +205,6 @@ class DiesOfGRU(Right):
 
     def call(self, vector, kept):
         """Answer all else."""
-        if vector.record["operator"].startswith("GRU"):
+        if vector.record.operator.startswith("GRU"):
             os.abort()
         return right(vector)

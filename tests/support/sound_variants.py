@@ -319,7 +319,7 @@ def _emulated(implementation):
 
 def _kernel(session):
     return lambda vector: session(
-        vector.record["operator"], vector.attributes, vector.inputs, vector.record["outputs"]
+        vector.record.operator, vector.attributes, vector.inputs, vector.record.outputs
     )
 
 
@@ -340,15 +340,15 @@ def judged(variant, vector, profile=""):
 
 def cases_of(variant, vectors):
     """Return the vectors that a variant can answer; the kernels know ONNX's operators alone."""
-    valid = [vector for vector in vectors if vector.record["expect"] == "result"]
+    valid = [vector for vector in vectors if vector.record.expect == "result"]
     if variant in EMULATED:
         return valid
-    return [v for v in valid if is_asked(v.record) and "quantise" not in v.record]
+    return [v for v in valid if is_asked(v.record) and not v.record.quantise]
 
 
 def alarms(variant, vectors):
     """Return the ids of the cases that fail a variant, but for those of the profiles NAMED."""
-    granted = [v for v in cases_of(variant, vectors) if v.record["profile"] not in NAMED]
+    granted = [v for v in cases_of(variant, vectors) if v.record.profile not in NAMED]
     return [vector.id for vector in granted if judged(variant, vector).fails]
 
 
@@ -360,7 +360,7 @@ def main(arguments=None):
     for name in VARIANTS:
         cases = cases_of(name, vectors)
         found = [(case, judged(name, case)) for case in cases]
-        named = [case.id for case, one in found if one.fails and case.record["profile"] in NAMED]
+        named = [case.id for case, one in found if one.fails and case.record.profile in NAMED]
         wrong = [case.id for case, one in found if one.fails and case.id not in named]
         margin = max(one.margin or 0 for case, one in found if case.id not in named)
         row = (name, len(cases), f"{margin:.2f}", f"{len(named)} by name", *wrong)

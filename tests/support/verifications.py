@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from msgspec.structs import replace as with_entries
+
 from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.verdict import (
     FAILURES,
@@ -24,6 +26,7 @@ from rnncli.judging.report import (
     Shard,
     VerificationReport,
 )
+from rnncli.packs.record import UNKNOWN
 from rnncli.verifying.relations.relations import RELATIONS
 
 NOTES = {
@@ -124,33 +127,28 @@ CASES = {
 }
 
 
-def judged(case_id, verdict, more, **record):
+def judged(case_id, verdict, more, relation=None, requirements=(), **entries):
     """One case."""
     known = {
+        "id": case_id,
         "operator": "-".join(case_id.split("_")[:2]).upper(),
         "dtype": "float16" if "float16" in case_id else "float32",
         "flags": [flag for flag in NOTES if flag.lower() in case_id.replace("_", "")],
-        "tags": [],
         "summary": "What it shows.",
         "expect": "rejection" if verdict is Verdict.ACCEPTED else "result",
         "reason": "W has too few rows" if verdict is Verdict.ACCEPTED else "",
         "sizes": {"seq_length": 3, "batch_size": 2, "input_size": 3, "hidden_size": 3},
-        "requirements": {
-            "opset": 14,
-            "dtype": "float32",
-            "direction": "reverse" if "reverse" in case_id else "forward",
-            "layout": 0,
-            "attributes": [],
-            "activations": [],
-            "inputs": [],
-            "weights": "inputs",
-            "largest_size": 3,
-        },
     }
-    return JudgedCase(
-        {"id": case_id, **known, **record},
-        CaseVerdict(case_id, verdict, **{"seconds": 0.0125, **more}),
-    )
+    needs = {
+        "opset": 14,
+        "dtype": "float32",
+        "direction": "reverse" if "reverse" in case_id else "forward",
+        "largest_size": 3,
+        **dict(requirements),
+    }
+    known["requirements"] = with_entries(UNKNOWN.requirements, **needs)
+    details = CaseVerdict(case_id, verdict, **{"seconds": 0.0125, **more})
+    return JudgedCase(with_entries(UNKNOWN, **{**known, **entries}), details, relation=relation)
 
 
 def report(cases=(), pack=PACK, subject=SUBJECT):

@@ -29,7 +29,7 @@ def pack():
 
 def needs(record):
     """What a case asks for."""
-    return record["requirements"]
+    return record.requirements
 
 
 def run(verdict_of=lambda _: Verdict.PASS, of=None):
@@ -65,9 +65,9 @@ cases:
 
 def said(record, verdict):
     """A verdict on a case, with an output where one is computed."""
-    is_run = record["expect"] == "result" and verdict in {Verdict.PASS, Verdict.DIFFERS}
-    names = record["outputs"] if is_run else ()
-    return CaseVerdict(record["id"], verdict, outputs=tuple(output(n, verdict) for n in names))
+    is_run = record.expect == "result" and verdict in {Verdict.PASS, Verdict.DIFFERS}
+    names = record.outputs if is_run else ()
+    return CaseVerdict(record.id, verdict, outputs=tuple(output(n, verdict) for n in names))
 
 
 def failing(verdict, has):
@@ -78,10 +78,10 @@ def failing(verdict, has):
 # What fails, as it is told by its need -> its predicate, and the requirements of the claim.
 LACKING = {
     "nothing": (lambda _: False, []),
-    "a layout": (lambda record: needs(record)["layout"] == 1, ["layout!=1"]),
-    "two dtypes": (lambda record: needs(record)["dtype"] != "float32", None),
-    "an input": (lambda record: "P" in needs(record)["inputs"], ["inputs!=P"]),
-    "a flag": (lambda record: "SigmoidTail" in record["flags"], ["flags!=SigmoidTail"]),
+    "a layout": (lambda record: needs(record).layout == 1, ["layout!=1"]),
+    "two dtypes": (lambda record: needs(record).dtype != "float32", None),
+    "an input": (lambda record: "P" in needs(record).inputs, ["inputs!=P"]),
+    "a flag": (lambda record: "SigmoidTail" in record.flags, ["flags!=SigmoidTail"]),
 }
 
 
@@ -90,11 +90,11 @@ LACKING = {
 def test_a_claim_holds_every_right_case_if_a_need_tells_them(has, require, verdict):
     """And nothing that is refused, wrong or not judged."""
     found = claim_of(run(failing(verdict, has)), pack())
-    inside = [each["id"] for each in pack().manifest.cases if not has(each)]
+    inside = [each.id for each in pack().manifest.cases if not has(each)]
     meets = Requirements.parse(found.claim.require)
 
     assert require is None or found.claim.require == require
-    assert [r["id"] for r in pack().manifest.cases if not meets.reason(r)] == inside
+    assert [r.id for r in pack().manifest.cases if not meets.reason(r)] == inside
     assert found.claim.cases == len(inside)
     assert found.claimed.passed
     assert found.claimed.conformance.startswith(f"conforms to its claim: core, {len(inside)} of")
@@ -104,7 +104,7 @@ def test_a_claim_holds_every_right_case_if_a_need_tells_them(has, require, verdi
 def test_right_cases_that_nothing_tells_from_wrong_ones_are_named():
     """They are outside, and few."""
     wrong = "lstm_14_both", "gru_14_clip"
-    found = claim_of(run(failing(Verdict.DIFFERS, lambda each: each["id"] in wrong)), pack())
+    found = claim_of(run(failing(Verdict.DIFFERS, lambda each: each.id in wrong)), pack())
     counts, told = found.sentences
     right = [case.id for case in found.outside if case.id not in wrong]
 
@@ -116,10 +116,10 @@ def test_right_cases_that_nothing_tells_from_wrong_ones_are_named():
 
 def test_a_claim_does_not_rest_on_refusals_beside_nothing_that_runs(guarded):
     """An invalid case stays inside only beside a valid one of its operator that is right."""
-    fails = failing(Verdict.DIFFERS, lambda each: each["id"] == "gru_14_plain")
+    fails = failing(Verdict.DIFFERS, lambda each: each.id == "gru_14_plain")
     found = claim_of(run(fails, guarded), guarded)
     meets = Requirements.parse(found.claim.require)
-    inside = [each["id"] for each in guarded.manifest.cases if not meets.reason(each)]
+    inside = [each.id for each in guarded.manifest.cases if not meets.reason(each)]
 
     assert inside == ["rnn_14_plain", "rnn_14_shape"]
     assert found.claimed.passed
@@ -127,7 +127,7 @@ def test_a_claim_does_not_rest_on_refusals_beside_nothing_that_runs(guarded):
 
 def test_refusals_alone_are_not_a_claim(guarded):
     """Whatever else is wrong."""
-    fails = failing(Verdict.DIFFERS, lambda each: each["expect"] == "result")
+    fails = failing(Verdict.DIFFERS, lambda each: each.expect == "result")
 
     with pytest.raises(NothingSelected, match="no case to claim: 2 pass, 2 differ"):
         claim_of(run(fails, guarded), guarded)
@@ -135,7 +135,7 @@ def test_refusals_alone_are_not_a_claim(guarded):
 
 def test_what_excuses_failures_in_the_run_excuses_nothing_in_the_claim():
     """A known failure is outside; one that passes is inside, and no longer a failure."""
-    whole = run(failing(Verdict.DIFFERS, lambda each: needs(each)["layout"] == 1))
+    whole = run(failing(Verdict.DIFFERS, lambda each: needs(each).layout == 1))
     cases = tuple(
         case._replace(details=structs.replace(case.details, expected="known"))
         for case in whole.cases
@@ -148,7 +148,7 @@ def test_what_excuses_failures_in_the_run_excuses_nothing_in_the_claim():
 
 def test_a_claim_of_a_claim_is_the_same():
     """The run that a claim is judged by shows as much again."""
-    first = claim_of(run(failing(Verdict.REFUSED, lambda each: needs(each)["layout"] == 1)), pack())
+    first = claim_of(run(failing(Verdict.REFUSED, lambda each: needs(each).layout == 1)), pack())
 
     assert claim_of(first.claimed, pack()).claim == first.claim
 

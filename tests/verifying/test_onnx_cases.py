@@ -57,8 +57,8 @@ def test_each_has_the_inputs_that_onnx_gives_it(id_):
     case, vector = PUBLISHED[id_], ours()[id_]
     (node,), (given, _) = case.model.graph.node, case.data_sets[0]
 
-    assert {a.name for a in node.attribute} == set(vector.record["attributes"])
-    assert vector.record["outputs"] == [name for name in node.output if name]
+    assert {a.name for a in node.attribute} == set(vector.record.attributes)
+    assert vector.record.outputs == [name for name in node.output if name]
     assert list(vector.inputs) == list(node.input)
     for name, values in zip(node.input, given, strict=True):
         assert vector.inputs[name].dtype == values.dtype

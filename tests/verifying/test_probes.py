@@ -129,7 +129,7 @@ def test_what_runs_although_invalid_is_said_whatever_the_probe(rejections, tmp_p
 def test_one_operator_that_works_does_not_speak_for_another(rejections):
     """A mixture is not green either, but what can be judged is."""
     report = verify(rejections, Implementation(backend="mutant:peepholes-dropped"))
-    found = {case.record["operator"]: case.verdict for case in report.cases}
+    found = {case.record.operator: case.verdict for case in report.cases}
 
     assert found == {"GRU-14": Verdict.SKIPPED, "LSTM-14": Verdict.PASS}
     assert report.shortfall == (
@@ -179,4 +179,4 @@ def test_the_suite_has_cases_that_must_be_refused():
     """So the claims above hold of some."""
     vectors = make_vectors(list(small_suite(REJECTIONS).select("shape")))
 
-    assert {vector.record["expect"] for vector in vectors} == {"rejection"}
+    assert {vector.record.expect for vector in vectors} == {"rejection"}

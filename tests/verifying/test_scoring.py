@@ -132,8 +132,8 @@ def uncaught(suite, dtype):
     left = {cell: {mutant: set() for mutant in scored_of(cell)} for cell in CELLS}
     for vector in vectors(suite):
         record = vector.record
-        if record["expect"] == "result" and record["dtype"] == dtype:
-            mutants = left[operator_named(record["operator"]).cell.name]
+        if record.expect == "result" and record.dtype == dtype:
+            mutants = left[operator_named(record.operator).cell.name]
             for call in vector.calls:
                 found = outcomes(call, mutants, PACK_RULE)
                 for mutant in list(mutants):

@@ -100,7 +100,7 @@ def test_our_backends_pass_the_committed_pack(backend):
 
     assert len(report.cases) == len(open_pack(CORE).manifest.cases)
     for case in report.cases:
-        has_nan = "non-portable" in case.record["tags"]
+        has_nan = "non-portable" in case.record.tags
         assert case.verdict is (refuses_nan if has_nan else Verdict.PASS), case.id
 
 
@@ -129,9 +129,9 @@ DEVIATIONS = {
 
 def traits(record):
     """What a case has that a runtime may not know, and what it was made to find."""
-    needs = record["requirements"]
-    found = {*needs["attributes"], *needs["inputs"], needs["dtype"], needs["direction"]}
-    found |= {*record["flags"]} | {f"{name}={v}" for name, v in record["attributes"].items()}
+    needs = record.requirements
+    found = {*needs.attributes, *needs.inputs, needs.dtype, needs.direction}
+    found |= {*record.flags} | {f"{name}={v}" for name, v in record.attributes.items()}
     if {"activations", "bidirectional"} <= found:
         found.add("activations of two directions")
     return found
@@ -150,7 +150,7 @@ def test_runtimes_get_no_false_alarm(runtime):
     for case in differing:
         assert DEVIATIONS[runtime] & traits(case.record), case.id
         is_of_its_shape = not any(output.problem for output in case.details.outputs)
-        if is_of_its_shape and "Y" in case.record["outputs"]:
+        if is_of_its_shape and "Y" in case.record.outputs:
             assert case.details.localisation, case.id
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as changed_record
+
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import Unsupported
+from rnncli.files.paths import Identifier
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics import dtype_named
 from rnncli.numerics.profiles import profile_named
@@ -29,14 +32,14 @@ def under_readings(vector: Vector, readings: Mapping[str, str]) -> Vector:
     Raises:
         Unsupported: an element cannot be proved, or the extra that proves is not installed.
     """
-    if vector.record["expect"] != "result":
+    if vector.record.expect != "result":
         return vector
     first, *later = (_under(call, readings) for call in vector.calls)
     return first if first is vector else replace(first, later=tuple(later))
 
 
 def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
-    own, roundings = vector.record["readings"], vector.node.roundings
+    own, roundings = vector.record.readings, vector.node.roundings
     changed = {}
     for name, choice in readings.items():
         stands_for = roundings.get(f"{name}={choice}", name)
@@ -57,11 +60,8 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
         answers = answers or vector.answers
     else:
         answers, others = _proved(vector, node), {}
-    record: dict[str, Any] = {
-        **vector.record,
-        "readings": dict(node.readings),
-        "alternatives": [*others],
-    }
+    alternatives = [*map(Identifier, others)]
+    record = changed_record(vector.record, readings=dict(node.readings), alternatives=alternatives)
     return Vector(
         id=vector.id,
         model=vector.model,
@@ -81,7 +81,7 @@ def _proved(vector: Vector, node: Node) -> Answers:
     if reason := backend.supports(wide, Compute.FLOAT64):
         raise Unsupported(f"{vector.id}: under several readings, certified {reason}")
     golden = backend.prove(wide if node.unit else replace(wide, dtype=recurrence.dtype))
-    allowed = derive(recurrence, profile_named(vector.record["profile"]), golden)
+    allowed = derive(recurrence, profile_named(vector.record.profile), golden)
     return Answers(
         node.proved_outputs_of(golden, may_tie=True), node.tolerances_of(golden, allowed)
     )

@@ -26,6 +26,8 @@ from rnncli.recurrence.activations import ACTIVATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.packs.record import CaseRecord
+
 COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -118,7 +120,7 @@ class Term:
     sign: str
     values: tuple[str, ...]
 
-    def reason(self, record: Mapping[str, Any]) -> str:
+    def reason(self, record: CaseRecord) -> str:
         """Return why a case does not meet the term, or ""."""
         row, has, wanted = FIELDS[self.field], _entry(record, self.field), self.sign == "="
         if not isinstance(has, KINDS[row.kind]):
@@ -147,10 +149,12 @@ class Term:
         return f"{self.field} {'' if self.sign == '=' else 'other than '}{listed}"
 
 
-def _entry(record: Mapping[str, Any], field: str) -> Any:
+def _entry(record: CaseRecord, field: str) -> Any:
     """Return the value of a field in a case's record, or None."""
     section = FIELDS[field].section
-    return (record.get(section, {}) if section else record).get(field)
+    if section == "sizes":
+        return record.sizes.get(field)
+    return getattr(record.requirements if section else record, field)
 
 
 def _shown(value: Any) -> str:
@@ -183,14 +187,14 @@ class Requirements:
         """The terms as the command line takes them; "" for none."""
         return ",".join(term.expression for term in self.terms)
 
-    def reason(self, record: Mapping[str, Any]) -> str:
+    def reason(self, record: CaseRecord) -> str:
         """Return which terms a case does not meet, or ""."""
         return "; ".join(filter(None, (term.reason(record) for term in self.terms)))
 
 
 def leaving_out(
-    refused: Sequence[Mapping[str, Any]],
-    kept: Sequence[Mapping[str, Any]],
+    refused: Sequence[CaseRecord],
+    kept: Sequence[CaseRecord],
     *,
     entirely: bool = False,
 ) -> Requirements:
@@ -227,7 +231,7 @@ def leaving_out(
     return Requirements(tuple(Term(field, "!=", tuple(values)) for field, values in found.items()))
 
 
-def _needs(record: Mapping[str, Any], fields: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _needs(record: CaseRecord, fields: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield field and value of all that a case has in some fields."""
     for field in fields:
         has = _entry(record, field)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
 from rnncli.options import OptionKind, option
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.tolerances.tolerance import Limit, Tolerance
     from rnncli.numerics import Array
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Answers, Vector
 
 # The three numbers of a tolerance, in the order of reports.
@@ -114,7 +115,7 @@ class Rule:
         pairs += [("--reading", f"{name}={choice}") for name, choice in self.readings.items()]
         return [word for pair in pairs for word in pair]
 
-    def check(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def check(self, records: Iterable[CaseRecord]) -> None:
         """Refuse a tolerance for an output that no case requests, or a reading that none has.
 
         Raises:
@@ -122,19 +123,19 @@ class Rule:
         """
         records = [*records]
         if self.tolerance is not None:
-            self.tolerance.check(name for record in records for name in record["outputs"])
+            self.tolerance.check(name for record in records for name in record.outputs)
         for name in self.readings:
-            if not any(name in record.get("readings", ()) for record in records):
+            if not any(name in record.readings for record in records):
                 raise InvalidRequest(f"--reading {name}: makes no difference to any of these cases")
 
-    def doubts(self, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    def doubts(self, records: Iterable[CaseRecord]) -> Iterator[str]:
         """Yield a sentence for each declared reading that no case tells from another choice."""
         records = [*records]
         for name, choice in self.readings.items():
             told = (
-                f"{name}={choice}" in record.get("alternatives", ())
-                if record.get("readings", {}).get(name) != choice
-                else any(each.startswith(f"{name}=") for each in record.get("alternatives", ()))
+                f"{name}={choice}" in record.alternatives
+                if record.readings.get(name) != choice
+                else any(each.startswith(f"{name}=") for each in record.alternatives)
                 for record in records
             )
             if not any(told):

@@ -161,7 +161,7 @@ def evidence_of_failure(
     return Evidence(
         *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, fitting),
         got={} if is_named else found.got,
-        dtype=vector.record["dtype"],
+        dtype=vector.record.dtype,
         features=features_of(vector),
         places=places_of(found, steps),
         regions=regions,
@@ -259,7 +259,7 @@ def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> E
     )
     return Evidence(
         *(vector.id, recurrence.cell.name, Verdict.PASS, {}, refuted),
-        dtype=vector.record["dtype"],
+        dtype=vector.record.dtype,
         features=features_of(vector),
     )
 

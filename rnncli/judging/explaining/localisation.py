@@ -128,7 +128,7 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
     # An implementation whose states are already wrong cannot be exact, so steps of exact cases are
     # judged by the standard profile, as are those of profiles unknown to this version.
     standard = PROFILES["standard"]
-    profile = PROFILES.get(found.rule.profile or vector.record["profile"], standard)
+    profile = PROFILES.get(found.rule.profile or vector.record.profile, standard)
     return Steps.of(
         vector.recurrence,
         node.canonical(Y, output.got),

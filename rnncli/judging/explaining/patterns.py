@@ -75,7 +75,7 @@ def _has_lost_numbers(vector: Vector) -> bool:
 
 # Phrase, topic, and the cases in which it holds.
 WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
-    ("layout 1", "layout", lambda v: v.record["requirements"]["layout"] == 1),
+    ("layout 1", "layout", lambda v: v.record.requirements.layout == 1),
     ("a reverse direction", "directions", lambda v: Direction.REVERSE in v.recurrence.directions),
     ("two directions", "directions", lambda v: len(v.recurrence.directions) > 1),
     ("padding", "lengths", lambda v: bool(_padded(v).any())),
@@ -105,15 +105,15 @@ class Features:
 
 def features_of(vector: Vector) -> Features:
     """Return the features of a case."""
-    needs = vector.record["requirements"]
+    needs = vector.record.requirements
     roles = {name: row.role or name for name, row in vector.node.operator.attributes.items()}
-    given = (*needs["attributes"], *needs["inputs"])
+    given = (*needs.attributes, *needs.inputs)
     words = {name: TOPICS.get(name, name) for name in given if roles.get(name) not in ELSEWHERE}
-    words |= dict.fromkeys(needs["activations"], "activations")
+    words |= dict.fromkeys(needs.activations, "activations")
     words |= {phrase: topic for phrase, topic, holds in WORDS if holds(vector)}
-    words[f"dtype {needs['dtype']}"] = "dtype"
-    words |= {f"{name} requested": "outputs" for name in vector.record["outputs"]}
-    return Features(words, dict(vector.record["sizes"]))
+    words[f"dtype {needs.dtype}"] = "dtype"
+    words |= {f"{name} requested": "outputs" for name in vector.record.outputs}
+    return Features(words, dict(vector.record.sizes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 def unscored(vector: Vector) -> str:
     """Return why a vector is not scored, or ""."""
-    return "" if vector.record["expect"] == "result" else "must be refused"
+    return "" if vector.record.expect == "result" else "must be refused"
 
 
 def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:

@@ -95,11 +95,11 @@ def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests."""
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
-    operator = operator_named(vector.record["operator"])
+    operator = operator_named(vector.record.operator)
     found = outcomes(vector, _scored(vector), rule)
     sizes = [sizes_of(call.recurrence) for call in vector.calls]
     largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
-    dtype = vector.record["dtype"]
+    dtype = vector.record.dtype
     name, calls = operator.cell.name, len(vector.calls)
     return VectorRow(vector.id, name, dtype, found, operator.name, largest, calls)
 

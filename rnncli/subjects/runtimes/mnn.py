@@ -59,9 +59,9 @@ class Mnn(LoadingRuntime):
 
     def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Convert and load the model for any number of vectors."""
-        if (dtype := vector.record["dtype"]) != "float32":
+        if (dtype := vector.record.dtype) != "float32":
             raise Refusal(f"computes in float32 alone, not in {dtype}")
-        inputs, outputs = list(vector.fed), list(vector.record["outputs"])
+        inputs, outputs = list(vector.fed), list(vector.record.outputs)
         with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
             converted = _converted(vector.model, folder)
             module = MNN.nn.load_module_from_file(converted, inputs, outputs, **self._options)

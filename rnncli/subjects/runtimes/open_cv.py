@@ -32,7 +32,7 @@ class OpenCV(LoadingRuntime):
 
     def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
         """Load the model for any number of vectors."""
-        dtype = vector.record["dtype"]
+        dtype = vector.record.dtype
         if dtype != "float32":
             raise Refusal(f"its recurrent layers compute in float32 alone, not in {dtype}")
         net = cv2.dnn.readNetFromONNX(np.frombuffer(vector.model, np.uint8), cv2.dnn.ENGINE_NEW)

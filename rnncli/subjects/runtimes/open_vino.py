@@ -102,13 +102,13 @@ class OpenVino(TimedRuntime):
 
     def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Compile the model."""
-        is_native = vector.record.get("domain") == DOMAIN
+        is_native = vector.record.domain == DOMAIN
         model = _native(vector) if is_native else self._core.read_model(vector.model)
         compiled = self._core.compile_model(model, self._device)
         request = compiled.create_infer_request()
         # An input that OpenVINO ignores, such as P, is no longer an input of its model.
         names = [_name_of(port, vector.fed) for port in compiled.inputs]
-        wanted = vector.record["outputs"]
+        wanted = vector.record.outputs
         outputs = {_name_of(port, wanted): k for k, port in enumerate(compiled.outputs)}
 
         def bound(asked: Vector) -> Prepared:
@@ -147,9 +147,9 @@ def as_tensor(values: Array) -> Any:
 def _native(vector: Vector) -> Any:
     """Build a model of one of its own operators, which its ONNX frontend cannot read."""
     record, operator = vector.record, vector.node.operator
-    build = NATIVE.get(record["operator"])
+    build = NATIVE.get(record.operator)
     if build is None:
-        raise Refusal(f"cannot build {record['operator']} in this version of it")
+        raise Refusal(f"cannot build {record.operator} in this version of it")
     nodes: dict[str, Any] = {}
     for name, values in all_inputs(vector).items():
         tensor = as_tensor(values)
@@ -165,11 +165,11 @@ def _native(vector: Vector) -> Any:
     )
     results = []
     for k, row in enumerate(operator.outputs):
-        if row.name in record["outputs"]:
+        if row.name in record.outputs:
             node.output(k).tensor.set_names({row.name})
             results.append(opset5.result(node.output(k)))
     fed = [nodes[name] for name in vector.fed]
-    return openvino.Model(results, fed, record["operator"])
+    return openvino.Model(results, fed, record.operator)
 
 
 def message_of(error: Exception) -> str:

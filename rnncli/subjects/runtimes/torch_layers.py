@@ -72,13 +72,13 @@ class TorchLayers:
 
 def _unknown(vector: Vector) -> Iterator[str]:
     """Yield the features of a node that the layers do not support."""
-    if "operator" not in vector.record:
+    if vector.record.is_whole_model:
         yield "has layers only, and cannot run models"
         return
-    if "quantise" in vector.record:
+    if vector.record.quantise:
         yield "its layers take no integers"
         return
-    operator = operator_named(vector.record["operator"])
+    operator = operator_named(vector.record.operator)
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"
         return
@@ -111,7 +111,7 @@ def _activations(vector: Vector, kind: str) -> Mapping[str, str] | None:
 
 def _layer(vector: Vector) -> Any:
     """Build the layer of a node."""
-    name = operator_named(vector.record["operator"]).type
+    name = operator_named(vector.record.operator).type
     activations = _activations(vector, name) or {}
     values = vector.node.values
     given = RecurrentLayer(
@@ -141,7 +141,7 @@ def _named(outputs: Any, vector: Vector) -> Tensors:
         Y, _ = pad_packed_sequence(Y, total_length=len(vector.inputs["X"]))
     found = dict(zip(("Y_h", "Y_c"), last if isinstance(last, tuple) else [last], strict=False))
     found["Y"] = Y.unflatten(2, (len(found["Y_h"]), -1)).transpose(1, 2)
-    return {name: _array(found[name]) for name in vector.record["outputs"]}
+    return {name: _array(found[name]) for name in vector.record.outputs}
 
 
 def _tensor(values: Array) -> Any:

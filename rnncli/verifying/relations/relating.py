@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace as replace_in
+from msgspec.structs import replace as with_entries
 
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
@@ -95,14 +96,14 @@ def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSour
 def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSource:
     if is_pack(target):
         pack = whole_pack(Path(target), digest, trust=trust)
-        records = [record for record in pack.manifest.cases if record["expect"] == "result"]
+        records = [record for record in pack.manifest.cases if record.expect == "result"]
 
         def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
             assert not sizes
             return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
 
-        cases = {record["id"]: partial(record_is_called, record) for record in records}
-        words = {r["id"]: {name: r[name] for name in ("flags", "tags")} for r in records}
+        cases = {record.id: partial(record_is_called, record) for record in records}
+        words = {r.id: {"flags": r.flags, "tags": r.tags} for r in records}
         found = CallSource(pack.manifest.header["suite"], cases, make, words, pack)
     elif digest or trust:
         raise InvalidRequest(f"{target}: not a pack: --pack-digest and --trust are for packs")
@@ -344,7 +345,7 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
         # The case was written for other sizes.
         first, *_ = plan.source.make(case_id, {})
         verdict = CaseVerdict(case_id, Verdict.SKIPPED, f"cannot be made: {error}")
-        yield JudgedCase(_record(first), verdict)
+        yield _judged_case(first, verdict)
         return
     if weights := plan.terms.subject.place_of_weights:
         calls = tuple(call.with_changes(weights=weights) for call in calls)
@@ -355,8 +356,7 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
         if verdict.verdict in UNOPTIMISED:
             right_with = plan.terms.subject.right_with(partial(_is_right, plan, calls, row))
             verdict = replace_in(verdict, right_with=right_with)  # noqa: PLW2901
-        record = _record(calls[0], plan.table.get(relation))
-        yield JudgedCase(record, excused(verdict, plan.terms))
+        yield _judged_case(calls[0], excused(verdict, plan.terms), plan.table.get(relation))
 
 
 def _is_right(
@@ -371,11 +371,18 @@ def _is_right(
     return all(attempted(each, relation, asker).verdict is Verdict.PASS for each in cases)
 
 
-def _record(call: JudgedCall, relation: Relation | None = None) -> dict[str, Any]:
-    """Return the record of a relation of a case, a flag of which is the relation; or of itself."""
+def _judged_case(
+    call: JudgedCall, verdict: CaseVerdict, relation: Relation | None = None
+) -> JudgedCase:
+    """Return the verdict on a relation of a case, a flag of which is the relation; or on itself."""
     name, summary = (relation.name, relation.summary) if relation else ("", ITSELF)
-    named = {"flags": [name], "relation": name} if name else {"relation": ""}
-    return {**call.full_record(), "id": related_id(call.id, name), "summary": summary, **named}
+    record = with_entries(
+        call.full_record(),
+        id=related_id(call.id, name),
+        summary=summary,
+        flags=[name] if name else [],
+    )
+    return JudgedCase(record, verdict, relation=name)
 
 
 def _asker(plan: RelationPlan, case_id: str) -> Asker:
@@ -391,5 +398,5 @@ def _asker(plan: RelationPlan, case_id: str) -> Asker:
         OPEN_SUBJECTS.of(spec).subject,
         threaded,
         "" if spec.has_threads else f"{spec.name} has no setting for threads",
-        lambda call: needed.reason({**_record(call), **words}),
+        lambda call: needed.reason(with_entries(call.full_record(), **words)),
     )

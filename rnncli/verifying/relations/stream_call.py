@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from msgspec.structs import replace as with_entries
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.limits.deadline import OutOfTime, within
@@ -27,7 +28,7 @@ from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import dynamic_quantisers
 from rnncli.numerics import dtype_of
-from rnncli.packs.vector import WHOLE_MODEL
+from rnncli.packs.record import UNKNOWN, WHOLE_MODEL
 from rnncli.running.model_vector import vector_of_call, whole_model
 from rnncli.running.sizing import SEQUENCES, STEPS, Sizing
 from rnncli.verifying.node_call import same_tensors
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from rnncli.models.observation import Observer
     from rnncli.models.streams import FreeAxis, Streams
     from rnncli.numerics import Array
+    from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
 
     Run = Callable[[Tensors], Tensors]
@@ -604,23 +606,19 @@ class StreamCall:
         at.insert(axis, step)
         return tuple(at), f"{'step' if self.source.has_free_time else 'call'} {step}, {at}"
 
-    def full_record(self) -> dict[str, Any]:
+    def full_record(self) -> CaseRecord:
         """Return the stream's record, for the lines of reports."""
         sizes, opset = dict(self.source.sizes), self.source.model.opsets.get("", 0)
-        dtype, names = self.first.vector().record["dtype"], list(self.first.inputs)
-        needs = {"opset": opset, "dtype": dtype, "direction": "forward", "layout": 0}
-        needs |= {"attributes": [], "activations": [], "inputs": names, "weights": "initializers"}
-        return {
-            "id": self.id,
-            "operator": self.operator,
-            "dtype": dtype,
-            "expect": "result",
-            "flags": [],
-            "tags": [],
-            "summary": "",
-            "sizes": sizes,
-            "requirements": {**needs, "largest_size": max(sizes.values(), default=1)},
-        }
+        dtype, names = self.first.vector().record.dtype, list(self.first.inputs)
+        needs = with_entries(
+            UNKNOWN.requirements,
+            opset=opset,
+            dtype=dtype,
+            inputs=names,
+            weights="initializers",
+            largest_size=max(sizes.values(), default=1),
+        )
+        return with_entries(UNKNOWN, id=self.id, dtype=dtype, sizes=sizes, requirements=needs)
 
 
 def real(tensors: Tensors) -> list[str]:

@@ -52,9 +52,9 @@ class TracedCase:
         self.call = NodeCall.of_vector(vector)
         self.operator, self.inputs = self.call.row, self.call.inputs
         self.written, self.outputs = self.call.attributes, list(self.call.outputs)
-        self.is_rejection = vector.record["expect"] == "rejection"
+        self.is_rejection = vector.record.expect == "rejection"
         if not self.is_rejection:
-            checked(self.operator, self.written, self.inputs, self.outputs, self.record["readings"])
+            checked(self.operator, self.written, self.inputs, self.outputs, self.record.readings)
         self._noticed: dict[str, bool] = {}
 
     @property
@@ -97,12 +97,12 @@ class TracedCase:
     @cached_property
     def node_inputs(self) -> list[str]:
         """The input names on the model's node, "" for omitted ones."""
-        return list(self._proto.input) if self.vector.model else list(self.record["inputs"])
+        return list(self._proto.input) if self.vector.model else list(self.record.inputs)
 
     @cached_property
     def node_outputs(self) -> list[str]:
         """The output names on the model's node, "" for omitted ones."""
-        return list(self._proto.output) if self.vector.model else list(self.record["outputs"])
+        return list(self._proto.output) if self.vector.model else list(self.record.outputs)
 
     @cached_property
     def _proto(self) -> onnx.NodeProto:
@@ -229,7 +229,7 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     "has output_sequence 0": lambda c: not c.written.get("output_sequence"),
     "has a scale for each direction": lambda c: c.inputs["W_scale"].ndim == 1,
     "has a scale for each column": lambda c: c.inputs["W_scale"].ndim == 2,
-    "holds W and R in the model": lambda c: c.record["weights"] != "inputs",
+    "holds W and R in the model": lambda c: c.record.weights != "inputs",
     "gives the required inputs alone": lambda c: (
         [*c.inputs] == [row.name for row in c.operator.inputs if not row.optional]
     ),
@@ -295,7 +295,7 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
     ),
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
     "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
-    "has another answer under {choice}": lambda c, choice: choice in c.record["alternatives"],
+    "has another answer under {choice}": lambda c, choice: choice in c.record.alternatives,
     "has different {sizes}": lambda c, *names: (
         len({c.call.sizes[name] for name in names}) == len(names)
     ),

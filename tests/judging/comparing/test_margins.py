@@ -119,7 +119,7 @@ def test_a_wrong_element_is_in_its_row_and_column(case_id):
     """Rows are the steps of the first direction, then of the second, in either layout."""
     vector = core()[case_id]
     Y = vector.answers.outputs["Y"]
-    batch_first = vector.record["requirements"]["layout"]
+    batch_first = vector.record.requirements.layout
     for index in np.ndindex(Y.shape):
         n, t, d, u = index if batch_first else (index[2], index[0], index[1], index[3])
         tolerance = vector.answers.tolerances["Y"][index]

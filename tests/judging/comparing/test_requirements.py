@@ -1,34 +1,34 @@
 """What an implementation can do, as --require says it."""
 
 import pytest
+from msgspec.structs import replace
 from support.judged import CORE, core
 from support.tables import every
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import jsonable
 from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
 from rnncli.packs.pack import open_pack
-from rnncli.packs.record import CaseRecord
+from rnncli.packs.record import UNKNOWN, CaseRecord, RequirementsRecord
 
-RECORD = {
-    "operator": "LSTM-14",
-    "domain": "",
-    "outputs": ["Y", "Y_h"],
-    "expect": "result",
-    "flags": ["Clip"],
-    "tags": [],
-    "sizes": {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 70},
-    "requirements": {
-        "opset": 14,
-        "dtype": "float32",
-        "direction": "reverse",
-        "layout": 1,
-        "attributes": ["clip", "hidden_size"],
-        "activations": ["Sigmoid", "Tanh"],
-        "inputs": ["B", "P"],
-        "weights": "inputs",
-        "largest_size": 70,
-    },
-}
+RECORD = replace(
+    UNKNOWN,
+    operator="LSTM-14",
+    outputs=["Y", "Y_h"],
+    flags=["Clip"],
+    sizes={"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 70},
+    requirements=RequirementsRecord(
+        opset=14,
+        dtype="float32",
+        direction="reverse",
+        layout=1,
+        attributes=["clip", "hidden_size"],
+        activations=["Sigmoid", "Tanh"],
+        inputs=["B", "P"],
+        weights="inputs",
+        largest_size=70,
+    ),
+)
 
 MET = [
     "opset<=14",
@@ -130,25 +130,25 @@ def test_expressions_add_up():
 @pytest.mark.parametrize(
     "is_refused",
     [
-        lambda needs: needs["layout"] == 1,
-        lambda needs: needs["dtype"] == "float64" or needs["layout"] == 1,
-        lambda needs: needs["opset"] in {1, 22},
-        lambda needs: "clip" in needs["attributes"],
-        lambda needs: needs["direction"] != "forward",
+        lambda needs: needs.layout == 1,
+        lambda needs: needs.dtype == "float64" or needs.layout == 1,
+        lambda needs: needs.opset in {1, 22},
+        lambda needs: "clip" in needs.attributes,
+        lambda needs: needs.direction != "forward",
     ],
 )
 def test_what_is_refused_can_be_left_out(is_refused):
     """Of a real pack: all that lack one thing are left out, and nothing that is kept."""
     records = open_pack(CORE).manifest.cases
-    refused = [record for record in records if is_refused(record["requirements"])]
+    refused = [record for record in records if is_refused(record.requirements)]
     kept = [record for record in records if record not in refused]
     found = Requirements.parse([leaving_out(refused, kept).expression])
 
-    assert [record["id"] for record in refused if not found.reason(record)] == []
-    assert [record["id"] for record in kept if found.reason(record)] == []
+    assert [record.id for record in refused if not found.reason(record)] == []
+    assert [record.id for record in kept if found.reason(record)] == []
 
 
-@every("has", [lambda r: r["requirements"]["layout"] == 1, lambda r: "Clip" in r["flags"]])
+@every("has", [lambda r: r.requirements.layout == 1, lambda r: "Clip" in r.flags])
 def test_all_cases_are_left_out_if_asked_for(has):
     """By flags, too; a single one as well, and then others with it."""
     records = open_pack(CORE).manifest.cases
@@ -157,8 +157,8 @@ def test_all_cases_are_left_out_if_asked_for(has):
     found = leaving_out(refused, kept, entirely=True)
     single = leaving_out(refused[:1], [*refused[1:], *kept], entirely=True)
 
-    assert [record["id"] for record in records if found.reason(record)] == [
-        record["id"] for record in refused
+    assert [record.id for record in records if found.reason(record)] == [
+        record.id for record in refused
     ]
     assert single.reason(refused[0])
     assert sum(bool(single.reason(record)) for record in records) < 60
@@ -185,16 +185,16 @@ def test_every_field_is_where_manifests_have_it(name):
     row = FIELDS[name]
     kinds = {"number": int, "word": str, "words": list}
     for vector in core().values():
-        holder = vector.record[row.section] if row.section else vector.record
-        assert isinstance(holder[name], kinds[row.kind])
-        values = holder[name] if row.kind == "words" else [holder[name]]
+        told = jsonable(vector.record)
+        has = (told[row.section] if row.section else told)[name]
+        assert isinstance(has, kinds[row.kind])
+        values = has if row.kind == "words" else [has]
         assert not row.values or {str(value) for value in values} <= set(row.values)
     assert (row.section or name) in CaseRecord.__struct_fields__
 
 
-@pytest.mark.parametrize("damage", [{}, {"opset": "seven"}, {"opset": None}])
-def test_a_case_that_does_not_say_is_not_tried(damage):
-    """Manifests of others need not hold everything; what is not known is not assumed."""
-    found = Requirements.parse(["opset<=14"]).reason({**RECORD, "requirements": damage})
+def test_a_case_that_does_not_say_is_not_tried():
+    """A record has the sizes that its operator has; what is not known is not assumed."""
+    found = Requirements.parse(["input_size<=14"]).reason(replace(RECORD, sizes={}))
 
-    assert found == "requires opset <= 14, but the case has no opset"
+    assert found == "requires input_size <= 14, but the case has no input_size"

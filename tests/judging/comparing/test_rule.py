@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_entries
 from support.judged import core, ran, vectors_of
 from support.tables import every
 
@@ -9,6 +10,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule, _derived
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
+from rnncli.packs.record import UNKNOWN
 
 PLAIN = "rnn_7_plain"
 
@@ -22,7 +24,7 @@ def same_bits(a, b):
 def test_a_pack_holds_what_its_profile_derives(case_id):
     """Tolerances derived again from the manifest are the pack's, bit for bit, alternatives' too."""
     vector = core()[case_id]
-    profile = vector.record["profile"]
+    profile = vector.record.profile
 
     assert same_bits(_derived(vector, "", profile), vector.answers.tolerances)
     for reading, answers in vector.alternatives.items():
@@ -35,7 +37,7 @@ def test_an_infinite_attribute_is_read_back():
         "{op: LSTM-14, sizes: {seq_length: 2, batch_size: 1, input_size: 2, hidden_size: 3},"
         " attributes: {clip: .inf}}"
     )
-    assert vector.record["attributes"]["clip"] == "inf"
+    assert vector.record.attributes["clip"] == "inf"
 
     assert same_bits(_derived(vector, "", "standard"), vector.answers.tolerances)
 
@@ -94,7 +96,7 @@ def test_what_must_be_infinite_must_be_infinite_under_any_rule():
     vector = core()[PLAIN]
     answers = type(vector.answers)({"Y": wanted}, {"Y": np.zeros_like(wanted)})
     altered = type(vector)(
-        vector.id, b"", vector.inputs, (), answers, {}, {**vector.record, "outputs": ["Y"]}
+        vector.id, b"", vector.inputs, (), answers, {}, with_entries(vector.record, outputs=["Y"])
     )
 
     assert not tolerance.answers(altered).tolerances["Y"].any()
@@ -140,7 +142,8 @@ def test_a_profile_too_wide_to_judge_by_skips():
 )
 def test_a_reading_that_no_case_tells_from_another_is_told(reading, is_told):
     """Whoever declares it is judged as if not, and learns nothing of it."""
-    record = {"readings": {"requantise": "outputs"}, "alternatives": ["requantise=state"]}
-    said = [*Rule(reading=reading).doubts([record, {"readings": {}}])]
+    own = {"requantise": "outputs"}
+    record = with_entries(UNKNOWN, readings=own, alternatives=["requantise=state"])
+    said = [*Rule(reading=reading).doubts([record, UNKNOWN])]
 
     assert [each.partition(":")[0] for each in said] == ["--reading requantise=gates"] * is_told

@@ -20,9 +20,9 @@ def vectors(cell):
     return [
         v
         for v in core().values()
-        if v.record["expect"] == "result"
+        if v.record.expect == "result"
         and v.recurrence.cell.name == cell
-        and v.record["dtype"] == "float32"
+        and v.record.dtype == "float32"
         and "nan" not in v.id
     ]
 

@@ -33,7 +33,7 @@ SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_o
 @cache
 def vectors(cell):
     """The vectors of the core pack that test a cell."""
-    return [v for v in core().values() if operator_named(v.record["operator"]).cell.name == cell]
+    return [v for v in core().values() if operator_named(v.record.operator).cell.name == cell]
 
 
 @cache
@@ -141,7 +141,7 @@ def test_what_other_cases_named_is_tried_at_once():
 @pytest.mark.parametrize("bug", ["", "peepholes-dropped"])
 def test_a_coarser_arithmetic_is_named_alone_and_beside_a_bug(bug):
     """Who computes float64 in float32 is off by that much, and wrong besides."""
-    vector = next(v for v in vectors("LSTM") if v.record["dtype"] == "float64")
+    vector = next(v for v in vectors("LSTM") if v.record.dtype == "float64")
     recurrence = vector.recurrence
     result = MUTANTS[bug].run(recurrence) if bug else RIGHT.run(recurrence, Compute.FLOAT64)
     got = {

@@ -162,7 +162,7 @@ def test_flip_run_flip_is_named(case_id):
 def test_where_y_is_not_asked_for_a_case_is_named_by_its_last_states():
     """No step is known; whole runs tell."""
     vector = core()["lstm_14_outputs"]
-    assert vector.record["outputs"] == ["Y_h"]
+    assert vector.record.outputs == ["Y_h"]
 
     assert "biases-dropped" in names_of(vector, computed(vector, but(Wb=None, Rb=None)))
 

@@ -240,7 +240,7 @@ def test_errors_that_add_up_are_told_from_a_wrong_step():
 def test_without_y_nothing_is_located():
     """The last states say that something is wrong, not where."""
     vector = core()["lstm_14_outputs"]
-    assert vector.record["outputs"] == ["Y_h"]
+    assert vector.record.outputs == ["Y_h"]
     got = {"Y_h": vector.answers.outputs["Y_h"] + 1}
 
     assert localise(vector, got) is None
@@ -395,7 +395,7 @@ def test_no_false_alarm_on_onnxruntime():
     """What it gets right has no wrong step; that is most of the pack."""
     checked = 0
     for vector in core().values():
-        if vector.record["dtype"] != "float32" or "Y" not in vector.record["outputs"]:
+        if vector.record.dtype != "float32" or "Y" not in vector.record.outputs:
             continue
         try:
             session = onnxruntime.InferenceSession(vector.model, quiet())

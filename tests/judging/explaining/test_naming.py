@@ -55,7 +55,7 @@ def more_of(cell):
 def cases_of(cell):
     """The cases of a cell, small ones first."""
     found = [*core().values(), *vectors("quantised"), *more_of(cell)]
-    own = [v for v in found if v.record["expect"] == "result" and v.recurrence.cell.name == cell]
+    own = [v for v in found if v.record.expect == "result" and v.recurrence.cell.name == cell]
     return sorted(own, key=lambda v: v.recurrence.X.size * v.recurrence.W.size)
 
 

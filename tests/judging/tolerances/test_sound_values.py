@@ -225,12 +225,12 @@ def test_a_state_beyond_the_accumulator_is_refused():
 def test_no_committed_case_overflows(case_id):
     """Every sound implementation can be judged by it."""
     vector = core()[case_id]
-    if vector.record["expect"] != "result":
+    if vector.record.expect != "result":
         return
     recurrence = vector.recurrence
     golden = Result(None, ())
 
-    assert not overflow_problem(recurrence, golden, PROFILES[vector.record["profile"]])
+    assert not overflow_problem(recurrence, golden, PROFILES[vector.record.profile])
 
 
 @given(st.integers(-8, 8), st.sampled_from([RELU, "null"]))

@@ -120,7 +120,7 @@ def test_first_difference_is_named():
     class ThirdStepOfTheSecond:
         def attempt(self, vector):
             outputs = right(vector)
-            if vector.record["sizes"]["batch_size"] == 1:
+            if vector.record.sizes["batch_size"] == 1:
                 outputs["Y"] = outputs["Y"].copy()
                 outputs["Y"][2, 0, 0, 3] += 0.5
             return Attempt(Status.RAN, outputs)
@@ -201,7 +201,7 @@ def of_size(name, wrong, output="Y"):
     """Wrong where a size is as a function says."""
 
     def change(_, vector, outputs):
-        if wrong(vector.record["sizes"][name]):
+        if wrong(vector.record.sizes[name]):
             outputs[output][..., -1] += 1
 
     return change
@@ -225,7 +225,7 @@ def first_inputs(_, vector, outputs):
 def no_initial(_, vector, outputs):
     """Initial states are left out."""
     kept = {name: values for name, values in vector.inputs.items() if "initial" not in name}
-    return evaluate(vector.record["operator"], kept, attributes=vector.attributes)
+    return evaluate(vector.record.operator, kept, attributes=vector.attributes)
 
 
 def reversed_wrong(_, vector, outputs):
@@ -259,7 +259,7 @@ def layout_wrong(_, vector, outputs):
 
 def initializers_wrong(_, vector, outputs):
     """Weights in the model are wrong."""
-    if vector.record["weights"] == "initializers":
+    if vector.record.weights == "initializers":
         outputs["Y"] += 1
 
 
@@ -322,10 +322,10 @@ def without_lengths(_, vector, __):
     """Lengths are ignored, in the arithmetic of the tensors."""
     kept = {name: v for name, v in vector.inputs.items() if name != "sequence_lens"}
     return evaluate(
-        vector.record["operator"],
+        vector.record.operator,
         kept,
         attributes=vector.attributes,
-        outputs=vector.record["outputs"],
+        outputs=vector.record.outputs,
         compute="native",
     )
 
@@ -409,7 +409,7 @@ class Ending:
 
     def attempt(self, vector):
         """Answer, or not."""
-        if vector.record["sizes"]["batch_size"] > 4:
+        if vector.record.sizes["batch_size"] > 4:
             return Attempt(self.status, self.outputs or {}, "too many")
         return Attempt(Status.RAN, right(vector))
 

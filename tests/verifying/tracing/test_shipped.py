@@ -52,7 +52,7 @@ def unchecked(row):
     }
     assert left
     for vector in (each for suite in TOGETHER[row.dialect] for each in vectors(suite)):
-        if vector.record["operator"] == row.name:
+        if vector.record.operator == row.name:
             case = TracedCase(vector)
             for each, unnoticed in left.items():
                 if unnoticed and (noticed := each.found_in(case)) is not None:
