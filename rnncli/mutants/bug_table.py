@@ -233,8 +233,8 @@ def _reason(text: str) -> Reason:
 
 
 def _filled(variant: Mapping[str, str], text: str) -> str:
-    """Return a text with the words of a variant."""
-    for key, value in variant.items():
+    """Return a text with the words of a variant, and those of these words."""
+    for key, value in [*variant.items()] * 2:
         text = text.replace(f"{{{key}}}", value)
     return text
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ Elementwise: TypeAlias = "Callable[[Value], Value]"
 RecurrenceChange: TypeAlias = "Callable[[Recurrence], Recurrence]"
 Changed: TypeAlias = "Change | RecurrenceChange"
 Function = TypeVar("Function", bound="Callable[..., Any]")
+Found = TypeVar("Found")
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
@@ -73,7 +74,30 @@ class Change:
         return self.result(lambda changed: evaluate(changed, engine), self.recurrence(recurrence))
 
 
+class Slot(Generic[Found]):
+    """What was last computed of a recurrence: a mutant runs after whether it can be seen was asked.
+
+    It is taken once, so that nobody shares it.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Any, Found | None] = (None, None, None)
+
+    def put(self, key: Any, recurrence: Recurrence, found: Found) -> Found:
+        """Keep what was computed, and return it."""
+        self._last = key, recurrence, found
+        return found
+
+    def taken(self, key: Any, recurrence: Recurrence) -> Found | None:
+        """Return what was put there under a key for this very recurrence, or None."""
+        (own, given, found), self._last = self._last, (None, None, None)
+        return found if own is key and given is recurrence else None
+
+
 RIGHT = Change()
+_EVALUATED: Slot[Result] = Slot()
+_RIGHT: Slot[Result] = Slot()
+_CHANGED: Slot[Recurrence] = Slot()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +132,8 @@ class Mutant:
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence of one of the cells like a kernel with this bug."""
+        if compute is Compute.FLOAT64 and (found := _EVALUATED.taken(self.change, recurrence)):
+            return found
         return self.change.run(recurrence, compute)
 
     def session(self) -> Session:
@@ -259,7 +285,9 @@ def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order
     """
     idle: Reason = always_seen
     if not isinstance(change, Change):
-        idle, change = untouched(change), Change(recurrence=change)
+        given = change
+        idle = untouched(lambda r: _CHANGED.put(given, r, given(r)))
+        change = Change(recurrence=lambda r: _CHANGED.taken(given, r) or given(r))
     elif unreached:
         idle = _unreached(change, unreached)
     return Mutant(id, cells, family, sentence, effect, change, unseen, idle, edits)
@@ -269,7 +297,9 @@ def _unreached(change: Change, sentence: str) -> Reason:
     """Return the reason that holds where a change does not affect the result, found by running."""
 
     def reason(recurrence: Recurrence) -> str:
-        right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, change))
+        right = _RIGHT.taken(RIGHT, recurrence) or RIGHT.run(recurrence, Compute.FLOAT64)
+        _RIGHT.put(RIGHT, recurrence, right)
+        changed = _EVALUATED.put(change, recurrence, change.run(recurrence, Compute.FLOAT64))
         return sentence if same_results(right, changed) else ""
 
     return reason

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 UNITS, TILES = "units", "tiles"
 TUNING, HELD_OUT = "tuning", "held-out"
@@ -60,9 +61,16 @@ class Bug:
         return half_of(self.id)
 
 
-def table(kernel, kind, sized, rows):
-    """Return bugs that share a kernel and a kind, of rows (name, cells, what, report, shown_by)."""
-    return [Bug(name, kernel, cells, kind, sized, *rest) for name, cells, *rest in rows]
+def bugs():
+    """Return the rows of `bugs.txt`, which says how they are written."""
+    found = []
+    for line in (Path(__file__).parent / "bugs.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            kernel, kind, size = line.strip("[]").split(", ")
+        elif line and not line.startswith("#"):
+            name, cells, *rest = (part.strip() for part in line.split(" |"))
+            found.append(Bug(name, kernel, cells, kind, size == "sized", *rest))
+    return found
 
 
 class Switches:

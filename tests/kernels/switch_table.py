@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from kernels import tiles_bugs, units_bugs
-from kernels.bug import HELD_OUT, TILES, TUNING, UNITS
+from kernels.bug import HELD_OUT, TILES, TUNING, UNITS, bugs
 from kernels.tiles_kernel import TilesKernel
 from kernels.units_kernel import UnitsKernel
 
 KERNELS = {UNITS: UnitsKernel, TILES: TilesKernel}
-BUGS = {bug.id: bug for bug in (*units_bugs.BUGS, *tiles_bugs.BUGS)}
+BUGS = {bug.id: bug for bug in bugs()}
 
 
 def kernel_with(bug):

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from kernels.bug import HELD_OUT, SEMANTIC, STRUCTURAL, TUNING, Switches, half_of
+from kernels.bug import HELD_OUT, SEMANTIC, STRUCTURAL, TUNING, Switches, bugs, half_of
 from kernels.random_cases import GATES
 from kernels.score import SOUND, is_asked, verdict_of
 from kernels.showing import answer, call, differs, is_shown, right_outputs
@@ -105,9 +105,7 @@ def test_both_halves_have_every_kind():
 
 def test_rows_are_unique_and_say_something():
     """A table keyed by id would lose a row of the same name without a word."""
-    from kernels import tiles_bugs, units_bugs
-
-    rows = [*units_bugs.BUGS, *tiles_bugs.BUGS]
+    rows = bugs()
 
     assert len(rows) == len(BUGS)
     assert all(row.what and set(row.cells.split()) <= set(GATES) for row in rows)

@@ -4,7 +4,7 @@ Four sequences make a tile; tiles are shared out to three workers, the direction
 is one tile only. A tile walks all steps under a mask; its states swap between two buffers. One
 product of [X, H] with [W, R] is unrolled four times over its terms and blocked by 16 columns.
 Buffers live as long as the process and are found by shape. Tiny nodes take `tiles_small`. Without
-bugs it is right; each bug of `tiles_bugs` acts where its name is asked for.
+bugs it is right; each bug of `bugs.txt` acts where its name is asked for.
 """
 
 from __future__ import annotations

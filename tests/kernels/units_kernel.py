@@ -3,7 +3,7 @@
 Weights are packed in gate-interleaved panels of 8 units, sums run over blocks of 16 with a
 remainder, the input's products are made for chunks of 16 steps, the batch is sorted by length, and
 scratch buffers are kept between calls. Sizes of 1 and the first step take fast paths. Without bugs
-it is right; each bug of `units_bugs` acts where its name is asked for.
+it is right; each bug of `bugs.txt` acts where its name is asked for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -22,10 +22,15 @@ from rnncli.recurrence.cells import CELLS as CELL_ROWS
 from rnncli.recurrence.unit import QuantisedUnit
 
 CELLS = ("RNN", "GRU", "LSTM")
+# Activations of an RNN, a GRU and an LSTM.
 FUNCTIONS = {
-    "RNN": ["Sigmoid"],
-    "GRU": ["Softsign", "Sigmoid"],
-    "LSTM": ["Sigmoid", "Tanh", "Softsign"],
+    "distinct_functions": ("Sigmoid", "Softsign Sigmoid", "Sigmoid Tanh Softsign"),
+    # Functions whose defaults matter, and those whose defaults no operator defines.
+    "default_values": ("HardSigmoid", "HardSigmoid LeakyRelu", "HardSigmoid LeakyRelu Softplus"),
+    "other_defaults": ("LeakyRelu", "ScaledTanh HardSigmoid", "Sigmoid LeakyRelu ScaledTanh"),
+    "undefined": ("ScaledTanh", "Sigmoid Affine", "ThresholdedRelu ScaledTanh Affine"),
+    "softplus": ("Softplus", "Sigmoid Softplus", "Sigmoid Softplus Softplus"),
+    "huge": ("Sigmoid", "Sigmoid Sigmoid", "Sigmoid Tanh Tanh"),
 }
 VALUED = {
     "RNN": ["ScaledTanh"],
@@ -50,6 +55,11 @@ def _valued(cell):
     return {"activations": names, "activation_alpha": alpha, "activation_beta": beta}
 
 
+def _with_functions(name, cell):
+    names = FUNCTIONS[name][CELLS.index(cell)].split()
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names))
+
+
 def _all_inputs(cell):
     """Every input, ragged, both directions."""
     flags = {"GRU": {"linear_before_reset": 1}, "LSTM": {"input_forget": 0}, "RNN": {}}[cell]
@@ -69,47 +79,13 @@ def _other_functions(cell):
 def _different(cell):
     """The default activations forward, others with values of their own in reverse."""
     forward, reverse = recurrence_of(cell, **BOTH), _other_functions(cell)
-    return _replaced(reverse, activations=(forward.activations[0], reverse.activations[1]))
-
-
-def _distinct_functions(cell):
-    return recurrence_of(cell, **BOTH, **_given(cell, activations=FUNCTIONS[cell]))
-
-
-def _default_values(cell):
-    """Functions whose defaults matter: LeakyRelu and HardSigmoid."""
-    names = {"RNN": ["HardSigmoid"], "GRU": ["HardSigmoid", "LeakyRelu"]}
-    names["LSTM"] = ["HardSigmoid", "LeakyRelu", "Softplus"]
-    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
-
-
-def _undefined(cell):
-    """Functions whose defaults no operator defines."""
-    names = {"RNN": ["ScaledTanh"], "GRU": ["Sigmoid", "Affine"]}
-    names["LSTM"] = ["ThresholdedRelu", "ScaledTanh", "Affine"]
-    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
-
-
-def _other_defaults(cell):
-    """More functions that have an alpha or beta by default."""
-    names = {"RNN": ["LeakyRelu"], "GRU": ["ScaledTanh", "HardSigmoid"]}
-    names["LSTM"] = ["Sigmoid", "LeakyRelu", "ScaledTanh"]
-    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+    return replace(reverse, activations=(forward.activations[0], reverse.activations[1]))
 
 
 def _long(cell):
     """More steps than any chunk has."""
     sizes = {"T": 70, "N": 2, "I": 2, "H": 3, "D": 2, "lengths": [66, 70]}
     return recurrence_of(cell, **sizes, **_given(cell))
-
-
-def _softplus(cell):
-    names = {
-        "RNN": ["Softplus"],
-        "GRU": ["Sigmoid", "Softplus"],
-        "LSTM": ["Sigmoid"] + 2 * ["Softplus"],
-    }
-    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
 
 
 def _square(cell):
@@ -121,18 +97,14 @@ def _with(cell, change):
     found = recurrence_of(cell, **BOTH, **_given(cell))
     X = found.X.copy()
     change(X)
-    return _replaced(found, X=X)
-
-
-def _replaced(recurrence, **fields):
-    return replace(recurrence, **fields)
+    return replace(found, X=X)
 
 
 def _with_nan(cell):
     def change(X):
         X[0, 0, 0] = np.nan
 
-    return _replaced(_with(cell, change), clip=3.0)
+    return replace(_with(cell, change), clip=3.0)
 
 
 def _tiny(cell):
@@ -140,7 +112,7 @@ def _tiny(cell):
     found = recurrence_of(cell, **BOTH, **_given(cell))
     tiny = np.float32(1e-39)
     shrink = lambda values: None if values is None else (values * tiny).astype(np.float32)  # noqa: E731
-    return _replaced(
+    return replace(
         found,
         X=shrink(found.X),
         Wb=shrink(found.Wb),
@@ -151,28 +123,14 @@ def _tiny(cell):
 
 def _huge(cell):
     """Arguments of Sigmoid far beyond -18, where its values are what is returned."""
-    names = {"RNN": ["Sigmoid"], "GRU": ["Sigmoid"] * 2, "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-    found = recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
-    return _replaced(found, X=30 * found.X)
+    found = _with_functions("huge", cell)
+    return replace(found, X=30 * found.X)
 
 
 def _after(cell, **absent):
     """Reset after the linear transformation, and something that is optional absent."""
     flags = {"linear_before_reset": 1} if cell == "GRU" else {}
-    return _replaced(recurrence_of(cell, **BOTH, **_given(cell, **flags)), **absent)
-
-
-def _without_biases(cell):
-    return _after(cell, Wb=None, Rb=None)
-
-
-def _without_states(cell):
-    return _after(cell, initial=(None,) * (2 if cell == "LSTM" else 1))
-
-
-def _previous(cell):
-    """An LSTM whose output gate sees the previous cell state."""
-    return recurrence_of(cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"})
+    return replace(recurrence_of(cell, **BOTH, **_given(cell, **flags)), **absent)
 
 
 def _quantised(cell):
@@ -189,7 +147,7 @@ def _quantised_ties(cell):
     found = _node(("bidirectional", False, False, True))
     X = (np.arange(1, found.X.size + 1) % 254 + 0.5) / 128
     X[0] = 255 / 128
-    return _replaced(found, X=X.reshape(found.X.shape).astype(np.float32))
+    return replace(found, X=X.reshape(found.X.shape).astype(np.float32))
 
 
 POINTED = {"scale": [0.004, 0.01, 0.002], "zero_point": 3, "axis": -2}
@@ -244,40 +202,40 @@ def _node(form):
 
 
 RICH = {
-    function.__name__.strip("_"): cache(function)
-    for function in (
-        _all_inputs,
-        _without_clip,
-        _other_functions,
-        _distinct_functions,
-        _square,
-    )
+    "all_inputs": _all_inputs,
+    "without_clip": _without_clip,
+    "other_functions": _other_functions,
+    "distinct_functions": partial(_with_functions, "distinct_functions"),
+    "square": _square,
 }
 # Where rare numbers and functions are, which hide other bugs.
 SPECIAL = {
-    function.__name__.strip("_"): cache(function)
-    for function in (
-        *(
-            _different,
-            _default_values,
-            _other_defaults,
-            _undefined,
-            _softplus,
-            _long,
-            _with_nan,
-            _tiny,
-            _huge,
-        ),
-        *(_without_biases, _without_states, _previous),
-        *(_quantised, _quantised_ties, _unit, _unit_with_products, _unit_of_ties),
-    )
+    "different": _different,
+    **{
+        name: partial(_with_functions, name)
+        for name in ("default_values", "other_defaults", "undefined", "softplus")
+    },
+    "long": _long,
+    "with_nan": _with_nan,
+    "tiny": _tiny,
+    "huge": _huge,
+    "without_biases": lambda cell: _after(cell, Wb=None, Rb=None),
+    "without_states": lambda cell: _after(cell, initial=(None,) * (2 if cell == "LSTM" else 1)),
+    "previous": lambda cell: recurrence_of(
+        cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"}
+    ),
+    "quantised": _quantised,
+    "quantised_ties": _quantised_ties,
+    "unit": _unit,
+    "unit_with_products": _unit_with_products,
+    "unit_of_ties": _unit_of_ties,
 }
 
 
 def _bare(cell, **sizes):
     """Nothing that is optional: no biases, states, peepholes, lengths."""
     found = recurrence_of(cell, **sizes)
-    return _replaced(found, Wb=None, Rb=None, initial=(None,) * found.cell.states)
+    return replace(found, Wb=None, Rb=None, initial=(None,) * found.cell.states)
 
 
 POOR = {
@@ -296,7 +254,7 @@ POOR = {
     ),
     "keeps_initial": lambda cell: _kept(cell, [4, 0, 2]),
     "keeps_initial_of_all": lambda cell: _kept(cell, [0, 0, 0]),
-    "last_states_only": lambda cell: _replaced(
+    "last_states_only": lambda cell: replace(
         recurrence_of(cell, D=2, lengths=[4, 1, 2]), wants_Y=False
     ),
     "sixteen": lambda cell: recurrence_of(cell, N=16, I=16, H=16),
@@ -311,7 +269,7 @@ EVERYTHING = {**RICH, **SPECIAL, **POOR}
 
 def _of_one(cell):
     found = recurrence_of(cell, D=2, lengths=[1, 0, 1])
-    return _replaced(found, initial=(None,) * found.cell.states)
+    return replace(found, initial=(None,) * found.cell.states)
 
 
 def _kept(cell, lengths):

@@ -327,12 +327,16 @@ def _bugs(
     rows: Iterable[VectorRow], keep: Callable[[str], bool] = every
 ) -> dict[Bug, dict[str, Outcome]]:
     """Return the outcomes of some mutants, by vector."""
-    keep = cache(keep)
+
+    @cache
+    def kept(mutants: tuple[str, ...]) -> list[str]:
+        """Those of a vector, which are those of others of its cell."""
+        return [mutant for mutant in mutants if keep(mutant)]
+
     found: dict[Bug, dict[str, Outcome]] = {}
     for row in rows:
-        for mutant, outcome in row.outcomes.items():
-            if keep(mutant):
-                found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
+        for mutant in kept(tuple(row.outcomes)):
+            found.setdefault(Bug(row.cell, mutant), {})[row.id] = row.outcomes[mutant]
     return found
 
 
