@@ -117,6 +117,12 @@ def _compiled(function: str) -> CodeType:
     return compile(function, "<blocked kernel>", "exec")
 
 
+@cache
+def _functions(edits: Edits) -> tuple[CodeType, ...]:
+    """Return the functions of the kernel; those that edits leave as they are are compiled once."""
+    return tuple(map(_compiled, edited(edits).split("\n\n\n")))
+
+
 def difference(edits: Edits) -> str:
     """Return edits as a diff of the lines of the blocked kernel, each piece without its indent."""
     pieces: list[str] = []
@@ -138,8 +144,8 @@ class BlockedKernel:
 
     def __init__(self, blocks: Mapping[str, int] | None = None, edits: Edits = ()) -> None:
         space: dict[str, Any] = {**vars(words_of_edits)}
-        for function in edited(edits).split("\n\n\n"):
-            exec(_compiled(function), space)  # noqa: S102 -- our file
+        for function in _functions(edits):
+            exec(function, space)  # noqa: S102 -- our file
         space |= blocks or {}
         self._kernel = space["kernel"]
 
