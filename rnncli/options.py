@@ -1,7 +1,8 @@
-"""Options as values: each is a field of a frozen class, described in the class's docstring alone.
+"""Options as values, described once: in the docstring of the class or function that has them.
 
-`Workers(jobs=2)` is what `-j 2` says on a command line, whose flags and bounds are the field's and
-whose help is the docstring's.
+A field of a frozen class is an option: `Workers(jobs=2)` is what `-j 2` says on a command line,
+whose flags and bounds are the field's and whose help is the docstring's. So is a keyword argument
+of a function, see `asking`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import cache, wraps
 from inspect import cleandoc, getsource, signature
+from os import PathLike
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
 P = ParamSpec("P")
 ReturnT = TypeVar("ReturnT")
@@ -28,21 +31,32 @@ ReturnT = TypeVar("ReturnT")
 LONGEST = 1e9
 # The level of `python -O` at which docstrings are gone.
 WITHOUT_DOCSTRINGS = 2
+# The argument of functions that is no option of a command.
+PROGRESS = "progress"
+# What a docstring says of an option that is described elsewhere.
+AS_IN = "As in `"
 
 
 class OptionKind(StrEnum):
     """What an option takes."""
 
+    FLAG = "nothing"
     TEXT = "text"
     NAME = "one of the known names"
     LOOKED_UP = "a name that a table has, which is not imported before it is needed"
     PAIRS = "NAME=VALUE, any number of times"
     BOUNDS = "[NAME:]NUMBER, any number of times"
+    SIZES = "NAME=SIZE[,...], repeated in one word"
+    DIMENSIONS = "NAME=SIZE[,...], any number of times"
+    SHAPES = "NAME=SIZE,..., any number of times"
     WORDS = "a text, any number of times"
     COUNT = "a whole number, with a least one"
     NUMBER = "a whole number"
     SECONDS = "seconds"
     BYTES = "a number of bytes"
+    PERCENT = "a percentage"
+    READ = "a path that is read"
+    WRITTEN = "a path that is written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +65,17 @@ class OptionTraits:
 
     Attributes:
         kind: what it takes.
-        flags: short flags, besides the one that is the field's name.
+        flags: short flags, besides the one that is its name; or all of them, and perhaps what its
+            value is called on a command line, of which the name of its variable is made.
         least: the least number, of a count.
         known: the names that there are, of a name; "" stands for none of them.
         table: "module:attribute" of the names, or of a function that returns them.
         metavar: what stands for its value in help.
+        form: what a pair looks like, for the message on one that does not.
         variable: the environment variable that gives its value where no default does.
         joins: whether several values can be joined to one by `and`.
+        section: the title under which help lists it.
+        once: whether it concerns a run as a whole: what repeats one of its cases does without.
     """
 
     kind: OptionKind = OptionKind.TEXT
@@ -66,15 +84,38 @@ class OptionTraits:
     known: Collection[str] = ()
     table: str = ""
     metavar: str = ""
+    form: str = "NAME=VALUE"
     variable: str = ""
     joins: bool = False
+    section: str = ""
+    once: bool = False
+
+    def words(self, name: str, value: Any) -> list[str]:
+        """Return the words by which a command line gives a value, of another kind than BOUNDS."""
+        flag = next(iter(self.flags), flag_of(name))
+        if self.kind is OptionKind.FLAG:
+            return [flag]
+        if isinstance(value, Mapping):
+            shown = [
+                f"{w}" if isinstance(w, str | int) else ",".join(map(str, w))
+                for w in value.values()
+            ]
+            told = [f"{each}={what}" for each, what in zip(value, shown, strict=True)]
+        else:
+            told = [f"{value}"] if isinstance(value, str | int | PathLike) else [*value]
+        if self.kind is OptionKind.SIZES:
+            told = [",".join(told)]
+        return [word for each in told for word in (flag, each)]
 
 
-def option(default: Any, *flags: str, kind: OptionKind = OptionKind.TEXT, **traits: Any) -> Any:
+def option(default: Any, *flags: str, **rest: Any) -> Any:
     """Return a field that is an option; the arguments are those of `OptionTraits`."""
-    return field(
-        default=default, metadata={"option": OptionTraits(kind=kind, flags=flags, **traits)}
-    )
+    return field(default=default, metadata={"option": traits(*flags, **rest)})
+
+
+def traits(*flags: str, kind: OptionKind = OptionKind.TEXT, **rest: Any) -> OptionTraits:
+    """Return the traits of an argument that is an option; see `asking`."""
+    return OptionTraits(kind=kind, flags=flags, **rest)
 
 
 def flag_of(name: str) -> str:
@@ -82,24 +123,44 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def traits_of(values: Any) -> dict[str, OptionTraits]:
-    """Return the fields of a class, or of a value of it, that are options."""
-    return {each.name: each.metadata["option"] for each in fields(values) if each.metadata}
+def traits_of(owner: Any) -> dict[str, OptionTraits]:
+    """Return the options among the fields of a class, or of its value, or `asking` a function."""
+    if callable(owner) and not isinstance(owner, type):
+        return dict(getattr(owner, "traits", {}))
+    return {each.name: each.metadata["option"] for each in fields(owner) if each.metadata}
 
 
-def taking_values(
-    values: Mapping[str, type[Any]],
+def asking(
+    values: Mapping[str, type[Any]], *others: Any, **own: OptionTraits
 ) -> Callable[[Callable[P, ReturnT]], Callable[P, ReturnT]]:
-    """Decorate a function whose options are fields of values, not arguments of its own.
+    """Decorate a function that asks what a command asks: its keyword arguments are options.
 
-    An argument that it does not take is a TypeError, which says where a field of that name goes.
+    Those that are values, `cases=Selected(...)`, bring the options of their class. Any other is an
+    option by itself: its name, default and line in the docstring are all that one needs that is a
+    flag, a text or a number. An argument that the function does not take is a TypeError, which says
+    where a field of that name goes.
 
     Args:
         values: class of a value by how a field of it is written, ``cases=Selected({}=...)``.
+        others: classes and functions that have some of these options; theirs are the traits, and
+            also the text where the docstring says "As in `verify`", or nothing.
+        own: the traits of other options.
     """
 
     def decorate(function: Callable[P, ReturnT]) -> Callable[P, ReturnT]:
         taken = signature(function).parameters
+        rows = {n: row for other in others for n, row in traits_of(other).items() if n in taken}
+        rows |= own
+        for name, each in taken.items():
+            if (
+                each.kind is each.KEYWORD_ONLY
+                and name != PROGRESS
+                and not is_dataclass(each.default)
+            ):
+                is_number = "int" in str(each.annotation)
+                plain = OptionKind.NUMBER if is_number else OptionKind.TEXT
+                kind = OptionKind.FLAG if each.default is False else plain
+                rows.setdefault(name, OptionTraits(kind=kind))
 
         @wraps(function)
         def checked(*args: P.args, **given: P.kwargs) -> ReturnT:
@@ -113,9 +174,21 @@ def taking_values(
                             )
             return function(*args, **given)
 
+        checked.__dict__.update(traits=rows, others=others)
         return checked
 
     return decorate
+
+
+def words_of(function: Any, asked: Mapping[str, Any]) -> list[str]:
+    """Return how a command line asks what the arguments of a function ask of each case."""
+    defaults = signature(function).parameters
+    return [
+        word
+        for name, row in traits_of(function).items()
+        if not row.once and asked[name] and asked[name] != defaults[name].default
+        for word in row.words(name, asked[name])
+    ]
 
 
 def default_of(values: type[Any], name: str) -> Any:
@@ -132,12 +205,18 @@ def docstring_of(documented: Any) -> str:
     return ast.get_docstring(definition) or ""
 
 
-def texts_of(values: type[Any]) -> dict[str, str]:
-    """Return what the docstring of a class says of each of its attributes."""
-    _, _, listed = docstring_of(values).partition("\nAttributes:\n")
+@cache
+def texts_of(owner: Any) -> Mapping[str, str]:
+    """Return what the docstring of a class says of its attributes, or of a function its options."""
+    listed = re.split(r"\n(?:Attributes|Args|Options):\n", docstring_of(owner))[-1]
     listed, _, _ = listed.partition("\n\n")
     found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text) for name, text in found}
+    texts = {name: re.sub(r"\n\s+", " ", text) for name, text in found}
+    for other in getattr(owner, "others", ()):
+        for name, text in texts_of(other).items():
+            if texts.get(name, AS_IN).startswith(AS_IN):
+                texts[name] = text
+    return texts
 
 
 def check(values: Any) -> None:

@@ -1,9 +1,10 @@
 """`generate`, `verify`, `relate`, `score`, `diagnose` as functions, which the commands call.
 
 A command's options are keyword arguments of its function: `--min-cases 20` is `min_cases=20`. Those
-that several commands share are values: `-j 2` is `workers=Workers(jobs=2)`. Options that only print
-or write a report belong to the command alone. Heavy imports wait until a
-function is called, so that workers import at the same time as this process.
+that several commands share are values: `-j 2` is `workers=Workers(jobs=2)`. Commands are made from
+these functions, see `asking`: the signature has the names and defaults of options, the docstring
+their helps. Options that only print or write a report belong to the command alone. Heavy imports
+wait until a function is called, so that workers import at the same time as this process.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ import re
 import shlex
 import threading
 from collections import Counter
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -23,7 +22,8 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.limits import Limits
-from rnncli.options import taking_values
+from rnncli.options import OptionKind, asking, traits, words_of
+from rnncli.packs.layouts import LAYOUTS
 from rnncli.subjects.implementation import Implementation
 from rnncli.talk.words import counted, plural
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     Progress: TypeAlias = Callable[[int, int, str], None]
     PlanT = TypeVar("PlanT", bound=VerificationPlan)
 
+PASSES, CASES = "What passes", "Which cases"
+
 # What carries the options that several functions share.
 _VALUES: Mapping[str, type[Any]] = {
     "cases=Selected({}=...)": Selected,
@@ -57,6 +59,13 @@ _VALUES: Mapping[str, type[Any]] = {
 _TURN = threading.RLock()
 
 
+@asking(
+    _VALUES,
+    *(Selected, Implementation),
+    output=traits("-o", kind=OptionKind.WRITTEN, metavar="DIR"),
+    format=traits(kind=OptionKind.NAME, known=LAYOUTS),
+    seed=traits(kind=OptionKind.COUNT),
+)
 def generate(
     suite: str | Path,
     *,
@@ -74,16 +83,14 @@ def generate(
 
     Args:
         suite: a YAML file, or the name of a suite that ships with rnncli.
-        output: the pack's folder: new, empty, or a pack of the same suite, which is brought up to
-            date; by default `vectors/NAME`.
-        format: the pack's layout: "onnx", "raw", "c" or "hex", a folder for each case; "npz" or
-            "h5", one file. "c" and "hex" are not read back.
-        check: write nothing; find missing, stale, altered and extra files.
-        select: an expression that selects cases, as in `rnncli generate -k`.
-        seed: replaces the suite's seed.
-        weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
-            suite has them.
-        steps: store the signals of every step, too: pre-activations, gates and states.
+        output: The folder of the pack: new, empty, or a pack of the same suite, which is brought up
+            to date.  [default: vectors/SUITE]
+        format: Layout of the pack (docs/howto/packs.md).
+        check: Write nothing; list missing, stale, altered and extra files; exit with 1 if any.
+        select: As in `Selected`.
+        seed: Seed of the inputs, instead of the suite's.
+        weights: As in `Implementation`.
+        steps: Store the signals of every step, too: pre-activations, gates, cell and hidden states.
         workers: who does the work.
         progress: called with the number of finished cases, the number of all cases, and "".
 
@@ -104,7 +111,6 @@ def generate(
     from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating import generation
-    from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
     if weights:
@@ -127,21 +133,32 @@ def generate(
         raise KeyboardInterrupt(kept if done.count and not check else "") from None
 
 
-@taking_values(_VALUES)
+@asking(
+    _VALUES,
+    xfails=traits(kind=OptionKind.READ, section=PASSES),
+    trust=traits(kind=OptionKind.FLAG, section=CASES),
+    allow_refused=traits(kind=OptionKind.FLAG, section=PASSES),
+    allow_missing=traits(kind=OptionKind.FLAG, section=PASSES),
+    exitfirst=traits("-x", kind=OptionKind.FLAG, section=PASSES, once=True),
+    min_cases=traits(kind=OptionKind.COUNT, least=1, section=PASSES, once=True),
+    pack_digest=traits(metavar="HEX", section=PASSES, once=True),
+    claims=traits(kind=OptionKind.READ, metavar="FILE", section=PASSES, once=True),
+    diagnose=traits(kind=OptionKind.FLAG, section="Reports", once=True),
+)
 def verify(
     pack: str | Path,
     subject: Implementation | Function,
     *,
     rule: Rule = PACK_RULE,
     cases: Selected = EVERY_CASE,
+    trust: bool = False,
     workers: Workers = HERE,
     xfails: str | Path | None = None,
-    allow_refused: bool = False,
-    allow_missing: bool = False,
     exitfirst: bool = False,
     min_cases: int = 1,
-    trust: bool = False,
     pack_digest: str = "",
+    allow_refused: bool = False,
+    allow_missing: bool = False,
     claims: str | Path | None = None,
     diagnose: bool = False,
     progress: Progress | None = None,
@@ -154,66 +171,63 @@ def verify(
             `Implementation(function=function)`.
         rule: the tolerances.
         cases: which cases, and in which order.
+        trust: Do not compare the pack's files with their checksums.
         workers: who does the work; a function runs in this process.
-        xfails: a file of known failures, as in `rnncli verify --xfails`.
-        allow_refused: whether refusing a valid case is not a failure.
-        allow_missing: whether a case without results is not a failure.
-        exitfirst: whether the run ends at the first failure.
-        min_cases: the number of cases that must be answered for the run to pass.
-        trust: whether the pack's checksums are not verified.
-        pack_digest: the required beginning of the pack's digest, 12 digits or more.
-        claims: a file of what the subject claims, as in `rnncli verify --claims`, which excludes
-            other selections, tolerances and allowances.
-        diagnose: whether `report.diagnosis` names the bugs behind wrong outputs.
+        xfails: File of known failures: each line has an id or pattern, then the reason. A known
+            failure that passes fails the run.
+        exitfirst: Stop at the first failure.
+        min_cases: Exit with 5 if fewer cases are answered. A case is answered if outputs of the
+            subject were judged; one that was refused, missing, crashed or skipped is not.
+        pack_digest: Exit with 2 unless the digest of the pack, which covers every file, begins with
+            HEX. `rnncli generate` and `rnncli inspect` print it.
+        allow_refused: Do not fail if the subject refuses valid cases.
+        allow_missing: Do not fail if --results has nothing for a case.
+        claims: Judge exactly what FILE claims, as `rnncli claims` writes it; a refusal inside
+            fails. No other selection, tolerance or allowance goes with it.
+        diagnose: Name the bug behind wrong outputs, as `rnncli diagnose` does.
         progress: called with the number of judged cases, the number of all cases, and the number
             with each verdict in words.
 
     Returns:
         The report: `report.passed`, `report.exit_code` and, in the pack's order, `report.cases`. A
-        run in which no computed output could be judged has not passed.
+        run in which no computed output could be judged has not passed. `report.diagnosis` names
+        bugs if `diagnose` asks for them.
 
     Raises:
         rnncli.errors.InvalidRequest: a wrong pack or option.
         rnncli.errors.NothingSelected: no cases are left to judge, or fewer than `min_cases`.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
+    asked = locals()
     workers.expect("rnncli.verifying.case_judging")
     from rnncli.verifying.verification import VerificationPlan, claiming
 
-    plan = _plan(
-        VerificationPlan,
-        "verify",
-        Path(pack),
-        subject,
-        rule=rule,
-        cases=cases,
-        workers=workers,
-        xfails=xfails,
-        allowed={"refused": allow_refused, "missing": allow_missing},
-        stop_at_failure=exitfirst,
-        min_cases=min_cases,
-        trust=trust,
-        digest=pack_digest,
-        diagnoses=diagnose,
-    )
+    plan = _plan(VerificationPlan, verify, pack, asked)
     return _judged(claiming(plan, Path(claims)) if claims else plan, progress)
 
 
-@taking_values(_VALUES)
+@asking(
+    _VALUES,
+    verify,
+    relation=traits(
+        kind=OptionKind.LOOKED_UP, table="rnncli.verifying.relations.relations:RELATIONS"
+    ),
+    sizes=traits(kind=OptionKind.SIZES, metavar="NAME=SIZE[,...]"),
+)
 def relate(
     target: str | Path,
     subject: Implementation | Function,
     *,
     rule: Rule = PACK_RULE,
     cases: Selected = EVERY_CASE,
+    trust: bool = False,
     workers: Workers = HERE,
     relation: Sequence[str] = (),
     sizes: Mapping[str, int] | None = None,
-    xfails: str | Path | None = None,
     allow_refused: bool = False,
+    xfails: str | Path | None = None,
     exitfirst: bool = False,
     min_cases: int = 1,
-    trust: bool = False,
     pack_digest: str = "",
     progress: Progress | None = None,
 ) -> VerificationReport:
@@ -224,15 +238,15 @@ def relate(
         subject: as in `verify`; recorded results cannot run transformed cases.
         rule: its profile is that of the bounds; it has no other tolerance.
         cases: which cases and relations, whose ids are CASE::RELATION, and in which order.
+        trust: As in `verify`.
         workers: who does the work; a function runs in this process.
-        relation: the names of the relations to judge; all by default.
-        sizes: sizes that replace those of every case of a suite or config.
-        xfails: a file of known failures, by ids of relations or of cases that fail as they are.
-        allow_refused: whether refusing a valid case is not a failure.
-        exitfirst: whether the run ends at the first failure.
-        min_cases: the number of relations that must be judged for the run to pass.
-        trust: whether a pack's checksums are not verified.
-        pack_digest: the required beginning of a pack's digest, 12 digits or more.
+        relation: Only this relation (docs/relations.md explains each).
+        sizes: Sizes of every case of a suite or config, as in hidden_size=512,batch_size=64.
+        allow_refused: As in `verify`.
+        xfails: As in `verify`, by ids of relations or of cases that fail as they are.
+        exitfirst: As in `verify`.
+        min_cases: As in `verify`; a relation is a case.
+        pack_digest: As in `verify`.
         progress: called with the number of judged relations, the number of all, and the number
             with each verdict in words.
 
@@ -244,31 +258,31 @@ def relate(
         rnncli.errors.NothingSelected: nothing is left to judge, or less than `min_cases`.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
+    asked = locals()
     workers.expect("rnncli.verifying.relations.relating")
     from rnncli.verifying.relations.relating import RelationPlan
 
-    told = ",".join(f"{name}={size}" for name, size in (sizes or {}).items())
-    chosen = [word for name in relation for word in ("--relation", name)]
-    plan = _plan(
-        partial(RelationPlan, relations=tuple(relation), sizes=tuple((sizes or {}).items())),
-        "relate",
-        Path(target),
-        subject,
-        rule=rule,
-        cases=cases,
-        workers=workers,
-        xfails=xfails,
-        allowed={"refused": allow_refused},
-        stop_at_failure=exitfirst,
-        min_cases=min_cases,
-        trust=trust,
-        digest=pack_digest,
-        more=[*chosen, *(["--sizes", told] if told else [])],
-    )
+    own = {"relations": tuple(relation), "sizes": tuple((sizes or {}).items())}
+    plan = _plan(RelationPlan, relate, target, asked, **own)
     return _related(plan, progress)
 
 
-@taking_values(_VALUES)
+@asking(
+    _VALUES,
+    verify,
+    relation=traits(
+        kind=OptionKind.LOOKED_UP, table="rnncli.verifying.relations.streaming:STREAM_RELATIONS"
+    ),
+    states=traits("--state", kind=OptionKind.PAIRS, form="INPUT=OUTPUT"),
+    dims=traits("--dim", kind=OptionKind.DIMENSIONS, metavar="NAME=SIZE[,...]"),
+    shapes=traits("--shape", kind=OptionKind.SHAPES, form="NAME=5,1,10"),
+    inputs=traits("-i", "--input", "input_files", kind=OptionKind.PAIRS, form="NAME=FILE|VALUE"),
+    inputs_from=traits("--inputs", metavar="FILE"),
+    steps=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
+    sequences=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
+    save=traits(kind=OptionKind.WRITTEN, metavar="DIR", once=True),
+    allow_unexercised=traits(kind=OptionKind.FLAG, section=PASSES),
+)
 def stream(
     model: str | Path,
     subject: Implementation | Function,
@@ -277,21 +291,24 @@ def stream(
     workers: Workers = HERE,
     relation: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, str] | None = None,
     inputs_from: str = "",
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     steps: int | None = None,
     sequences: int | None = None,
     save: str | Path | None = None,
-    xfails: str | Path | None = None,
     allow_refused: bool = False,
     allow_unexercised: bool = False,
+    xfails: str | Path | None = None,
     exitfirst: bool = False,
     min_cases: int = 1,
     progress: Progress | None = None,
 ) -> VerificationReport:
     """Judge the states, steps and batches of a whole model, and what runs it.
+
+    An input with one more axis than the model has it has a call in each row. If none are given, the
+    inputs are those of the test data sets beside the model, or else generated ones.
 
     Args:
         model: the model's file.
@@ -299,23 +316,25 @@ def stream(
             outputs by name, whose record has no operator; a backend shows the model itself.
         cases: which relations, whose ids are MODEL::RELATION, and in which order.
         workers: who does the work; a function runs in this process.
-        relation: the names of the relations to judge; all by default.
-        states: input -> the output that it continues, instead of the pairs that are found.
-        dims: sizes of symbolic dimensions.
-        shapes: shapes of inputs, for dimensions without a name.
-        inputs: input -> a file or numbers, as `rnncli stream -i` takes them; an array with one more
-            axis than the input has a call in each row.
-        inputs_from: an .npz, an .h5 or a test_data_set folder with inputs by name. If none are
-            given, those of the test data sets beside the model, or else generated ones.
-        steps: only so many of the first steps, or as many calls of a model that takes a fixed
-            number of steps at each; all by default.
-        sequences: only so many of the first sequences of the batch; all by default.
-        save: the folder to write an ONNX test case of each relation that fails into.
-        xfails: a file of known failures, by ids of relations.
-        allow_refused: whether refusing a call is not a failure.
-        allow_unexercised: whether it is none if a wrong recurrent node would agree as well.
-        exitfirst: whether the run ends at the first failure.
-        min_cases: the number of relations that must be judged for the run to pass.
+        relation: Only this relation (docs/howto/stream.md explains each).
+        states: A state: an input, and the output of the call before that it continues; instead of
+            the pairs that are found, which `rnncli inspect MODEL` shows.
+        inputs: Input NAME from FILE (.npy, .pb, or FILE.npz::KEY), or a number or list, such as
+            sr=8000 or x=[[1,2.5],[3,4]], in the input's own type.
+        inputs_from: Read inputs by name from an .npz, an .h5 or a test_data_set folder.
+        dims: Size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.
+        shapes: Shape of the generated input NAME of a model.
+        steps: Only the first N steps, or N calls of a model that takes a fixed number at each.
+        sequences: Only the first N sequences of the batch.
+        save: Write each relation that fails as an ONNX test case DIR/MODEL_RELATION, with a data
+            set for each call and the outputs that it must have; `rnncli run` shows what differs.
+        allow_refused: As in `verify`.
+        allow_unexercised: Do not fail, with exit code 5, where a recurrent node that has something
+            wrong would agree as well: the recurrent product in one step from a zero state, lengths
+            that are all those of X.
+        xfails: As in `verify`, by ids of relations.
+        exitfirst: As in `verify`.
+        min_cases: As in `verify`; a relation is a case.
         progress: as in `relate`.
 
     Returns:
@@ -328,60 +347,39 @@ def stream(
         rnncli.errors.Unsupported: the subject runs no whole models, or the model cannot be
             evaluated in float64.
     """
+    asked = locals()
     workers.expect("rnncli.verifying.relations.relating")
     from rnncli.verifying.relations.streaming import StreamPlan
 
-    pairs, sizes = tuple((states or {}).items()), tuple((dims or {}).items())
-    words = [("--relation", name) for name in relation]
-    words += [("--state", f"{begin}={end}") for begin, end in pairs]
-    words += [("--dim", f"{name}={size}") for name, size in sizes]
-    asked = tuple((name, tuple(shape)) for name, shape in (shapes or {}).items())
-    words += [("--shape", f"{name}={','.join(map(str, shape))}") for name, shape in asked]
-    told = tuple((inputs or {}).items())
-    words += [("-i", f"{name}={file}") for name, file in told]
-    words += [("--inputs", inputs_from)] if inputs_from else []
-    words += [("--steps", f"{steps}")] if steps else []
-    words += [("--sequences", f"{sequences}")] if sequences else []
     plan = _plan(
-        partial(
-            StreamPlan,
-            relations=tuple(relation),
-            states=pairs,
-            dims=sizes,
-            shapes=asked,
-            inputs=told,
-            inputs_from=inputs_from,
-            steps=steps or 0,
-            sequences=sequences or 0,
-            save=Path(save) if save else None,
-        ),
-        "stream",
-        Path(model),
-        subject,
-        rule=PACK_RULE,
-        cases=cases,
-        workers=workers,
-        xfails=xfails,
-        allowed={"refused": allow_refused, "unexercised": allow_unexercised},
-        stop_at_failure=exitfirst,
-        min_cases=min_cases,
-        trust=False,
-        more=[*chain.from_iterable(words)],
+        StreamPlan,
+        stream,
+        model,
+        asked,
+        relations=tuple(relation),
+        states=tuple((states or {}).items()),
+        dims=tuple((dims or {}).items()),
+        shapes=tuple((name, tuple(shape)) for name, shape in (shapes or {}).items()),
+        inputs=tuple((inputs or {}).items()),
+        inputs_from=inputs_from,
+        steps=steps or 0,
+        sequences=sequences or 0,
+        save=Path(save) if save else None,
     )
     return _related(plan, progress)
 
 
-@taking_values(_VALUES)
+@asking(_VALUES, verify)
 def diagnose(
     pack: str | Path,
     subject: Implementation | Function,
     *,
     rule: Rule = PACK_RULE,
     cases: Selected = EVERY_CASE,
+    trust: bool = False,
     workers: Workers = HERE,
     allow_refused: bool = False,
     allow_missing: bool = False,
-    trust: bool = False,
     progress: Progress | None = None,
 ) -> DiagnosisReport:
     """Name the bug that explains an implementation's wrong outputs.
@@ -397,24 +395,20 @@ def diagnose(
         rnncli.errors.NothingSelected: no case is left to judge.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
+    asked = locals()
     workers.expect("rnncli.verifying.case_judging")
     from rnncli.verifying.verification import VerificationPlan, diagnosis_report
 
-    plan = _plan(
-        VerificationPlan,
-        "diagnose",
-        Path(pack),
-        subject,
-        rule=rule,
-        cases=cases,
-        workers=workers,
-        allowed={"refused": allow_refused, "missing": allow_missing},
-        trust=trust,
-        diagnoses=True,
-    )
+    plan = _plan(VerificationPlan, diagnose, pack, {**asked, "diagnose": True})
     return diagnosis_report(_judged(plan, progress), plan)
 
 
+@asking(
+    _VALUES,
+    Selected,
+    min_score=traits(kind=OptionKind.PERCENT, metavar="PERCENT"),
+    min_structural=traits(kind=OptionKind.PERCENT, metavar="PERCENT"),
+)
 def score(
     suite: str | Path,
     *,
@@ -430,11 +424,12 @@ def score(
 
     Args:
         suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
-        select: an expression that selects cases, as in `rnncli score -k` has it.
+        select: As in `Selected`.
         rule: the tolerances by which mutants are judged.
-        onnx: judge by ONNX's own tolerances, rtol 1e-3 and atol 1e-7.
-        min_score: the percentage of semantic mutants that must be killed for the score to pass.
-        min_structural: the same for structural mutants.
+        onnx: ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7.
+        min_score: Exit with 1 if less than this percentage of the semantic mutants is killed.
+        min_structural: Exit with 1 if less than this percentage of the structural mutants is
+            killed.
         workers: who does the work.
         progress: called with the number of scored cases, the number of all cases, and "".
 
@@ -465,65 +460,66 @@ def score(
 
 def _plan(
     made: Callable[..., PlanT],
-    name: str,
-    pack: Path,
-    subject: Implementation | Function,
-    *,
-    rule: Rule,
-    cases: Selected,
-    workers: Workers,
-    xfails: str | Path | None = None,
-    allowed: Mapping[str, bool],
-    stop_at_failure: bool = False,
-    min_cases: int = 1,
-    trust: bool,
-    digest: str = "",
-    diagnoses: bool = False,
-    more: Sequence[str] = (),
+    function: Callable[..., Any],
+    pack: str | Path,
+    asked: Mapping[str, Any],
+    **own: Any,
 ) -> PlanT:
-    """Return the plan, of a class, for arguments of `verify`.
+    """Return the plan of a run, and with it the command line that repeats a case of it.
 
-    The command's name goes into the command line that repeats the run.
+    Args:
+        made: the class of the plan.
+        function: the function that is asked for it, named as its command.
+        pack: what it is about.
+        asked: the arguments of the function, by name; those of `verify` stand for those it lacks.
+        own: what this class of plans has besides.
+
+    Raises:
+        InvalidRequest: arguments contradict each other.
     """
-    if min_cases < 1:
-        raise InvalidRequest(f"--min-cases {min_cases}: expected a number >= 1")
+    asked = {"rule": PACK_RULE, "xfails": None, "trust": False, "pack_digest": "", **asked}
+    subject, workers, cases, rule = (asked[n] for n in ("subject", "workers", "cases", "rule"))
+    least, digest = asked.get("min_cases", 1), asked["pack_digest"]
+    if least < 1:
+        raise InvalidRequest(f"--min-cases {least}: expected a number >= 1")
     if digest and not re.fullmatch("[0-9a-fA-F]{12,64}", digest):
         raise InvalidRequest(f"--pack-digest {digest}: expected 12 to 64 hexadecimal digits")
-    if digest and trust:
+    if digest and asked["trust"]:
         raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
     from rnncli.verifying.case_judging import JudgingTerms
 
-    asked = subject if isinstance(subject, Implementation) else Implementation(function=subject)
-    if asked.function and not workers.are_here:
+    if not isinstance(subject, Implementation):
+        subject = Implementation(function=subject)
+    if subject.function and not workers.are_here:
         raise InvalidRequest("--jobs is not for a function, which runs in this process")
-    flags = {"--trust": trust, **{f"--allow-{verdict}": allowed[verdict] for verdict in allowed}}
-    words = [
-        *("rnncli", name, str(pack), *asked.options, *rule.options, *cases.order),
-        *(("--require", needs) if (needs := cases.requirements.expression) else ()),
-        *(("--xfails", str(xfails)) if xfails else ()),
-        *(flag for flag, is_given in flags.items() if is_given),
-        # One that a variable gives would leave a part of the one case that is selected.
-        *(("--shard", str(ALL)) if f"RNNCLI_{name}_SHARD".upper() in os.environ else ()),
-        *more,
-    ]
+
+    name = function.__name__
+    words = ["rnncli", name, str(pack), *subject.options, *rule.options, *cases.order]
+    if needs := cases.requirements.expression:
+        words += ["--require", needs]
+    words += words_of(function, asked)
+    if f"RNNCLI_{name}_SHARD".upper() in os.environ:
+        # It would leave a part of the one case that is selected.
+        words += ["--shard", str(ALL)]
     return made(
-        pack=pack,
+        pack=Path(pack),
         terms=JudgingTerms(
-            asked,
+            subject,
             rule,
-            read_xfails(Path(xfails)) if xfails else Xfails(),
-            allowed=frozenset(Verdict(verdict) for verdict, is_so in allowed.items() if is_so),
-            stop_at_failure=stop_at_failure,
-            diagnoses=diagnoses,
+            read_xfails(Path(asked["xfails"])) if asked["xfails"] else Xfails(),
+            allowed=frozenset(each for each in Verdict if asked.get(f"allow_{each}")),
+            stop_at_failure=asked.get("exitfirst", False),
+            diagnoses=asked.get("diagnose", False),
         ),
         cases=cases,
-        min_cases=min_cases,
-        trust=trust,
+        min_cases=least,
+        trust=asked["trust"],
         digest=digest,
         workers=workers,
-        command="" if asked.function else shlex.join(words),
+        command="" if subject.function else shlex.join(words),
+        **own,
     )
 
 

@@ -28,7 +28,7 @@ import pytest
 
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.selected import EVERY_CASE, Selected
-from rnncli.options import taking_values, texts_of
+from rnncli.options import asking, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -149,7 +149,7 @@ def _resolved(path: str | Path, beside: Path) -> Path:
     return Path(path) if Path(path).exists() else beside / path
 
 
-@taking_values({"cases=Selected({}=...)": Selected, "rule=Rule({}=...)": Rule})
+@asking({"cases=Selected({}=...)": Selected, "rule=Rule({}=...)": Rule})
 def vectors(
     pack: str | Path,
     *,

@@ -6,34 +6,95 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from rnncli.cli.bench_options import OTHERS, TARGETS, measuring_options
-from rnncli.cli.command import Command
-from rnncli.cli.options import json_option, options_of
+from rnncli.api import commands
+from rnncli.cli.command import Command, command
+from rnncli.cli.options import BACKENDS, SECONDS, Number, PathOrName, Written, names_in, row
 from rnncli.jobs.workers import Workers
+from rnncli.limits import OF_CONTESTS, Limits
+from rnncli.models.evaluation_settings import HOSTS
 
 if TYPE_CHECKING:
-    from rnncli.bench.contest import ContestPlan
+    from collections.abc import Mapping
+
+# Benchmarks that are subcommands with their own options.
+OTHERS = ("generation", "startup")
 
 
-@click.command(cls=Command)
-@click.option("--cases", type=click.IntRange(30), default=6000, show_default=True, help="How many.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often.")
-@options_of(Workers, default=Workers(jobs=2), only=["jobs"])
-@click.option(
-    "--scratch",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder for temporary files.  [default: the system's]",
+def workload_names() -> list[str]:
+    """Return the names of workloads and of the other benchmarks."""
+    from rnncli.bench.workloads import WORKLOADS
+
+    return [*WORKLOADS, *OTHERS]
+
+
+TARGETS = PathOrName(f"{__name__}:workload_names")
+
+
+class Names(click.ParamType[tuple[str, ...]]):
+    """`one,two,three`; the last is completed by the shell, from a table that is imported on use."""
+
+    name = "name[,...]"
+
+    def __init__(self, table: str, *, is_ours: bool = False) -> None:
+        self.table, self.is_ours = table, is_ours
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Split at commas; "" gives no names."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name for each in value.split(",") if (name := each.strip())))
+        known = names_in(self.table) if self.is_ours else names
+        for name in names:
+            if name not in known:
+                self.fail(f"'{name}' is not one of {', '.join(known)}", param, ctx)
+        return names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the known names after those already typed."""
+        del ctx, param
+        before, comma, last = incomplete.rpartition(",")
+        used = before.split(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}")
+            for name in names_in(self.table)
+            if name.startswith(last) and name not in used
+        ]
+
+
+TWO = Workers(jobs=2)
+ROUNDS = row(type=click.IntRange(1))
+
+
+@command(
+    cases=row(type=click.IntRange(30)),
+    rounds=ROUNDS,
+    workers=row(only=["jobs"]),
+    scratch=row(type=click.Path(path_type=Path, exists=True, file_okay=False)),
 )
-@json_option
 def generation(
-    *, cases: int, rounds: int, workers: Workers, scratch: Path | None, as_json: bool
+    *,
+    cases: int = 6000,
+    rounds: int = 3,
+    workers: Workers = TWO,
+    scratch: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Measure how many small vectors per second `rnncli generate` writes.
 
     The vectors are ONNX folders: with goldens in float64, the same in several processes, and
     certified. Rounds are interleaved, and medians are shown. The time of the files alone, which
     depends on the disk, is measured as well.
+
+    Options:
+        cases: How many.
+        rounds: How often.
+        scratch: Folder for temporary files.  [default: the system's]
     """
     from rnncli.bench.durations import WAYS, file_cost, measure_generation
     from rnncli.bench.machine import surroundings
@@ -45,15 +106,16 @@ def generation(
     show_generation(measured, file_cost(scratch), surroundings(), as_json=as_json)
 
 
-@click.command(cls=Command)
-@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="How often.")
-@json_option
-def startup(*, rounds: int, as_json: bool) -> None:
+@command(rounds=ROUNDS)
+def startup(*, rounds: int = 15, as_json: bool = False) -> None:
     """Measure whole processes, from start to end.
 
     `rnncli --help` is compared with a click program without commands, and `rnncli run` on a model
     with one tiny node with a program that runs the same model with ONNX Runtime, if installed.
     Rounds are interleaved, and medians are shown.
+
+    Options:
+        rounds: How often.
     """
     from rnncli.bench.durations import PROCESSES, measure_startup
     from rnncli.bench.machine import NO_PYC, notes
@@ -80,19 +142,53 @@ class BenchCommand(Command):
         **extra: Any,
     ) -> click.Context:
         """Pass the arguments after a subcommand's name to the subcommand."""
-        command = COMMANDS.get(args[0]) if args else None
-        if command is None:
-            return super().make_context(info_name, args, parent, **extra)
-        shared = [each for each in self.params if each.name == "traceback"]
-        command.params += [each for each in shared if each not in command.params]
-        return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        if args and args[0] in COMMANDS:
+            name = f"{info_name} {args[0]}"
+            return COMMANDS[args[0]].make_context(name, args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(cls=BenchCommand)
-@click.argument("targets", metavar="[WORKLOAD|TARGET]...", type=TARGETS, nargs=-1)
-@measuring_options
-@json_option
-def bench(targets: tuple[str, ...], **options: Any) -> int:
+@command(
+    commands.stream,
+    cls=BenchCommand,
+    targets=row(type=TARGETS, nargs=-1, metavar="[WORKLOAD|TARGET]...", required=False),
+    rivals=row("--vs", type=Names("rnncli.subjects.runtimes:known_subjects")),
+    own=row("--backend", type=Names(BACKENDS)),
+    operators=row("--op", type=Names("rnncli.bench.workloads:OPERATORS", is_ours=True)),
+    dtype=row(type=click.Choice(["float32", "float64", "float16", "bfloat16"])),
+    compute=row(type=click.Choice(["float64", "native"])),
+    limits=row(only=["threads", "timeout"]),
+    rounds=ROUNDS,
+    seconds=row(type=SECONDS),
+    clock=row(type=click.Choice(["wall", "cpu"])),
+    statistic=row("--by", type=click.Choice(["median", "fastest"])),
+    output=row("-o", type=Written("--json prints there"), metavar="FILE.json"),
+    against=row(type=click.Path(path_type=Path), metavar="FILE.json"),
+    max_slowdown=row(type=Number(0), metavar="PERCENT"),
+)
+def bench(
+    targets: tuple[str, ...],
+    *,
+    rivals: tuple[str, ...] | None = None,
+    own: tuple[str, ...] | None = None,
+    operators: tuple[str, ...] | None = None,
+    dtype: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    compute: str = "native",
+    host: str = HOSTS[0],
+    limits: Limits = OF_CONTESTS,
+    rounds: int = 15,
+    seconds: float = 0.02,
+    clock: str = "wall",
+    statistic: str = "median",
+    bound: bool = False,
+    session: bool = False,
+    nodes: bool = False,
+    output: str | None = None,
+    against: Path | None = None,
+    max_slowdown: float | None = None,
+    as_json: bool = False,
+) -> int:
     """Measure speed, as ratios within one run.
 
     WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; the default
@@ -119,19 +215,72 @@ def bench(targets: tuple[str, ...], **options: Any) -> int:
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes
     rnncli bench model.onnx --session --host onnxruntime
+
+    Options:
+        rivals: Runtimes to compare with: onnxruntime, openvino, torch, onnx-reference, tract, or
+            one that a package adds; '' for none. Ratios refer to the first.  [default: onnxruntime,
+            openvino and torch, those that are installed]
+        own: Backends of rnncli.  [default: numpy, and numba where it is installed]
+        operators: Operators of the built-in workloads.  [default: LSTM,GRU,RNN]
+        dtype: Type of the tensors of the built-in workloads.  [default: float32]
+        compute: Arithmetic of the backends of rnncli.
+        rounds: Number of turns that each backend and runtime gets.
+        seconds: Length of a turn in seconds; a longer call is a turn by itself.
+        clock: Measure the time that passes, or the processor time of each process, which depends
+            less on other load.
+        statistic: Compare medians of all rounds, or the fastest rounds if the machine is busy.
+        bound: Check the node and bind its tensors once, and time our backends alone. Otherwise each
+            call is what `rnncli.evaluate` does.
+        session: Time sessions from `rnncli.prepare`: of the operator with its weights, and of the
+            one-node model that runtimes get.
+        nodes: Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.
+        output: Store the times of all rounds in FILE.json.
+        against: Compare the ratios with those of a run that -o stored.
+        max_slowdown: With --against: exit with 1 if a backend of rnncli slowed down by more than
+            this percentage, relative to the first runtime.
     """
-    from rnncli.bench.contest import contests
+    from rnncli.bench.contest import ContestPlan, ContestTerms, contests
+    from rnncli.bench.contestants import backends, runtimes
     from rnncli.bench.machine import facts, notes
     from rnncli.bench.measurement import read_stored
+    from rnncli.bench.workloads import OPERATORS, WORKLOADS, planned
     from rnncli.reports.contests import ContestPrinter, show_changes
     from rnncli.reports.verification import check_reports
 
-    output, against, most = (options.pop(n) for n in ("output", "against", "max_slowdown"))
-    if most is not None and against is None:
+    if max_slowdown is not None and against is None:
         raise click.UsageError("--max-slowdown PERCENT needs --against FILE.json")
-    as_json = options.pop("as_json")
     check_reports({"output": output})
-    plan = _plan(targets, options)
+    if bound and session:
+        raise click.UsageError("--bound and --session exclude each other")
+    call = "bound" if bound else "session" if session else "evaluate"
+    contestants, missing = runtimes(rivals)
+    contestants = [*contestants, *backends(own, compute, call, host)]
+    if not contestants:
+        raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
+    is_built_in = not targets or bool({*targets} & {*WORKLOADS})
+    if not is_built_in and (operators, dtype) != (None, None):
+        raise click.UsageError("--op and --dtype are for built-in workloads, and none is named")
+    if operators == ():
+        raise click.UsageError("--op names no operator")
+    workloads = planned(targets, operators or [*OPERATORS], dtype or "float32", dims or {})
+    if nodes and not any(each.is_model for each in workloads):
+        raise click.UsageError("--nodes is for models, and none is named")
+    plan = ContestPlan(
+        workloads=workloads,
+        contestants=tuple(contestants),
+        terms=ContestTerms(
+            call=call,
+            compute=compute,
+            limits=limits,
+            rounds=rounds,
+            seconds=seconds,
+            clock=clock,
+            statistic=statistic,
+            nodes=nodes,
+        ),
+        notes=tuple(f"{name} is not measured: {reason}" for name, reason in missing.items()),
+    )
+
     stored = read_stored(against, plan.header()) if against else None
     noted = [*plan.notes, *notes()]  # before our own load
     with ContestPrinter(plan.turns, plan.header(), facts(), as_json=as_json) as printer:
@@ -142,35 +291,4 @@ def bench(targets: tuple[str, ...], **options: Any) -> int:
     printer.close(noted)
     if stored is None:
         return 0
-    return int(show_changes(stored, printer.records, most, as_json=as_json))
-
-
-def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
-    """Return the benchmark that the arguments describe."""
-    from rnncli.bench.contest import ContestPlan, ContestTerms
-    from rnncli.bench.contestants import backends, runtimes
-    from rnncli.bench.workloads import OPERATORS, WORKLOADS, planned
-
-    is_bound, is_session = options.pop("bound"), options.pop("session")
-    if is_bound and is_session:
-        raise click.UsageError("--bound and --session exclude each other")
-    call = "bound" if is_bound else "session" if is_session else "evaluate"
-    rivals, missing = runtimes(options.pop("rivals"))
-    own = backends(options.pop("own"), options["compute"], call, options.pop("host"))
-    if not (rivals or own):
-        raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
-    operators, dtype = options.pop("operators"), options.pop("dtype")
-    is_built_in = not targets or bool({*targets} & {*WORKLOADS})
-    if not is_built_in and (operators, dtype) != (None, None):
-        raise click.UsageError("--op and --dtype are for built-in workloads, and none is named")
-    if operators == ():
-        raise click.UsageError("--op names no operator")
-    workloads = planned(targets, operators or [*OPERATORS], dtype or "float32", options.pop("dims"))
-    if options["nodes"] and not any(each.is_model for each in workloads):
-        raise click.UsageError("--nodes is for models, and none is named")
-    return ContestPlan(
-        workloads=workloads,
-        contestants=(*rivals, *own),
-        terms=ContestTerms(call=call, **options),
-        notes=tuple(f"{name} is not measured: {reason}" for name, reason in missing.items()),
-    )
+    return int(show_changes(stored, printer.records, max_slowdown, as_json=as_json))

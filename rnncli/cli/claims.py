@@ -6,26 +6,18 @@ from pathlib import Path
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import printed_option, refuse_models
+from rnncli.cli.command import command
+from rnncli.cli.options import PACK, printed, row
 from rnncli.errors import InvalidRequest
 from rnncli.talk.terminal import say
 
 
-@click.command(cls=Command)
-@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
-@click.option(
-    "--from",
-    "runs",
-    multiple=True,
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="RUN.jsonl",
-    help="Lines that `rnncli verify PACK --json` printed for the whole pack; several times for the"
-    " shards of a run.",
+@command(
+    pack=PACK,
+    runs=row("--from", multiple=True, type=click.Path(path_type=Path), metavar="RUN.jsonl"),
+    output=printed("the claim"),
 )
-@printed_option("the claim")
-def claims(pack: Path, runs: tuple[Path, ...], output: str) -> None:
+def claims(pack: Path, *, runs: tuple[Path, ...], output: str = "") -> None:
     """Write what an implementation claims, from a run, for `rnncli verify --claims`.
 
     Inside the claim are the cases that the run judged right; what was refused, wrong or skipped is
@@ -38,6 +30,10 @@ def claims(pack: Path, runs: tuple[Path, ...], output: str) -> None:
     rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
     rnncli claims vectors/core --from run.jsonl -o claim.yaml
     rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
+
+    Options:
+        runs: Lines that `rnncli verify PACK --json` printed for the whole pack; several times for
+            the shards of a run.
     """
     from rnncli.files.atomic import write_text
     from rnncli.files.seals import YAML

@@ -1,4 +1,4 @@
-"""Commands that neither guess nor destroy: an option has one value, a file that must stay stays."""
+"""Commands from functions, which neither guess nor destroy: a file that must stay stays."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ import os
 import re
 from contextlib import suppress
 from copy import copy
+from dataclasses import is_dataclass, replace
+from inspect import Parameter, signature
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.group import HelpContext, traceback_option
+from rnncli.cli.options import SHARED, TYPES, Row, Written, texts
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.options import docstring_of
+from rnncli.limits import OF_SUBJECTS
+from rnncli.options import (
+    PROGRESS,
+    OptionKind,
+    default_of,
+    docstring_of,
+    flag_of,
+    texts_of,
+    traits_of,
+)
+from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rnncli.limits import Limits
 
 # Option with one value -> how to get what several values would mean.
 SEVERAL = {
@@ -31,34 +46,132 @@ SECTIONS = (
     *("What is judged", "Which cases", "Tolerances", "What passes", "Reports", "Running"),
     "Options",
 )
+# Where a command that judges lists the options of a value.
+TITLES = {
+    "subject": "What is judged",
+    "limits": "Running",
+    "rule": "Tolerances",
+    "cases": "Which cases",
+    "workers": "Running",
+}
 
 
-class JoinableOption(click.Option):
-    """An option whose values can be joined to one."""
+class Option(click.Option):
+    """An option with the title that it stands under, and whether `and` joins several values."""
 
-    def joined(self, values: Sequence[str]) -> str:
-        """Return the option that means all of several values."""
-        return f"{self.opts[0]} {quote(' and '.join(f'({value})' for value in values))}"
+    def __init__(self, *args: Any, section: str = "", joins: bool = False, **rest: Any) -> None:
+        super().__init__(*args, **rest)
+        self.section, self.joins = section or SECTIONS[-1], joins
+
+
+def command(
+    *others: Any,
+    asks: Callable[..., Any] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+    cls: type[Command] | None = None,
+    **rows: Row,
+) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a command of a function; see `Command` for the arguments."""
+    return lambda function: (cls or Command)(
+        function, *others, asks=asks, elsewhere=elsewhere or {}, rows=rows
+    )
 
 
 class Command(click.Command):
-    """A command that refuses a second value of an option that has one, and an empty text.
+    """A command from a function, whose parameters are its arguments and options.
 
-    Nor does it replace a file that it reads, or one of a pack. It ends with the exit code that its
-    function returns, 0 for None.
+    It refuses a second value of an option that has one, and an empty text. Nor does it replace a
+    file that it reads, or one of a pack. It ends with the exit code that its function returns, 0
+    for None.
 
     A flag may be repeated, not contradicted. Environment variables and defaults are not on the
     command line, and may be overridden there.
 
     Args:
+        function: its positional parameters are arguments, its keywords options; a keyword whose
+            default is a value, such as `HERE`, has the options of its class. The docstring is the
+            help, and describes options after "Options:".
+        others: functions and classes that describe options which this one has by the same name.
+        asks: a function of Python whose options come first, and are handed on as keywords.
         elsewhere: options that users look for here in vain, each with what to use.
-        rest: as of `click.Command`.
+        rows: what click must know besides, by name; also of more options, which are handed on.
     """
 
-    def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **rest: Any) -> None:
-        super().__init__(*args, **rest)
-        self.help = self.help or docstring_of(self.callback)
-        self.elsewhere = elsewhere or {}
+    context_class = HelpContext
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *others: Any,
+        asks: Callable[..., Any] | None,
+        elsewhere: Mapping[str, str],
+        rows: Mapping[str, Row],
+    ) -> None:
+        text, _, _ = docstring_of(function).partition("\n\nOptions:\n")
+        super().__init__(function.__name__, callback=function, help=text)
+        self.elsewhere = elsewhere
+        # Argument of the function -> what makes it from those that the command line gives.
+        self.made: dict[str, Callable[[dict[str, Any]], Any]] = {}
+
+        own = signature(function).parameters
+        for name, each in own.items():
+            if each.kind is each.POSITIONAL_OR_KEYWORD:
+                settings = {"required": each.default is each.empty, **rows[name].settings}
+                if each.default is not each.empty:
+                    settings["default"] = each.default
+                self.params.append(click.Argument([name], **settings))
+
+        asked = signature(asks).parameters if asks else {}
+        judges = "subject" in asked
+        if judges:
+            self._add_subject(rows.get("subject", Row()))
+        keywords = [e for e in (*asked.values(), *own.values()) if e.kind is e.KEYWORD_ONLY]
+        defaults = {each.name: each.default for each in keywords if each.name != PROGRESS}
+        handed_on = [name for name in rows if name not in {"subject", *own, *asked}]
+        defaults |= {name: rows[name].settings.get("default") for name in handed_on}
+        told = texts_of(function)
+        for name, default in defaults.items():
+            row = rows.get(name) or (SHARED.get(name) if name not in asked else None) or Row()
+            if is_dataclass(default):
+                value = row.settings.get("default", default)
+                fields = self._add_fields(value, row.only, TITLES[name] if judges else "")
+                self.made[name] = _maker(value, fields)
+                continue
+            if row.settings or row.flags or name in told:
+                option = option_from(row, name, default, told.get(name, ""))
+            else:
+                owner = next(e for e in (asks, *others) if e and name in traits_of(e))
+                title = traits_of(owner)[name].section if judges and owner is asks else ""
+                option = option_of(owner, name, default, title)
+            names = [each.name for each in self.params]
+            self.params.insert(names.index(row.after) + 1 if row.after else len(names), option)
+            if option.name != name:
+                self.made[name] = _renamed(str(option.name))
+        self.params.append(traceback_option())
+
+    def _add_fields(self, value: Any, only: Sequence[str], section: str) -> list[str]:
+        """Add the options of a class or of a value, or some of them; return their names."""
+        fields = [name for name in traits_of(value) if not only or name in only]
+        is_class = isinstance(value, type)
+        for name in fields:
+            default = default_of(value, name) if is_class else getattr(value, name)
+            owner = value if is_class else type(value)
+            self.params.append(option_of(owner, name, default, section))
+        return fields
+
+    def _add_subject(self, row: Row) -> None:
+        """Add the options of what is judged, and of its limits."""
+        only = row.only or [name for name in traits_of(Implementation) if name != "host"]
+        of_subject = self._add_fields(Implementation, only, TITLES["subject"])
+        of_limits = self._add_fields(OF_SUBJECTS, (), TITLES["limits"])
+        complete = row.settings.get("complete", dict)
+
+        def subject(given: dict[str, Any]) -> Implementation:
+            told = complete({name: given.pop(name) for name in of_subject})
+            limits = _maker(OF_SUBJECTS, of_limits)(given)
+            return Implementation(**told, limits=limits)
+
+        self.made["subject"] = subject
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments.
@@ -102,7 +215,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
-        ctx.exit(super().invoke(ctx) or 0)
+        given = dict(ctx.params)
+        given |= {name: make(given) for name, make in self.made.items()}
+        assert self.callback
+        ctx.exit(ctx.invoke(self.callback, **given) or 0)
 
     def _given(self, ctx: click.Context, args: list[str]) -> Iterator[tuple[click.Option, Any]]:
         """Yield each option that has one value, with all that the command line gives it."""
@@ -111,6 +227,20 @@ class Command(click.Command):
         for option in self.params:
             if isinstance(option, click.Option) and not option.multiple and not option.count:
                 yield option, given.get(option.name or "", [])
+
+
+def hold(limits: Limits, *named: Any) -> None:
+    """Hold the memory of the command that runs: its limit, or what the files named allow.
+
+    Args:
+        limits: those of the command.
+        named: values of options that may name files; by default all.
+    """
+    from rnncli.limits.budget import held
+
+    context = click.get_current_context()
+    files = filter(None, texts(named or context.params.values()))
+    context.with_resource(held(limits.max_memory, named=files))
 
 
 def _keeping_all(parameter: click.Parameter) -> click.Parameter:
@@ -136,33 +266,69 @@ def _refuse_wrong(option: click.Option, ctx: click.Context, values: Sequence[Any
         sentence = f"{option.opts[0]} is given {len(values)} times: {listed}"
     if hint := SEVERAL.get(option.opts[0]):
         sentence += f"; {hint}"
-    if isinstance(option, JoinableOption):
-        sentence += f"; for all of them: {option.joined(values)}"
+    if getattr(option, "joins", False):
+        joined = " and ".join(f"({value})" for value in values)
+        sentence += f"; for all of them: {option.opts[0]} {quote(joined)}"
     raise click.UsageError(sentence, ctx)
 
 
-class Written(click.Path):
-    """A path that is written to; `-`, which elsewhere is standard output, is refused.
+def _maker(value: Any, fields: Sequence[str]) -> Callable[[dict[str, Any]], Any]:
+    return lambda given: replace(value, **{name: given.pop(name) for name in fields})
 
-    Args:
-        instead: what is printed there, and how, for the message; or "".
-        path_type: as of `click.Path`.
-    """
 
-    def __init__(self, instead: str = "", path_type: type[Any] = str) -> None:
-        super().__init__(path_type=path_type)
-        self.instead = instead
+def _renamed(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda given: given.pop(name)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Take any other path, one that does not exist as well."""
-        if str(value) == "-":
-            self.fail(
-                "'-' is not a path: files are not written to standard output"
-                f"{self.instead and f'; {self.instead}'} (a file of that name is './-')",
-                param,
-                ctx,
-            )
-        return super().convert(value, param, ctx)
+
+def option_from(row: Row, name: str, default: Any, text: str) -> Option:
+    """Return the option for a row, with the text of its docstring unless it has its own."""
+    flag = flag_of(name)
+    settings: dict[str, Any] = {"default": default, "show_default": bool(default)}
+    if default is Parameter.empty:
+        settings = {"required": True}
+    settings |= row.settings
+    settings["help"] = text or settings["help"]
+    if isinstance(default, bool):
+        settings |= {"is_flag": True}
+        flag = f"{flag}/--no-{flag[2:]}" if default else flag
+    if isinstance(default, tuple):
+        settings |= {"multiple": True, "default": default or None}
+    flags = row.flags if any(each[:2] == "--" for each in row.flags) else (*row.flags, flag)
+    is_named = any(each[0] != "-" for each in flags)
+    return Option([*flags, *([] if is_named else [name])], **settings)
+
+
+def option_of(owner: Any, name: str, default: Any, section: str = "") -> Option:
+    """Return the option that a class or a function describes."""
+    row, text = traits_of(owner)[name], texts_of(owner)[name]
+    if row.kind is OptionKind.FLAG:
+        return option_from(Row(row.flags, settings={"section": section}), name, default, text)
+    kind = TYPES[row.kind]
+
+    def read(_: click.Context, __: click.Parameter, told: Any) -> Any:
+        found = kind.read(told)
+        return default if found is None else found
+
+    has_variable = bool(row.variable) and default is None
+    return option_from(
+        Row(
+            row.flags,
+            settings={
+                "type": kind.type(row),
+                "multiple": kind.multiple or default == (),
+                "callback": read,
+                "default": default or None,
+                "metavar": row.metavar or None,
+                "envvar": row.variable if has_variable else None,
+                "show_envvar": has_variable,
+                "joins": row.joins,
+                "section": section,
+            },
+        ),
+        name,
+        default,
+        text,
+    )
 
 
 def refuse_losses(ctx: click.Context) -> None:
@@ -218,12 +384,3 @@ def is_same_file(text: str, path: str) -> bool:
         return Path(text).samefile(path)
     except (OSError, ValueError):
         return False
-
-
-def texts(values: Iterable[Any]) -> Iterator[str]:
-    """Yield every text among options, any of which may name a file."""
-    for value in values:
-        if isinstance(value, str | os.PathLike):
-            yield os.fspath(value)
-        elif isinstance(value, tuple | list):
-            yield from texts(value)

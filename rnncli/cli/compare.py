@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from rnncli.cli.command import Command, is_same_file
-from rnncli.cli.options import json_option, tolerance_options, within_memory
+from rnncli.cli.command import command, hold, is_same_file
+from rnncli.cli.options import MEMORY, row
 from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.limits import UNLIMITED, Limits
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.terminal import say
 
 
-@click.command(cls=Command)
-@click.argument("a", metavar="A", type=click.Path())
-@click.argument("b", metavar="B", type=click.Path())
-@tolerance_options
-@within_memory
-@json_option
-def compare(a: str, b: str, *, as_json: bool, **tolerances: Any) -> int:
+@command(
+    a=row(type=click.Path(), metavar="A"), b=row(type=click.Path(), metavar="B"), limits=MEMORY
+)
+def compare(
+    a: str,
+    b: str,
+    *,
+    atol: tuple[str, ...] = (),
+    rtol: tuple[str, ...] = (),
+    max_ulp: tuple[str, ...] = (),
+    equal_nan: bool = True,
+    limits: Limits = UNLIMITED,
+    as_json: bool = False,
+) -> int:
     """Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.
 
     B holds the expected values. Of folders with test data sets only the outputs are compared.
@@ -38,7 +45,8 @@ def compare(a: str, b: str, *, as_json: bool, **tolerances: Any) -> int:
 
     if is_same_file(a, b):
         raise InvalidRequest(f"{a}, {b}: one and the same, which shows nothing")
-    tolerance = Tolerance.parse(**tolerances)
+    hold(limits)
+    tolerance = Tolerance.parse(atol=atol, rtol=rtol, max_ulp=max_ulp, equal_nan=equal_nan)
     if Path(a).is_dir() and Path(b).is_dir():
         say("only outputs are compared: neither inputs nor models")
     outputs = compare_tensors(read_outputs(a), read_outputs(b), tolerance)

@@ -6,62 +6,39 @@ from typing import Any
 
 import click
 
-from rnncli.cli.command import Command, Written
-from rnncli.cli.options import within_memory
+from rnncli.cli.command import command, hold
+from rnncli.cli.options import MEMORY, Written, row
+from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.talk.terminal import say
 
 
-@click.command(cls=Command)
-@click.argument("source", metavar="A", type=click.Path())
-@click.argument("destination", metavar="B", type=Written())
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice([*LAYOUTS]),
-    help="Layout of a converted pack (docs/howto/packs.md).",
+@command(
+    source=row(type=click.Path(), metavar="A"),
+    destination=row(type=Written(), metavar="B"),
+    layout=row("--format", type=click.Choice([*LAYOUTS])),
+    pack=row(type=click.IntRange(1, 4096)),
+    library=row("--from", type=click.Choice(["torch", "keras", "openvino"])),
+    to=row(type=click.Choice(["onnx", "torch", "keras", "openvino"])),
+    cell=row(type=click.Choice(["LSTM", "GRU", "RNN"])),
+    activation=row(type=click.Choice(["tanh", "relu"])),
+    reset_after=row("--reset-after/--no-reset-after", type=bool),
+    module=row(metavar="PATH"),
+    limits=MEMORY,
 )
-@click.option(
-    "--pack",
-    type=click.IntRange(1, 4096),
-    help="Elements in a word of the layout hex, the first in the low bits.  [default: 1]",
-)
-@click.option(
-    "--from",
-    "library",
-    type=click.Choice(["torch", "keras", "openvino"]),
-    help="Library that the weights in A are of.",
-)
-@click.option(
-    "--to",
-    type=click.Choice(["onnx", "torch", "keras", "openvino"]),
-    help="What B is for; onnx is a model.  [default: onnx]",
-)
-@click.option(
-    "--cell",
-    type=click.Choice(["LSTM", "GRU", "RNN"]),
-    help="Cell of the weights.  [default: what the shapes say]",
-)
-@click.option(
-    "--activation",
-    type=click.Choice(["tanh", "relu"]),
-    help="Activation of an RNN, which weights do not tell.  [default: tanh]",
-)
-@click.option(
-    "--reset-after/--no-reset-after",
-    default=None,
-    help="Whether a GRU of Keras resets after the product with R, which weights without bias do"
-    " not tell.",
-)
-@click.option(
-    "--module",
-    metavar="PATH",
-    help="Path of the recurrent module in a larger model, as encoder.lstm.  [default: the only"
-    " one]",
-)
-@within_memory
 def convert(
-    source: str, destination: str, layout: str | None, pack: int | None, **of_weights: Any
+    source: str,
+    destination: str,
+    *,
+    layout: str | None = None,
+    pack: int | None = None,
+    library: str | None = None,
+    to: str | None = None,
+    cell: str | None = None,
+    activation: str | None = None,
+    reset_after: bool | None = None,
+    module: str | None = None,
+    limits: Limits = UNLIMITED,
 ) -> None:
     """Convert tensors, or a pack, from one file format to another.
 
@@ -84,7 +61,25 @@ def convert(
     rnncli convert model.safetensors model.onnx --from torch --module encoder.lstm
     rnncli convert vectors/core core_npz --format npz
     rnncli convert vectors/core core_hex --format hex --pack 4
+
+    Options:
+        layout: Layout of a converted pack (docs/howto/packs.md).
+        pack: Elements in a word of the layout hex, the first in the low bits.  [default: 1]
+        library: Library that the weights in A are of.
+        to: What B is for; onnx is a model.  [default: onnx]
+        cell: Cell of the weights.  [default: what the shapes say]
+        activation: Activation of an RNN, which weights do not tell.  [default: tanh]
+        reset_after: Whether a GRU of Keras resets after the product with R, which weights without
+            bias do not tell.
+        module: Path of the recurrent module in a larger model, as encoder.lstm.  [default: the only
+            one]
     """
+    of_cell: dict[str, Any] = {
+        "cell": cell,
+        "activation": activation,
+        "reset_after": reset_after,
+        "module": module,
+    }
     from pathlib import Path
 
     from rnncli.errors import InvalidRequest
@@ -93,12 +88,18 @@ def convert(
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.generated import show_packs
-    from rnncli.running.weight_conversion import CHECKPOINTS
+    from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights
     from rnncli.running.written_runs import as_path
 
-    given = {name: value for name, value in of_weights.items() if value is not None}
-    if given:
-        _convert_weights(source, destination, given, is_layout=bool(layout or pack))
+    hold(limits)
+    given = {name: value for name, value in of_cell.items() if value is not None}
+    if library or to or given:
+        if library is None:
+            option = next(iter({"to": to} if to else given)).replace("_", "-")
+            raise InvalidRequest(f"--{option}: is for weights; add --from")
+        if layout or pack:
+            raise InvalidRequest("--format and --pack are for packs, not for weights")
+        convert_weights(source, destination, library, to or ONNX, **given)
         return
     if is_pack(source):
         if layout is None:
@@ -118,18 +119,3 @@ def convert(
     if Path(source).suffix.lower() in CHECKPOINTS:
         raise InvalidRequest(f"{source}: holds weights; say of which library, as --from torch")
     formats.convert(source, as_path(destination))
-
-
-def _convert_weights(
-    source: str, destination: str, given: dict[str, Any], *, is_layout: bool
-) -> None:
-    from rnncli.errors import InvalidRequest
-    from rnncli.running.weight_conversion import ONNX, convert_weights
-
-    if "library" not in given:
-        option = next(iter(given)).replace("_", "-")
-        raise InvalidRequest(f"--{option}: is for weights; add --from")
-    if is_layout:
-        raise InvalidRequest("--format and --pack are for packs, not for weights")
-    library, to = given.pop("library"), given.pop("to", ONNX)
-    convert_weights(source, destination, library, to, **given)

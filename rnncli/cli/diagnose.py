@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from rnncli.cli.command import Command
-from rnncli.cli.judging_options import allowance_options, judging_options
-from rnncli.cli.options import json_option, refuse_models
+from rnncli.api import commands
+from rnncli.cli.command import command
+from rnncli.cli.options import PACK, row
 
 if TYPE_CHECKING:
-    from rnncli.judging.selected import Selected
-    from rnncli.subjects.implementation import Implementation
+    from pathlib import Path
 
 
-@click.command(cls=Command)
-@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
-@judging_options("select", "require")
-@allowance_options
-@json_option
-def diagnose(
-    pack: Path, *, subject: Implementation, selected: Selected, as_json: bool, **options: Any
-) -> int:
+@command(asks=commands.diagnose, pack=PACK, cases=row(only=("select", "require")))
+def diagnose(pack: Path, *, as_json: bool = False, **asked: Any) -> int:
     """Name the bug that explains an implementation's wrong outputs.
 
     Every case that differs is compared with other readings of the specification, with every mutant
@@ -41,13 +31,10 @@ def diagnose(
     rnncli diagnose vectors/core --results from_device/
     rnncli diagnose vectors/core --runtime openvino --json
     """
-    from rnncli.api import commands
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import show_diagnosis
 
     with progress_bar(unit="cases") as progress:
-        report = commands.diagnose(
-            pack, subject, cases=selected, **options, progress=progress.reach
-        )
+        report = commands.diagnose(pack, **asked, progress=progress.reach)
     show_diagnosis(report, as_json=as_json)
     return report.exit_code

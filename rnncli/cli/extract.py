@@ -7,93 +7,59 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.command import Command, Written
-from rnncli.cli.options import (
-    TARGET,
-    ByteSize,
-    Name,
-    from_option,
-    input_options,
-    json_option,
-    layout_option,
-    steps_option,
-    within_limits,
-)
+from rnncli.api import commands
+from rnncli.cli.command import command, hold
+from rnncli.cli.options import MODEL, ByteSize, Name, Written, more_targets, row
 from rnncli.generating import MOST_BYTES, MOST_CASES
+from rnncli.limits import UNLIMITED, Limits
 from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
-    from rnncli.generating.extraction import Captures, Extraction, ExtractionPlan
+    from collections.abc import Mapping
+
+    from rnncli.generating.extraction import ExtractionPlan
     from rnncli.models.observation import Occurrence
     from rnncli.packs.manifest import Manifest
-    from rnncli.running.request import ListedTarget
-    from rnncli.verifying.exercise import Exercise
+    from rnncli.running.request import ListedTarget, Request
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
 
 
-@click.command(cls=Command)
-@click.argument("model", type=TARGET, required=False, default="")
-@from_option("models")
-@click.option(
-    "-o",
-    "--output",
-    type=Written(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="The folder of the pack: new, empty, or an earlier extraction of a model of that name,"
-    " which is replaced. Of models that are listed, each has a folder of its own in it.",
+@command(
+    *(commands.generate, commands.stream),
+    model=MODEL,
+    from_file=more_targets("models"),
+    output=row("-o", type=Written(path_type=Path), metavar="DIR"),
+    nodes=row("--node", metavar="NAME_OR_PATTERN"),
+    max_cases=row(type=click.IntRange(1)),
+    max_bytes=row(type=ByteSize(LARGEST), default=f"{MOST_BYTES >> 20}M", metavar="SIZE"),
+    golden=row(type=click.Choice(["float64", "certified"])),
+    profile=row(type=Name("name", "rnncli.numerics.profiles:PROFILES")),
+    limits=row(only=["timeout", "max_memory"]),
 )
-@input_options
-@click.option(
-    "--node",
-    "nodes",
-    multiple=True,
-    metavar="NAME_OR_PATTERN",
-    help="Only nodes with this name, or at this place as `rnncli inspect` prints it; * stands for"
-    " any characters, ? for one.",
-)
-@click.option(
-    "--max-cases",
-    type=click.IntRange(1),
-    default=MOST_CASES,
-    show_default=True,
-    help="Largest number of cases; every node's first execution comes before any second one.",
-)
-@click.option(
-    "--max-bytes",
-    type=ByteSize(LARGEST),
-    default=f"{MOST_BYTES >> 20}M",
-    show_default=True,
-    metavar="SIZE",
-    help="Largest size of a case: inputs, weights and outputs together; larger cases are omitted.",
-)
-@click.option(
-    "--golden",
-    type=click.Choice(["float64", "certified"]),
-    default="float64",
-    show_default=True,
-    help="Expected values computed in float64 and rounded once, or proved (extra `certified`).",
-)
-@click.option(
-    "--profile",
-    type=Name("name", "rnncli.numerics.profiles:PROFILES"),
-    default="standard",
-    show_default=True,
-    help="Profile of the tolerances: which roundings of an implementation they allow for.",
-)
-@click.option(
-    "--inner",
-    is_flag=True,
-    help="Only the operator inside a quantised unit, on real numbers; by default the unit, with"
-    " DequantizeLinear and QuantizeLinear, and golden levels that are proved.",
-)
-@layout_option
-@steps_option
-@within_limits
-@json_option
-def extract(model: str, from_file: list[Any] | None, **options: Any) -> int:
+def extract(
+    model: str = "",
+    *,
+    from_file: list[Any] | None = None,
+    output: Path,
+    inputs: Mapping[str, str] | None = None,
+    inputs_from: str = "",
+    seed: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    data_set: int | None = None,
+    nodes: tuple[str, ...] = (),
+    max_cases: int = MOST_CASES,
+    max_bytes: int = MOST_BYTES,
+    golden: str = "float64",
+    profile: str = "standard",
+    inner: bool = False,
+    format: str = "onnx",  # noqa: A002 -- the name of the option
+    steps: bool = False,
+    limits: Limits = UNLIMITED,
+    as_json: bool = False,
+) -> int:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
     MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
@@ -111,23 +77,55 @@ def extract(model: str, from_file: list[Any] | None, **options: Any) -> int:
     rnncli extract model.onnx -o pack
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
     rnncli extract --from models.yaml -o packs/
+
+    Options:
+        output: The folder of the pack: new, empty, or an earlier extraction of a model of that
+            name, which is replaced. Of models that are listed, each has a folder of its own in it.
+        nodes: Only nodes with this name, or at this place as `rnncli inspect` prints it; * stands
+            for any characters, ? for one.
+        max_cases: Largest number of cases; every node's first execution comes before any second
+            one.
+        max_bytes: Largest size of a case: inputs, weights and outputs together; larger cases are
+            omitted.
+        golden: Expected values computed in float64 and rounded once, or proved (extra `certified`).
+        profile: Profile of the tolerances: which roundings of an implementation they allow for.
+        inner: Only the operator inside a quantised unit, on real numbers; by default the unit, with
+            DequantizeLinear and QuantizeLinear, and golden levels that are proved.
     """
     from rnncli.errors import RnncliError, explain, worst_code
+    from rnncli.generating.extraction import ExtractionPlan
+    from rnncli.judging.tolerances.tolerance import EXACT
     from rnncli.reports.generated import show_packs
+    from rnncli.running.request import Request
     from rnncli.running.target import short_names
     from rnncli.running.tasks import all_targets
 
+    hold(limits)
     if model and from_file is not None:
         raise click.UsageError("MODEL and --from are both given")
+    request = Request(
+        tolerance=EXACT,
+        judged=True,
+        input_files=inputs or {},
+        inputs_from=inputs_from,
+        seed=seed,
+        shapes=shapes or {},
+        dims=dims or {},
+        data_set=data_set,
+        limits=limits,
+    )
+    chosen = {"max_cases": max_cases, "max_bytes": max_bytes, "units": not inner}
     listed = all_targets([model] if model else (), from_file or ())
-    root, as_json = options.pop("output"), options.pop("as_json")
-    folders = [root] if model else [root / n for n in short_names([e.target for e in listed])]
+    names = short_names([each.target for each in listed])
     if not model:
-        root.mkdir(parents=True, exist_ok=True)
+        output.mkdir(parents=True, exist_ok=True)
     made, codes = [], set()
-    for each, folder in zip(listed, folders, strict=True):
+    for each, name in zip(listed, names, strict=True):
+        folder = output if model else output / name
+        (own,) = short_names([each.target])
+        plan = ExtractionPlan(own, golden=golden, profile=profile, layout=format, steps=steps)
         try:
-            made.append((folder, _extract(each, folder, dict(options))))
+            made.append((folder, _extract(each, folder, plan, request, nodes=nodes, chosen=chosen)))
         except RnncliError as error:
             if model:
                 raise
@@ -139,74 +137,55 @@ def extract(model: str, from_file: list[Any] | None, **options: Any) -> int:
     return worst_code(codes)
 
 
-def _extract(listed: ListedTarget, folder: Path, options: dict[str, Any]) -> Manifest:
-    from rnncli.generating.extraction import ExtractionPlan, require
-    from rnncli.running.target import short_names
-
-    plan = ExtractionPlan(
-        short_names([listed.target])[0],
-        **{name: options.pop(name) for name in ("golden", "profile")},
-        layout=options.pop("format"),
-        steps=options.pop("steps"),
-    )
-    require(plan, folder)
-    captures, exercise = _capture(listed, options)
-    report = _write(plan, captures, folder)
-    missing = [f"not exercised: {each}" for each in exercise.missing()]
-    told = (*report.left_out, *report.shortened, *report.replaced)
-    for message in (*captures.warnings(), *told, *missing):
-        say(f"warning: {message}")
-    return report.manifest
-
-
-def _capture(listed: ListedTarget, options: dict[str, Any]) -> tuple[Captures, Exercise]:
-    """Run the model and record its recurrent nodes, and what they put to the test."""
+def _extract(
+    listed: ListedTarget,
+    folder: Path,
+    plan: ExtractionPlan,
+    request: Request,
+    *,
+    nodes: tuple[str, ...],
+    chosen: Mapping[str, Any],
+) -> Manifest:
+    """Run a model, record its recurrent nodes and what they put to the test; write the pack."""
     from rnncli.cases.case import Case
     from rnncli.errors import InvalidRequest
-    from rnncli.generating.extraction import Captures
-    from rnncli.judging.tolerances.tolerance import EXACT
+    from rnncli.generating.extraction import Captures, require
+    from rnncli.generating.extraction import extract as write_pack
     from rnncli.limits.deadline import watched
     from rnncli.models.ir_model import read_ir
+    from rnncli.reports.progress import progress_bar
     from rnncli.running.execution import run_model
-    from rnncli.running.request import Request
     from rnncli.running.target import is_ir, load_target
     from rnncli.verifying.exercise import Exercise
 
+    require(plan, folder)
     target = listed.target
     ir = read_ir(Path(target)) if is_ir(target) else None
     loaded = load_target(target) if ir is None else ir.recurrent
     if isinstance(loaded, Case):
         raise InvalidRequest(f"{target}: is a config of one operator; `extract` is for models")
-    limits = {name: options.pop(name) for name in ("max_cases", "max_bytes")}
-    unevaluated = None if ir is None else ir.unevaluated
-    units = not options.pop("inner")
-    captures = Captures(
-        loaded, options.pop("nodes"), **limits, unevaluated=unevaluated, units=units
-    )
-    for name in ("input_files", "shapes"):
-        options[name] = dict(options[name])
+    captures = Captures(loaded, nodes, unevaluated=ir.unevaluated if ir else None, **chosen)
     exercise = Exercise(loaded)
 
     def observe(occurrence: Occurrence) -> None:
         captures.add(occurrence)
         exercise.add(occurrence)
 
-    request = listed.asked(Request(tolerance=EXACT, judged=True, **options))
-    with watched(request.limits.timeout, target):
+    asked = listed.asked(request)
+    with watched(asked.limits.timeout, target):
         if ir is None:
-            for _ in run_model(loaded, request, observe):
+            for _ in run_model(loaded, asked, observe):
                 pass  # the model's own outputs are not needed
         else:
             from rnncli.running.ir_execution import run_ir
 
-            run_ir(ir, request, captures.add)
-    return captures, exercise
+            run_ir(ir, asked, captures.add)
 
-
-def _write(plan: ExtractionPlan, captures: Captures, folder: Path) -> Extraction:
-    from rnncli.generating.extraction import extract as write_pack
-    from rnncli.reports.progress import progress_bar
-
-    chosen = captures.chosen()
-    with progress_bar(len(chosen), "cases") as progress:
-        return write_pack(plan, chosen, folder, progress.advance)
+    occurrences = captures.chosen()
+    with progress_bar(len(occurrences), "cases") as progress:
+        report = write_pack(plan, occurrences, folder, progress.advance)
+    missing = [f"not exercised: {each}" for each in exercise.missing()]
+    told = (*report.left_out, *report.shortened, *report.replaced)
+    for message in (*captures.warnings(), *told, *missing):
+        say(f"warning: {message}")
+    return report.manifest

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -64,10 +64,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 COMMANDS = {name: text for rows in GROUPS.values() for name, text in rows.items()}
 # The modules of commands that have none of their own, and their names there.
-PLACES = {
-    "list": "list:list_cases",
-    **{name: f"look_up:{name}" for name in ("ops", "backends", "runtimes", "mutants", "formats")},
-}
+PLACES = {name: f"look_up:{name}" for name in ("ops", "backends", "runtimes", "mutants", "formats")}
 
 
 # A non-breaking hyphen, which is printed as a plain one.
@@ -110,16 +107,12 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command and add the options that all commands have."""
+        """Import a command."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = PLACES.get(cmd_name, f"{cmd_name}:{cmd_name}").partition(":")
-        found = getattr(import_module(f"rnncli.cli.{module}"), attribute)
-        command = cast("click.Command", found)
-        command.context_class = HelpContext
-        if not any(parameter.name == "traceback" for parameter in command.params):
-            command.params.append(_traceback_option())
+        command: click.Command = getattr(import_module(f"rnncli.cli.{module}"), attribute)
         return command
 
     def resolve_command(
@@ -138,7 +131,9 @@ class LazyGroup(click.Group):
                 formatter.write_dl([*rows.items()])
 
 
-def _traceback_option() -> click.Option:
+def traceback_option() -> click.Option:
+    """Return the option that shows tracebacks, which the group has and every command."""
+
     def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
             ctx.find_root().meta["traceback"] = True
@@ -152,7 +147,7 @@ def _traceback_option() -> click.Option:
     )
 
 
-@click.group(cls=LazyGroup, params=[_traceback_option()])
+@click.group(cls=LazyGroup, params=[traceback_option()])
 @click.version_option(__version__, prog_name="rnncli", allow_from_autoenv=False)
 def cli() -> None:
     """Evaluate recurrent neural operators exactly as their specifications say.

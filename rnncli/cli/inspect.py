@@ -7,17 +7,15 @@ from typing import Any
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import TARGET, json_option, within_memory
+from rnncli.cli.command import command, hold
+from rnncli.cli.options import MEMORY, MODEL
 from rnncli.errors import NothingSelected
+from rnncli.limits import UNLIMITED, Limits
 from rnncli.reports.tables import print_json_line
 
 
-@click.command(cls=Command)
-@click.argument("target", type=TARGET)
-@within_memory
-@json_option
-def inspect(target: str, as_json: bool) -> int:
+@command(target=MODEL, limits=MEMORY)
+def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -> int:
     """Show a config with every default filled in, a case of a suite, a model or a pack.
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
@@ -41,6 +39,7 @@ def inspect(target: str, as_json: bool) -> int:
     """
     from rnncli.reports.inspection import as_text
 
+    hold(limits)
     record = _record(target)
     print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
     if record.get("damaged"):

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import json_option, refuse_models
+from rnncli.cli.command import command
+from rnncli.cli.options import refuse_models, row
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.words import one_line
 
 
-@click.command(cls=Command)
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(), callback=refuse_models
-)
-@json_option
-def lint(files: tuple[str, ...], as_json: bool) -> int:
+@command(files=row(type=click.Path(), nargs=-1, metavar="FILE...", callback=refuse_models))
+def lint(files: tuple[str, ...], *, as_json: bool = False) -> int:
     """Check YAML files; list every finding with its place.
 
     FILE is a config, a suite or a claim, the name of one that ships with rnncli, or - for standard

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import OPERATOR, Name, json_option
+from rnncli.cli.command import command
+from rnncli.cli.options import OPERATOR, Name, row
 from rnncli.reports.tables import print_json_line, print_records, print_table
 
 if TYPE_CHECKING:
@@ -15,20 +15,14 @@ if TYPE_CHECKING:
     from rnncli.mutants.structural import StructuralMutant
 
 
-@click.command(cls=Command)
-@click.argument("operator", type=OPERATOR, required=False)
-@click.option(
-    "--gates",
-    is_flag=True,
-    help="How ONNX, PyTorch, Keras and OpenVINO store the weights of a cell.",
-)
-@click.option(
-    "--kernel",
-    is_flag=True,
-    help="A plain NumPy kernel of OPERATOR, which the bugs of `rnncli mutants` edit.",
-)
-@json_option
-def ops(operator: str | None, gates: bool, kernel: bool, as_json: bool) -> None:
+@command(operator=row(type=OPERATOR))
+def ops(
+    operator: str | None = None,
+    *,
+    gates: bool = False,
+    kernel: bool = False,
+    as_json: bool = False,
+) -> None:
     """List the operators, or show one in full.
 
     With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
@@ -39,6 +33,10 @@ def ops(operator: str | None, gates: bool, kernel: bool, as_json: bool) -> None:
     rnncli ops LSTM-14 --kernel
     rnncli ops --json
     rnncli ops --gates
+
+    Options:
+        gates: How ONNX, PyTorch, Keras and OpenVINO store the weights of a cell.
+        kernel: A plain NumPy kernel of OPERATOR, which the bugs of `rnncli mutants` edit.
     """
     from rnncli.operators import OPERATORS, operator_named
     from rnncli.reports.operators import as_record, as_text, summary
@@ -74,9 +72,8 @@ def ops(operator: str | None, gates: bool, kernel: bool, as_json: bool) -> None:
         )
 
 
-@click.command(cls=Command)
-@json_option
-def backends(as_json: bool) -> None:
+@command()
+def backends(*, as_json: bool = False) -> None:
     """List the compute backends.
 
     Installed packages add backends through the entry point group `rnncli.backends`.
@@ -86,9 +83,8 @@ def backends(as_json: bool) -> None:
     print_records(("backend", "what it is", "from"), describe_backends(), as_json=as_json)
 
 
-@click.command(cls=Command)
-@json_option
-def runtimes(as_json: bool) -> None:
+@command()
+def runtimes(*, as_json: bool = False) -> None:
     """List the runtimes that can be judged.
 
     Installed packages add runtimes through the entry point group `rnncli.subjects`.
@@ -98,9 +94,8 @@ def runtimes(as_json: bool) -> None:
     print_records(("runtime", "what it is", "from"), describe_subjects(), as_json=as_json)
 
 
-@click.command(cls=Command)
-@json_option
-def formats(as_json: bool) -> None:
+@command()
+def formats(*, as_json: bool = False) -> None:
     """List the file formats of tensors.
 
     Installed packages add formats through the entry point group `rnncli.formats`.
@@ -110,22 +105,16 @@ def formats(as_json: bool) -> None:
     print_records(("extension", "what it is", "from"), describe_formats(), as_json=as_json)
 
 
-@click.command(cls=Command)
-@click.argument("id", type=Name("id", "rnncli.mutants.catalogue:EVERY"), required=False)
-@click.option(
-    "--cell",
-    type=Name("cell", "rnncli.recurrence.cells:CELLS", is_ours=True),
-    help="Only mutants of one cell, such as LSTM.",
+@command(
+    id=row(type=Name("id", "rnncli.mutants.catalogue:EVERY")),
+    cell=row(type=Name("cell", "rnncli.recurrence.cells:CELLS", is_ours=True)),
 )
-@click.option(
-    "--kernel", is_flag=True, help="The blocked NumPy kernel, which structural mutants edit."
-)
-@json_option
 def mutants(
-    id: str | None,  # noqa: A002 -- the argument
-    cell: str | None,
-    kernel: bool,
-    as_json: bool,
+    id: str | None = None,  # noqa: A002 -- the argument
+    *,
+    cell: str | None = None,
+    kernel: bool = False,
+    as_json: bool = False,
 ) -> None:
     """List the mutants, plausible kernel bugs, or explain one.
 
@@ -139,6 +128,10 @@ def mutants(
     rnncli mutants --cell GRU
     rnncli mutants padding-flipped
     rnncli verify vectors/core --backend mutant:padding-flipped
+
+    Options:
+        cell: Only mutants of one cell, such as LSTM.
+        kernel: The blocked NumPy kernel, which structural mutants edit.
     """
     from rnncli.mutants.catalogue import EVERY, mutant_named
     from rnncli.mutants.structural import KERNEL
@@ -159,9 +152,6 @@ def mutants(
     else:
         columns = ("mutant", "cells", "family", "kind", "what goes wrong")
         print_table(columns, map(_line, rows))
-
-
-FINER = "\n  a finer variant of others: suites are not scored by it"
 
 
 def _kind(row: Mutant | StructuralMutant) -> str:
@@ -190,24 +180,24 @@ def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
 
 
 def _page(row: Mutant | StructuralMutant) -> str:
-    lines = (
+    """Return what a mutant is, and what stands in the kernel and instead, if it is an edit."""
+    from rnncli.mutants import edits, structural
+
+    lines = [
         f"{row.id}, of {' '.join(row.cells)}; family: {row.family}",
         f"  what goes wrong: {row.sentence}",
         f"  what is seen:    {row.effect}",
         f"  to run it:       --backend mutant:{row.id}",
-    )
-    return "\n".join(lines) + (FINER if _kind(row) == "finer" else "") + _edit(row)
-
-
-def _edit(row: Mutant | StructuralMutant) -> str:
-    """Return what stands in the kernel and what stands there instead, or nothing."""
-    from rnncli.mutants import edits, structural
-
+    ]
+    if _kind(row) == "finer":
+        lines.append("  a finer variant of others: suites are not scored by it")
     if isinstance(row, structural.StructuralMutant):
         sizes = ", ".join(f"{name} = {size}" for name, size in row.blocks.items())
         where = f"`rnncli mutants --kernel` prints{sizes and f', with {sizes}'}"
-        lines = structural.difference(row.edits).splitlines()
+        edited = structural.difference(row.edits).splitlines()
     else:
         where = "`rnncli ops OPERATOR --kernel` prints"
-        lines = edits.difference(row.cells, row.edits).splitlines()
-    return "\n    ".join([f"\n  in the kernel that {where}:", *lines]) if lines else ""
+        edited = edits.difference(row.cells, row.edits).splitlines()
+    if edited:
+        lines += [f"  in the kernel that {where}:", *(f"    {line}" for line in edited)]
+    return "\n".join(lines)

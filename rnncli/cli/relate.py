@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.judging_options import (
-    allow_refused_option,
-    gate_options,
-    judging_options,
-    report_options,
-)
-from rnncli.cli.options import Name, read_sizes, refuse_models
+from rnncli.api import commands
+from rnncli.cli.command import command
+from rnncli.cli.options import refuse_models, row
+from rnncli.cli.reporting import REPORTS, reported
 
-if TYPE_CHECKING:
-    from rnncli.judging.report import VerificationReport
-    from rnncli.judging.selected import Selected
-    from rnncli.subjects.implementation import Implementation
+TARGET = row(type=click.Path(), metavar="PACK|SUITE|CONFIG", callback=refuse_models)
 
 
-@click.command(cls=Command)
-@click.argument("target", metavar="PACK|SUITE|CONFIG", type=click.Path(), callback=refuse_models)
-@judging_options()
-@click.option(
-    "--relation",
-    type=Name("name", "rnncli.verifying.relations.relations:RELATIONS"),
-    multiple=True,
-    help="Only this relation (docs/relations.md explains each).",
-)
-@click.option(
-    "--sizes",
-    multiple=True,
-    callback=lambda *given: read_sizes(*given) or None,
-    metavar="NAME=SIZE[,...]",
-    help="Sizes of every case of a suite or config, as in hidden_size=512,batch_size=64.",
-)
-@allow_refused_option
-@gate_options
-@report_options
-def relate(
-    target: str, *, subject: Implementation, selected: Selected, **options: Any
-) -> VerificationReport:
+@command(asks=commands.relate, target=TARGET, **REPORTS)
+def relate(target: str, **asked: Any) -> int:
     """Judge an implementation without expected outputs, by relations between its own.
 
     Each case is run as it is and transformed: in another order, in parts, larger, later. The
@@ -61,6 +34,4 @@ def relate(
     rnncli relate vectors/core --backend numba --relation split --relation tiles --html relate.html
     rnncli relate lstm.yaml --command './run_kernel {model} {inputs} {outputs}'
     """
-    from rnncli.api import commands
-
-    return commands.relate(target, subject, cases=selected, **options)
+    return reported(commands.relate, target, **asked).exit_code

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.command import Command, Written
-from rnncli.cli.options import json_option, refuse_models, within_memory
+from rnncli.cli.command import command, hold
+from rnncli.cli.options import MEMORY, Written, refuse_models, row
+from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
 
 HEADER = ("archive", "layout", "cases", "bytes", "sha256")
 
 
-@click.command(cls=Command)
-@click.argument("folder", metavar="DIR", type=Written())
-@click.argument(
-    "packs", metavar="PACK...", type=click.Path(), nargs=-1, required=True, callback=refuse_models
+@command(
+    folder=row(type=Written(), metavar="DIR"),
+    packs=row(type=click.Path(), nargs=-1, metavar="PACK...", callback=refuse_models),
+    layouts=row("--format", type=click.Choice([n for n in LAYOUTS if n not in SINGLE_FILES])),
+    limits=MEMORY,
 )
-@click.option(
-    "--format",
-    "layouts",
-    type=click.Choice([name for name in LAYOUTS if name not in SINGLE_FILES]),
-    multiple=True,
-    default=("onnx", "raw", "c"),
-    show_default=True,
-    help="Layout of an archive (docs/howto/packs.md); may be given several times.",
-)
-@json_option
-@within_memory
 def release(
-    folder: str, packs: tuple[str, ...], layouts: tuple[str, ...], *, as_json: bool
+    folder: str,
+    packs: tuple[str, ...],
+    *,
+    layouts: tuple[str, ...] = ("onnx", "raw", "c"),
+    as_json: bool = False,
+    limits: Limits = UNLIMITED,
 ) -> None:
     """Write archives of packs to give away, reproducible to the byte.
 
@@ -40,6 +36,9 @@ def release(
     \b
     rnncli release dist vectors/core vectors/tiles
     rnncli release dist my_pack --format hex
+
+    Options:
+        layouts: Layout of an archive (docs/howto/packs.md); may be given several times.
     """
     from pathlib import Path
 
@@ -47,6 +46,7 @@ def release(
     from rnncli.packs.pack import open_pack
     from rnncli.reports.tables import print_json_line, print_table
 
+    hold(limits)
     opened = [open_pack(pack) for pack in packs]
     archives = write(opened, list(dict.fromkeys(layouts)), Path(folder))
     if not as_json:

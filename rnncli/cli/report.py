@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
-
-from rnncli.cli.command import Command
-from rnncli.cli.judging_options import file_options
-from rnncli.cli.options import json_option, refuse_models
+from rnncli.cli.command import command
+from rnncli.cli.options import RUNS, SHARED
+from rnncli.cli.reporting import FILES
 from rnncli.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Exit codes of a run, from the best to the worst.
 WORST_LAST = (0, 5, 1)
 
 
-@click.command(cls=Command)
-@click.argument(
-    "runs",
-    nargs=-1,
-    required=True,
-    metavar="RUN.jsonl...",
-    type=click.Path(path_type=Path),
-    callback=refuse_models,
-)
-@json_option
-@file_options
-def report(runs: tuple[Path, ...], *, as_json: bool, **files: str | None) -> int:
+@command(runs=RUNS, as_json=SHARED["as_json"], **FILES)
+def report(runs: tuple[Path, ...], *, as_json: bool = False, **files: str | None) -> int:
     """Report runs again from the lines that `rnncli verify --json` printed.
 
     It prints what `rnncli verify` printed, and the exit code is that of the run, or of the worst of

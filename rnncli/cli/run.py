@@ -2,99 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from rnncli.cli.command import Command, Written
-from rnncli.cli.judging_options import allow_unexercised_option
-from rnncli.cli.options import (
-    NAMED_TARGET,
-    Name,
-    backend_option,
-    from_option,
-    host_option,
-    input_options,
-    json_option,
-    option_of,
-    options_of,
-    readings_option,
-    tolerance_options,
-)
-from rnncli.jobs.workers import Workers
-from rnncli.limits import Limits
+from rnncli.api import commands
+from rnncli.cli.command import command
+from rnncli.cli.options import NAMED_TARGET, Name, Written, more_targets, row
+from rnncli.jobs.workers import HERE, Workers
+from rnncli.limits import UNLIMITED, Limits
+from rnncli.models.evaluation_settings import HOSTS
 from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
-    from rnncli.running.request import Request
-    from rnncli.verifying.whole_model import RuntimeRival
+    from collections.abc import Mapping
+    from typing import Any
+
+RUNTIME = "--against RUNTIME, which compares a runtime's outputs of the model"
 
 
-@click.command(
-    cls=Command,
-    elsewhere={"--runtime": "--against RUNTIME, which compares a runtime's outputs of the model"},
+@command(
+    *(commands.stream, Implementation),
+    elsewhere={"--runtime": RUNTIME},
+    targets=row(type=NAMED_TARGET, nargs=-1, metavar="TARGET...", required=False),
+    from_file=more_targets("more targets"),
+    output=row("-o", type=Written("--json prints a summary there"), metavar="PATH"),
+    entry_format=row("--format", type=click.Choice(["onnx", "npz", "h5"])),
+    expected_from=row("--expected", metavar="FILE"),
+    save_inputs=row(type=Written(), metavar="PATH"),
+    steps=row(type=Written(), metavar="PATH"),
+    workers=row(only=["jobs"]),
+    against=row(type=Name("runtime", "rnncli.subjects.runtimes:known_subjects")),
 )
-@click.argument("targets", type=NAMED_TARGET, nargs=-1, metavar="TARGET...")
-@from_option("more targets")
-@click.option(
-    "-o",
-    "--output",
-    type=Written("--json prints a summary there"),
-    metavar="PATH",
-    default="",
-    help="Write outputs to PATH.npz or PATH.h5; any other PATH is a folder and becomes an ONNX test"
-    " case. Several targets need a folder and get one entry each in it.",
-)
-@click.option(
-    "--format",
-    "entry_format",
-    type=click.Choice(["onnx", "npz", "h5"]),
-    default="onnx",
-    show_default=True,
-    help="Format of each entry of that folder, for several targets.",
-)
-@input_options
-@click.option(
-    "--expected",
-    "expected_from",
-    default="",
-    metavar="FILE",
-    help="Compare with the outputs in an .npz, an .h5 or a test_data_set folder, by name; others"
-    " are not compared.",
-)
-@click.option(
-    "--save-inputs",
-    type=Written(),
-    default="",
-    metavar="PATH",
-    help="Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz files.",
-)
-@click.option(
-    "--steps",
-    type=Written(),
-    default="",
-    metavar="PATH",
-    help="Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5; of"
-    " several targets, to a folder (docs/howto/packs.md).",
-)
-@options_of(Workers, only=["jobs"])
-@backend_option
-@host_option
-@option_of(Implementation, "compute")
-@click.option(
-    "--against",
-    type=Name("runtime", "rnncli.subjects.runtimes:known_subjects"),
-    default="",
-    help="Run the model in this runtime as well and compare its outputs; `rnncli runtimes` lists"
-    " them.",
-)
-@allow_unexercised_option
-@option_of(Implementation, "runtime_option")
-@options_of(Limits)
-@readings_option
-@tolerance_options
-@json_option
-def run(targets: tuple[str, ...], **options: Any) -> int:
+def run(
+    targets: tuple[str, ...],
+    *,
+    from_file: list[Any] | None = None,
+    output: str = "",
+    entry_format: str = "onnx",
+    inputs: Mapping[str, str] | None = None,
+    inputs_from: str = "",
+    seed: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    data_set: int | None = None,
+    expected_from: str = "",
+    save_inputs: str = "",
+    steps: str = "",
+    workers: Workers = HERE,
+    backend: str = "numpy",
+    host: str = HOSTS[0],
+    compute: str = "float64",
+    against: str = "",
+    allow_unexercised: bool = False,
+    runtime_option: Mapping[str, str] | None = None,
+    limits: Limits = UNLIMITED,
+    readings: tuple[tuple[str, str], ...] = (),
+    atol: tuple[str, ...] = (),
+    rtol: tuple[str, ...] = (),
+    max_ulp: tuple[str, ...] = (),
+    equal_nan: bool = True,
+    as_json: bool = False,
+) -> int:
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
@@ -122,54 +91,66 @@ def run(targets: tuple[str, ...], **options: Any) -> int:
     rnncli run lstm_14_peepholes --reading clip-scope=gates --json
     rnncli run core -j 2 -o outputs/
     ls models/*.onnx | rnncli run --from - -j 4 -o results/
+
+    Options:
+        output: Write outputs to PATH.npz or PATH.h5; any other PATH is a folder and becomes an ONNX
+            test case. Several targets need a folder and get one entry each in it.
+        entry_format: Format of each entry of that folder, for several targets.
+        expected_from: Compare with the outputs in an .npz, an .h5 or a test_data_set folder, by
+            name; others are not compared.
+        save_inputs: Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz
+            files.
+        steps: Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5;
+            of several targets, to a folder (docs/howto/packs.md).
+        against: Run the model in this runtime as well and compare its outputs; `rnncli runtimes`
+            lists them.
     """
+    from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
     from rnncli.reports.runs import RunPrinter
+    from rnncli.running.request import Request
     from rnncli.running.tasks import all_targets, plan, run_all
 
-    listed = all_targets(targets, options.pop("from_file") or ())
-    places = {
-        name: options.pop(name) for name in ("output", "entry_format", "save_inputs", "steps")
-    }
-    workers, as_json = options.pop("workers"), options.pop("as_json")
-    if options["allow_unexercised"] and not options["against"]:
+    listed = all_targets(targets, from_file or ())
+    if allow_unexercised and not against:
         raise click.UsageError("--allow-unexercised is for --against")
-    is_own = any(options[name] for name in ("atol", "rtol", "max_ulp"))
-    if options["against"] and options["backend"] != "numpy" and not is_own:
+    is_own = bool(atol or rtol or max_ulp)
+    if against and backend != "numpy" and not is_own:
         raise click.UsageError(
             "--backend does not take part in --against, which compares with float64, unless"
             " tolerances are given"
         )
-    rival = _rival(options.pop("against"), options.pop("runtime_option"), options["limits"])
-    tasks = plan(listed, _request(options), **places, rival=rival)
+    if runtime_option and not against:
+        raise click.UsageError("--runtime-option is for the runtime of --against")
+    rival = None
+    if against:
+        from rnncli.verifying.whole_model import RuntimeRival
+
+        asked = Implementation(runtime=against, runtime_option=runtime_option, limits=limits)
+        rival = RuntimeRival(asked)
+        rival.check()
+
+    given = Tolerance.parse(atol=atol, rtol=rtol, max_ulp=max_ulp) if is_own else DATA_SET
+    request = Request(
+        tolerance=given._replace(equal_nan=equal_nan),
+        own_tolerances=not is_own,
+        backend=backend,
+        compute=compute,
+        readings=dict(readings),
+        host=host,
+        input_files=inputs or {},
+        inputs_from=inputs_from,
+        expected_from=expected_from,
+        seed=seed,
+        shapes=shapes or {},
+        dims=dims or {},
+        data_set=data_set,
+        limits=limits,
+        allow_unexercised=allow_unexercised,
+    )
+    places = {"output": output, "entry_format": entry_format, "save_inputs": save_inputs}
+    tasks = plan(listed, request, **places, steps=steps, rival=rival)
     tracebacks = click.get_current_context().find_root().meta.get("traceback", False)
     with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
         for report in run_all(tasks, workers):
             printer.show(report, traceback=tracebacks)
     return printer.exit_code
-
-
-def _rival(runtime: str, settings: dict[str, str] | None, limits: Limits) -> RuntimeRival | None:
-    """Return the runtime that runs the models as well, if one is named."""
-    if not runtime:
-        if settings:
-            raise click.UsageError("--runtime-option is for the runtime of --against")
-        return None
-    from rnncli.verifying.whole_model import RuntimeRival
-
-    rival = RuntimeRival(Implementation(runtime=runtime, runtime_option=settings, limits=limits))
-    rival.check()
-    return rival
-
-
-def _request(options: dict[str, Any]) -> Request:
-    """Bundle the options that apply to every target."""
-    from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
-    from rnncli.running.request import Request
-
-    numbers = {name: options.pop(name) for name in ("atol", "rtol", "max_ulp")}
-    given = any(numbers.values())
-    tolerance = Tolerance.parse(**numbers) if given else DATA_SET
-    tolerance = tolerance._replace(equal_nan=options.pop("equal_nan"))
-    for name in ("input_files", "shapes", "readings"):
-        options[name] = dict(options[name])
-    return Request(tolerance=tolerance, own_tolerances=not given, **options)

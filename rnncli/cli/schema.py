@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import printed_option
+from rnncli.cli.command import command
+from rnncli.cli.options import printed, row
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
@@ -19,10 +19,8 @@ SCHEMAS = {
 }
 
 
-@click.command(cls=Command)
-@click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
-@printed_option("the schema")
-def schema(of: str, output: str) -> None:
+@command(of=row(type=click.Choice([*SCHEMAS])), output=printed("the schema"))
+def schema(of: str = "config", *, output: str = "") -> None:
     """Write the JSON Schema of what is read or printed.
 
     It describes configs, suites, manifests, case.json of packs in the layout raw, the lines of

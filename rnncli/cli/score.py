@@ -4,54 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from rnncli.cli.command import Command, Written
-from rnncli.cli.options import SUITE, Number, option_of, options_of, refuse_models
-from rnncli.jobs.workers import Workers
-from rnncli.judging.comparing.rule import Rule
-from rnncli.judging.selected import Selected
+from rnncli.api import commands
+from rnncli.cli.command import command
+from rnncli.cli.options import PACK_OR_SUITE, row
+from rnncli.cli.reporting import FILE
 
 
-@click.command(cls=Command)
-@click.argument("suite", metavar="PACK|SUITE", type=SUITE, callback=refuse_models)
-@option_of(Selected, "select")
-@options_of(Rule, only=["atol", "rtol"])
-@click.option(
-    "--onnx", is_flag=True, help="ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7."
+@command(
+    asks=commands.score,
+    suite=PACK_OR_SUITE,
+    rule=row(only=("atol", "rtol")),
+    minimise=row(after="onnx"),
+    matrix_file=row("--matrix", type=FILE, metavar="FILE.json", after="min_structural"),
+    html_file=row("--html", type=FILE, metavar="FILE", after="matrix_file"),
 )
-@click.option(
-    "--minimise", is_flag=True, help="List a small set of vectors that kills what all of them kill."
-)
-@click.option(
-    "--min-score",
-    type=Number(0, 100),
-    metavar="PERCENT",
-    help="Exit with 1 if less than this percentage of the semantic mutants is killed.",
-)
-@click.option(
-    "--min-structural",
-    type=Number(0, 100),
-    metavar="PERCENT",
-    help="Exit with 1 if less than this percentage of the structural mutants is killed.",
-)
-@click.option(
-    "--matrix",
-    "matrix_file",
-    type=Written("--json prints there"),
-    metavar="FILE.json",
-    help="Also write the margin of every mutant in every vector.",
-)
-@click.option(
-    "--html",
-    "html_file",
-    type=Written("--json prints there"),
-    metavar="FILE",
-    help="Also write a page that draws the kill matrix (extra `report`).",
-)
-@options_of(Workers)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def score(suite: str, *, as_json: bool, minimise: bool, **options: Any) -> int:
+def score(
+    suite: str,
+    *,
+    minimise: bool = False,
+    matrix_file: str | None = None,
+    html_file: str | None = None,
+    as_json: bool = False,
+    **asked: Any,
+) -> int:
     """Score vectors by the bugs they catch.
 
     Every mutant of a cell, a plausible kernel bug (`rnncli mutants` lists them), runs on every
@@ -74,16 +49,21 @@ def score(suite: str, *, as_json: bool, minimise: bool, **options: Any) -> int:
     rnncli score smoke --minimise --min-score 100
     rnncli score vectors/tiles --min-structural 80
     rnncli score core --html core.html
+
+    Options:
+        minimise: List a small set of vectors that kills what all of them kill.
+        matrix_file: Also write the margin of every mutant in every vector.
+        html_file: Also write a page that draws the kill matrix (extra `report`).
+        as_json: Print one JSON object.
     """
-    from rnncli.api import commands
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.scores import WRITERS, show_score
     from rnncli.reports.verification import check_reports, write_reports
 
-    files = {kind: options.pop(f"{kind}_file") for kind in ("matrix", "html")}
+    files = {"matrix": matrix_file, "html": html_file}
     check_reports(files)
     with progress_bar(unit="cases") as progress:
-        report = commands.score(suite, **options, progress=progress.reach)
+        report = commands.score(suite, **asked, progress=progress.reach)
     show_score(report.matrix, as_json=as_json, minimise=minimise)
     write_reports(report.matrix, files, WRITERS)
     return report.exit_code

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from rnncli.cli.command import Command, Written
-from rnncli.cli.options import refuse_models
+from rnncli.cli.command import command
+from rnncli.cli.options import RUNS, Written, row
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
 
-@click.command(cls=Command)
-@click.argument(
-    "results",
-    nargs=-1,
-    required=True,
-    metavar="RESULTS.jsonl...",
-    type=click.Path(path_type=Path),
-    callback=refuse_models,
+@command(
+    results=row(**{**RUNS.settings, "metavar": "RESULTS.jsonl..."}),
+    output=row("-o", type=Written(path_type=Path)),
+    markdown=row(type=Written(path_type=Path), metavar="FILE"),
 )
-@click.option(
-    "-o",
-    "--output",
-    type=Written(path_type=Path),
-    default=Path("site"),
-    show_default=True,
-    help="Folder of the site: new, empty, or an older site, which is replaced.",
-)
-@click.option(
-    "--markdown",
-    type=Written(path_type=Path),
-    metavar="FILE",
-    help="Also write the tables of runtimes by features as Markdown.",
-)
-def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None:
+def site(
+    results: tuple[Path, ...], *, output: Path = Path("site"), markdown: Path | None = None
+) -> None:
     """Write a static site of runtimes by features from results of `rnncli verify --json`.
 
     A file holds one run or several, one after the other; several runs of one runtime become its
@@ -48,6 +30,10 @@ def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None
     rnncli verify vectors/core --runtime onnxruntime --json > onnxruntime.jsonl
     rnncli verify vectors/core --runtime openvino --json > openvino.jsonl
     rnncli site onnxruntime.jsonl openvino.jsonl -o site
+
+    Options:
+        output: Folder of the site: new, empty, or an older site, which is replaced.
+        markdown: Also write the tables of runtimes by features as Markdown.
     """
     from rnncli.files.atomic import write_text
     from rnncli.files.seals import MARKUP

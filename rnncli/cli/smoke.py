@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
-from rnncli.cli.command import Command
-from rnncli.cli.options import json_option, options_of
+from rnncli.cli.command import command
+from rnncli.cli.options import row
 from rnncli.limits import OF_SMOKE, Limits
 from rnncli.talk.terminal import say
 
 
-@click.command(cls=Command)
-@click.option(
-    "--harness",
-    metavar="'PROG ARGS'",
-    required=True,
-    help="The program, as for `rnncli verify --harness`.",
-)
-@options_of(Limits, default=OF_SMOKE, only=["timeout"])
-@json_option
-def smoke(*, harness: str, limits: Limits, as_json: bool) -> int:
+@command(harness=row(metavar="'PROG ARGS'"), limits=row(only=["timeout"]))
+def smoke(*, harness: str, limits: Limits = OF_SMOKE, as_json: bool = False) -> int:
     """Check in a second whether a harness is wired right.
 
     The program is started and runs a tiny RNN, GRU and LSTM of ONNX, each called twice; it may
@@ -31,6 +21,9 @@ def smoke(*, harness: str, limits: Limits, as_json: bool) -> int:
     \b
     rnncli smoke --harness ./harness
     rnncli smoke --harness 'docker run -i --rm image' --timeout 60
+
+    Options:
+        harness: The program, as for `rnncli verify --harness`.
     """
     from rnncli.reports.tables import print_records
     from rnncli.verifying.smoke import conclusion_of, exit_code_of, smoke_checks

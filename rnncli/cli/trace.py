@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from rnncli.cli.command import Command
-from rnncli.cli.options import SUITE, Name, option_of, options_of, refuse_models
-from rnncli.jobs.workers import Workers
+from rnncli.cli.command import command
+from rnncli.cli.options import PACK_OR_SUITE, SUITE, Name, row
+from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.selected import Selected
-
-if TYPE_CHECKING:
-    from rnncli.verifying.tracing.tracing import TraceMatrix
 
 STATEMENTS = "rnncli.verifying.tracing.statements"
 
 
-@click.command(cls=Command)
-@click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False, callback=refuse_models)
-@click.argument("statement", type=Name("statement", f"{STATEMENTS}:STATEMENTS"), required=False)
-@click.option(
-    "--with",
-    "others",
-    metavar="PACK|SUITE",
-    type=SUITE,
-    multiple=True,
-    help="Another pack or suite whose cases count as well; may be repeated.",
+@command(
+    Selected,
+    suite=PACK_OR_SUITE,
+    statement=row(type=Name("statement", f"{STATEMENTS}:STATEMENTS")),
+    others=row("--with", type=SUITE, metavar="PACK|SUITE"),
+    operator=row("--op", type=Name("operator", f"{STATEMENTS}:traced_operators", is_ours=True)),
+    as_page=row("--page"),
 )
-@option_of(Selected, "select")
-@click.option(
-    "--op",
-    "operator",
-    type=Name("operator", f"{STATEMENTS}:traced_operators", is_ours=True),
-    default="",
-    help="Only statements of one operator, such as LSTM, or of one version of it, such as LSTM-7,"
-    " checked by cases of that version.",
-)
-@click.option(
-    "--missing", is_flag=True, help="Print only statements that are unchecked or partly checked."
-)
-@click.option(
-    "--complete",
-    is_flag=True,
-    help="Exit with 1 if a statement is not checked, also for lack of cases that run, or that must"
-    " be refused.",
-)
-@click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
-@options_of(Workers)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per statement.")
 def trace(
-    suite: str | None,
-    statement: str | None,
+    suite: str | None = None,
+    statement: str | None = None,
     *,
-    others: tuple[str, ...],
-    operator: str,
-    missing: bool,
-    complete: bool,
-    as_page: bool,
-    as_json: bool,
-    **options: Any,
+    others: tuple[str, ...] = (),
+    select: str = "",
+    operator: str = "",
+    missing: bool = False,
+    complete: bool = False,
+    as_page: bool = False,
+    workers: Workers = HERE,
+    as_json: bool = False,
 ) -> int:
     """Show which statements of the specifications a pack checks, and which it does not.
 
@@ -73,6 +45,16 @@ def trace(
     rnncli trace vectors/core lstm.clip.bounds
     rnncli trace core --op GRU --complete
     rnncli trace core --with smoke --with pairwise --with reject --op GRU-7 --complete
+
+    Options:
+        others: Another pack or suite whose cases count as well; may be repeated.
+        operator: Only statements of one operator, such as LSTM, or of one version of it, such as
+            LSTM-7, checked by cases of that version.
+        missing: Print only statements that are unchecked or partly checked.
+        complete: Exit with 1 if a statement is not checked, also for lack of cases that run, or
+            that must be refused.
+        as_page: Print all statements, in Markdown.
+        as_json: Print JSON lines, one object per statement.
     """
     from rnncli.reports import traceability
 
@@ -83,28 +65,23 @@ def trace(
         return 0
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
+    from rnncli.reports.progress import progress_bar
+    from rnncli.verifying import scoring
     from rnncli.verifying.tracing.statements import statement_named
-    from rnncli.verifying.tracing.tracing import INCOMPLETE
+    from rnncli.verifying.tracing.tracing import INCOMPLETE, joined, trace_all
 
-    row = statement_named(statement) if statement else None
-    matrix = _traced((suite, *others), options)
-    covered = [matrix.of(row)] if row else matrix.coverage(operator)
-    if row:
+    asked = statement_named(statement) if statement else None
+    workers.expect("rnncli.verifying.tracing.tracing")
+    suites = (suite, *others)
+    plans = [scoring.ScoringPlan(suite=e, selection=select, workers=workers) for e in suites]
+    selected = [scoring.select(plan) for plan in plans]
+    with progress_bar(sum(len(each.outputs) for each in selected), "cases") as progress:
+        traced = [trace_all(*each, progress.advance) for each in zip(plans, selected, strict=True)]
+    matrix = joined(dict(zip(suites, traced, strict=True)))
+
+    covered = [matrix.of(asked)] if asked else matrix.coverage(operator)
+    if asked:
         traceability.show_statement(covered[0], as_json=as_json)
     else:
         traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
     return int(complete and any(each.state in INCOMPLETE for each in covered))
-
-
-def _traced(suites: tuple[str, ...], options: dict[str, Any]) -> TraceMatrix:
-    options["workers"].expect("rnncli.verifying.tracing.tracing")
-    from rnncli.reports.progress import progress_bar
-    from rnncli.verifying.scoring import ScoringPlan, select
-    from rnncli.verifying.tracing.tracing import joined, trace_all
-
-    selection = options.pop("select")
-    plans = [ScoringPlan(suite=suite, selection=selection, **options) for suite in suites]
-    selected = [select(plan) for plan in plans]
-    with progress_bar(sum(len(each.outputs) for each in selected), "cases") as progress:
-        traced = [trace_all(*each, progress.advance) for each in zip(plans, selected, strict=True)]
-    return joined(dict(zip(suites, traced, strict=True)))

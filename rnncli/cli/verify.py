@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from rnncli.cli.command import Command
-from rnncli.cli.judging_options import (
-    allowance_options,
-    gate_options,
-    judging_options,
-    report_options,
-)
-from rnncli.cli.options import refuse_models, section
+from rnncli.api import commands
+from rnncli.cli.command import command
+from rnncli.cli.options import PACK
+from rnncli.cli.reporting import REPORTS, reported
 
 if TYPE_CHECKING:
-    from rnncli.judging.report import VerificationReport
-    from rnncli.judging.selected import Selected
-    from rnncli.subjects.implementation import Implementation
-
+    from pathlib import Path
 
 # Options of the release before.
 OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli relate PACK ...`")
 
 
-@click.command(cls=Command, elsewhere=OF_RELATE)
-@click.argument("pack", type=click.Path(path_type=Path), callback=refuse_models)
-@judging_options()
-@gate_options
-@allowance_options
-@section(
-    "What passes",
-    click.option(
-        "--claims",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Judge exactly what FILE claims, as `rnncli claims` writes it; a refusal inside fails."
-        " No other selection, tolerance or allowance goes with it.",
-    ),
-)
-@section(
-    "Reports",
-    click.option(
-        "--diagnose",
-        is_flag=True,
-        help="Name the bug behind wrong outputs, as `rnncli diagnose` does.",
-    ),
-)
-@report_options
-def verify(
-    pack: Path, *, subject: Implementation, selected: Selected, **options: Any
-) -> VerificationReport:
+@command(asks=commands.verify, elsewhere=OF_RELATE, pack=PACK, **REPORTS)
+def verify(pack: Path, **asked: Any) -> int:
     """Judge an implementation against a pack of conformance vectors.
 
     One of --runtime, --backend, --results, --command and --harness names it. All but results run in
@@ -71,6 +36,4 @@ def verify(
     rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
     rnncli verify vectors/core --backend numpy --compute native --profile strict
     """
-    from rnncli.api import commands
-
-    return commands.verify(pack, subject, cases=selected, **options)
+    return reported(commands.verify, pack, **asked).exit_code
