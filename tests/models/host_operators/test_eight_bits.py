@@ -7,7 +7,6 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from support.one_node import EXACT_INT8
 from support.tables import every
 
 from rnncli.errors import InvalidRequest
@@ -165,37 +164,3 @@ def test_scales_that_do_not_fit(evaluate, normal):
         InvalidRequest, match=r"2 scales or zero points do not fit axis 1 of \[2, 3\]"
     ):
         evaluate("QuantizeLinear", 13, normal(2, 3), abs(normal(2)))
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        (),
-        (np.uint8(100),),
-        (np.uint8(100), np.int8(3)),
-        (np.uint8(100), np.arange(5, dtype=np.int8)),
-    ],
-)
-@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
-def test_matmul_integer(agrees, integers, shape, points):
-    """MatMulInteger is exact, with a zero point for all columns or for each."""
-    weights = np.random.default_rng(5).integers(*EXACT_INT8, (4, 5)).astype(np.int8)
-    agrees("MatMulInteger", 10, integers(np.uint8, *shape), weights, *points)
-
-
-@pytest.mark.parametrize("per_column", [False, True])
-def test_qlinear_matmul(agrees, integers, per_column):
-    """QLinearMatMul, with one scale for B or one per column."""
-    scale = np.linspace(0.1, 0.3, 5, dtype=np.float32) if per_column else np.float32(0.2)
-    agrees(
-        "QLinearMatMul",
-        10,
-        integers(np.uint8, 3, 4),
-        np.float32(0.1),
-        np.uint8(10),
-        integers(np.uint8, 4, 5),
-        scale,
-        np.full(np.shape(scale), 120, np.uint8),
-        np.float32(9.3),
-        np.uint8(90),
-    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.tables import every
 
 from rnncli.errors import InvalidRequest, Unsupported
 
@@ -113,6 +114,56 @@ def test_cast(evaluate):
     assert (y.dtype, y.tolist()) == (np.int32, [1, -1])
     with pytest.raises(InvalidRequest, match="unknown element type 'REAL'"):
         evaluate("Cast", 1, A, to="REAL")
+
+
+STATISTICS = [ALONG_1, ALONG_1, ALONG_1, ALONG_1]
+# Operator and opset, inputs, attributes; opset and attributes of a later version that is the same.
+LATER = [
+    (
+        "Pad",
+        1,
+        [A],
+        {"paddings": [0] * 5 + [2], "value": 1.5},
+        2,
+        {"pads": [0] * 5 + [2], "value": 1.5},
+    ),
+    ("Gemm", 1, [A[0], A[0].T, A[0, :, 0]], {"broadcast": 1, "beta": 3.0}, 7, {"beta": 3.0}),
+    ("Gemm", 6, [A[0], A[0].T, A[0, :, 0]], {"broadcast": 1}, 7, {}),
+    (
+        *("BatchNormalization", 1, [A, *STATISTICS]),
+        *({"is_test": 1, "consumed_inputs": [0, 0, 0, 1, 1]}, 9, {}),
+    ),
+    ("BatchNormalization", 6, [A, *STATISTICS], {"is_test": 1}, 9, {}),
+    (
+        "AveragePool",
+        1,
+        [A],
+        {"kernel_shape": [3], "pads": [1, 1]},
+        7,
+        {"kernel_shape": [3], "pads": [1, 1]},
+    ),
+    (
+        *("Upsample", 1, [A[None]], {"height_scale": 2.5, "width_scale": 1.3, "mode": "bilinear"}),
+        *(7, {"scales": [1.0, 1.0, 2.5, 1.3], "mode": "linear"}),
+    ),
+    ("Split", 1, [A], {"split": [1, 3], "axis": 2}, 2, {"split": [1, 3], "axis": 2}),
+    ("Split", 1, [A, np.float32([1, 3])], {"axis": 2}, 13, {"axis": 2}),
+]
+
+
+@every(("op_type", "opset", "inputs", "attributes", "later", "same"), LATER, ids=str)
+def test_what_a_later_version_says_otherwise(
+    evaluate, *, op_type, opset, inputs, attributes, later, same
+):
+    """Of other attributes, or with lengths in another type, the result is the same."""
+    outputs = 2 if op_type == "Split" else 1
+    first = evaluate(op_type, opset, *inputs, outputs=outputs, **attributes)
+    if later == 13:
+        inputs = [inputs[0], inputs[1].astype(np.int64)]
+    for got, want in zip(
+        first, evaluate(op_type, later, *inputs, outputs=outputs, **same), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("opset", [1, 6, 7])
