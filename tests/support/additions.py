@@ -231,6 +231,39 @@ reset-halved: The reset gate is rt / 2.
 """
 
 # Addition -> its files, and what changes in each.
+# An option of a function of Python, and so of its command and of the line that repeats a case.
+MOST_CASES = [
+    Edit(
+        "    diagnose: bool = False,\n    progress",
+        "    diagnose: bool = False,\n    most_cases: int | None = None,\n    progress",
+    ),
+    Edit(
+        "        diagnose: Name the bug behind wrong outputs, as `rnncli diagnose` does.\n",
+        "        diagnose: Name the bug behind wrong outputs, as `rnncli diagnose` does.\n"
+        "        most_cases: Exit with 2 if more cases are selected.\n",
+    ),
+    Edit(
+        "    plan = _plan(VerificationPlan, verify, pack, asked)\n",
+        """\
+    plan = _plan(VerificationPlan, verify, pack, asked)
+    from rnncli.verifying.verification import select
+
+    if most_cases is not None and len(select(plan).asked) > most_cases:
+        raise InvalidRequest(f"--most-cases {most_cases}: more cases are selected")
+""",
+    ),
+]
+COUNT = [
+    Edit(
+        "statements: bool = False, as_json",
+        "statements: bool = False, count: bool = False, as_json",
+    ),
+    before("        statements: With --json", "        count: Print only how many there are.\n"),
+    Edit(
+        "    if as_json:\n        for record",
+        "    if count:\n        click.echo(len(records))\n    elif as_json:\n        for record",
+    ),
+]
 ADDITIONS = {
     "activation": {
         "rnncli/recurrence/activations.py": [before("\n)\nACTIVATIONS: ", SWISH)],
@@ -284,6 +317,8 @@ ADDITIONS = {
     "bug": {
         "rnncli/mutants/bugs.txt": [before("\nreset-inverted: ", RESET_HALVED)],
     },
+    "option": {"rnncli/api/commands.py": MOST_CASES},
+    "option of a command alone": {"rnncli/cli/list.py": COUNT},
     "relation": {
         "rnncli/verifying/relations/relations.py": [before("\n\ndef relation_named(", ZEROS)],
     },
