@@ -245,7 +245,14 @@ def measure_generation(
     measured = [GenerationTimes(w, w.jobs or jobs, len(suites[w.name].entries)) for w in methods]
 
     def seconds(each: GenerationTimes) -> float:
-        return _generated(suites[each.method.name], each.jobs, scratch)
+        plan = GenerationPlan(suite=suites[each.method.name], workers=Workers(jobs=each.jobs))
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            start = time.perf_counter()
+            report = generate(plan, Path(folder), lambda _: None)
+            taken = time.perf_counter() - start
+        if report.failed:
+            raise InvalidRequest(report.failed[0].error)
+        return taken
 
     _repeat(measured, rounds, seconds, done)
     return measured
@@ -263,18 +270,6 @@ def small_cases(golden: str, count: int) -> Suite:
     """Return a suite of about `count` small cases."""
     labels = ", ".join(f"n{k}: {{}}" for k in range(max(1, count // FAMILIES)))
     return parse_suite(SUITE.format(golden=golden, labels=labels), "<benchmark>", Path())
-
-
-def _generated(suite: Suite, jobs: int, scratch: Path | None) -> float:
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        start = time.perf_counter()
-        report = generate(
-            GenerationPlan(suite=suite, workers=Workers(jobs=jobs)), Path(folder), lambda _: None
-        )
-        seconds = time.perf_counter() - start
-    if report.failed:
-        raise InvalidRequest(report.failed[0].error)
-    return seconds
 
 
 def file_cost(scratch: Path | None, files: int = 5000) -> float:
