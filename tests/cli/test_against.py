@@ -142,18 +142,6 @@ def test_a_runtime_without_an_answer_is_not_right(rnncli, summing, fault, wanted
     assert wanted[1] in done.err
 
 
-def test_outputs_without_an_element_are_no_answer(rnncli, tmp_path):
-    """Nothing was compared, which is not right."""
-    header, text = '<ir_version: 8, opset_import: ["" : 17]>', "(float[n] X) => (float[n] Y)"
-    onnx.save(onnx.parser.parse_model(f"{header} g {text} {{ Y = Neg (X) }}"), tmp_path / "m.onnx")
-    asked = ["run", tmp_path / "m.onnx", "--against", "onnxruntime", "--dim"]
-
-    assert rnncli(*asked, "n=1").code == 0
-    done = rnncli(*asked, "n=0")
-    assert done.code == 5
-    assert "no output has an element to compare" in done.err
-
-
 @pytest.mark.parametrize("noise", ["1e5", "1e8"])
 def test_an_output_that_noise_drowns_is_not_judged(rnncli, tmp_path, noise):
     """Zeros would agree within what roundings make of it."""
@@ -193,56 +181,6 @@ def test_each_data_set_is_asked(rnncli, summing, faulty, tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["{model}", "--against", "onnxruntim"], 2, "did you mean 'onnxruntime'?"),
-        (["{model}", "--against", "torch"], 3, "runs recurrent nodes alone, not whole models"),
-        (["lstm_14_peepholes", "--against", "onnxruntime"], 2, "--against is for models in ONNX"),
-        (["{model}", "--allow-unexercised"], 2, "--allow-unexercised is for --against"),
-        (["{model}", "--against", "openvino", "--backend", "numba"], 2, "--backend does not take"),
-        (["{model}", "--runtime-option", "a=b"], 2, "--runtime-option is for the runtime of"),
-        (["{model}", "--runtime", "onnxruntime"], 2, "--runtime: use --against RUNTIME"),
-        (["{model}", "--against", "onnxruntime", "--runtime-option", "a=b"], 2, "option 'a'"),
-    ],
-)
-def test_a_wrong_request_is_told(rnncli, summing, arguments, code, sentence):
-    """Before or instead of an answer."""
-    done = rnncli("run", *(each.replace("{model}", str(summing)) for each in arguments))
-
-    assert done.code == code
-    assert sentence in done.err
-
-
-READERS = {
-    "verify": ["--backend", "numpy"],
-    "relate": ["--backend", "numpy"],
-    "diagnose": ["--backend", "numpy"],
-    "claims": ["--from", "run.jsonl"],
-    "generate": ["-o", "pack"],
-    "release": [],
-    **{name: [] for name in ("score", "report", "trace", "lint", "list", "site")},
-}
-
-
-@pytest.mark.parametrize("command", READERS)
-@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
-def test_what_judges_a_model_is_told(rnncli, summing, tmp_path, command, is_folder):
-    """Where a pack, a suite or a run is read; not only what it is not, and for a shell."""
-    path = tmp_path / ("a case" if is_folder else "a model.onnx")
-    if is_folder:
-        assert rnncli("run", summing, "-o", path).code == 0
-    else:
-        path.write_bytes(summing.read_bytes())
-    before = [tmp_path / "archives"] if command == "release" else []
-    done = rnncli(command, *before, path, *READERS[command])
-
-    assert done.code == 2
-    assert f"{'the folder of a model' if is_folder else 'a model file'}; `rnncli run" in done.err
-    assert f"`rnncli run '{path}' --against RUNTIME` judges a runtime on it" in done.err
-    assert f"`rnncli extract '{path}' -o PACK` makes a pack of its recurrent nodes" in done.err
-
-
 FREE = (
     SUM.replace("float[3, 2, 3] X", "float[T, N, 3] X")
     .replace("(float[3, 1, 2, 2] out, float[2] twice)", "(float[T, 1, N, 2] out)")
@@ -255,42 +193,6 @@ def saved(text, path):
     """A model of a text, saved to a path, which is returned."""
     onnx.save(onnx.parser.parse_model(text), path)
     return path
-
-
-def test_what_could_not_be_wrong_is_said_and_is_not_success(rnncli, tmp_path):
-    """A step of a sequence from a zero state multiplies R by nothing else."""
-    asked = ["run", saved(FREE, tmp_path / "m.onnx"), "--against", "onnxruntime"]
-    done = rnncli(*asked, "--dim", "T=1,N=1", "--json")
-    (run,) = json.loads(done.out)["runs"]
-
-    assert rnncli(*asked).code == 0
-    assert done.code == 5
-    assert "not exercised: recurrent product of 'GRU_0' (H is zero whenever" in done.err
-    assert "sequences beyond the first of 'GRU_0' (the batch is one sequence)" in done.err
-    assert run["against"]["unexercised"][0] in done.err
-    assert rnncli(*asked, "--dim", "T=1,N=1", "--allow-unexercised").code == 0
-    assert rnncli(*asked, "--dim", "N=1").code == 5
-
-
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ("n = Sub (X, X)\n Y = Div (n, n)", "each output is NaN throughout"),
-        ("Y = Sub (X, X)", "each output is one number throughout"),
-        (
-            "r = RandomNormalLike (X)\n n = Sub (r, r)\n Y = Add (X, n)",
-            "random numbers, by 'RandomNormalLike_0' (RandomNormalLike), whose seed rnncli fixes",
-        ),
-    ],
-)
-def test_expected_outputs_that_say_nothing_are_no_success(rnncli, tmp_path, body, sentence):
-    """Any computation that ends in NaN, or in 0, gives them; another seed gives others."""
-    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[4] X) => (float[4] Y) {{ {body} }}'
-    model = saved(text, tmp_path / "m.onnx")
-    done = rnncli("run", model, "--against", "onnxruntime")
-
-    assert done.code == 5
-    assert sentence in done.err
 
 
 @pytest.mark.parametrize(
@@ -329,103 +231,3 @@ def test_an_ignored_input_forget_fails_without_an_option(rnncli, tmp_path):
 def test_lengths_that_a_runtime_ignores_fail_without_an_option(rnncli):
     """OpenVINO reads none of those of an export of PyTorch."""
     assert rnncli("run", PATHS["lstm_packed_bi_ts"], "--against", "openvino").code == 1
-
-
-GRU = "GRU <hidden_size: int = 2> (X, W, R)"
-UNREAD = "with zeros in their place the model's agree, too"
-UNSEEN = "no output of the model is another without it"
-MEASURED = f"""y = {GRU}
-    s = Shape (y)
-    b = Unsqueeze (X, q)
-    m = ReduceMean <axes: ints = [3]> (b)
-    out = Expand (m, s)"""
-QUIET = f"""y = {GRU}
-    a = Constant <value: tensor = float {{1e-9}}> ()
-    b = Mul (y, a)
-    m = ReduceMean <axes: ints = [3]> (b)
-    u = Unsqueeze (X, q)
-    out = Add (u, m)"""
-HALVES = """k = Constant <value: tensor = int64[1] {0}> ()
-    V = Concat <axis: int = 0> (W, W)
-    S = Concat <axis: int = 0> (R, R)
-    h = GRU <hidden_size: int = 2, direction: string = "bidirectional"> (X, V, S)
-    out = Gather <axis: int = 1> (h, k)"""
-ALIKE = """k = Constant <value: tensor = int64[3] {5, 1, 1}> ()
-    O = Constant <value: tensor = int64[1] {0}> ()
-    x = ReduceMean <axes: ints = [0]> (X)
-    a = Expand (x, k)
-    y, h = GRU <hidden_size: int = 2, direction: string = "reverse"> (a, W, R)
-    out = Unsqueeze (h, O)"""
-LOOPED = f"""n = Constant <value: tensor = int64 {{0}}> ()
-    t = Constant <value: tensor = bool {{1}}> ()
-    e = Unsqueeze (X, q)
-    out = Loop (n, t, e) <body: graph = body (int64 i, bool c, float[T, 1, N, 3] v)
-        => (bool d, float[T, 1, N, 3] w) {{
-            d = Identity (c)
-            y = {GRU}
-            z = ReduceMean <axes: ints = [3]> (y)
-            w = Add (v, z)
-        }}>"""
-BRANCH = f"""c = Constant <value: tensor = bool {{0}}> ()
-    out = If (c) <
-        then_branch: graph = then () => (float[T, 1, N, 2] a) {{ a = {GRU} }},
-        else_branch: graph = other () => (float[T, 1, N, 3] b) {{ b = Unsqueeze (X, q) }}
-    >"""
-
-
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        (MEASURED, f"outputs of 'GRU_0' ({UNREAD})"),
-        (QUIET, f"outputs of 'GRU_0' ({UNREAD})"),
-        (LOOPED, "outputs of 'graph / Loop_3.body / GRU_1' (it did not run)"),
-        (BRANCH, "outputs of 'graph / If_1.then_branch / GRU_0' (it did not run)"),
-        (
-            f"k = Constant <value: tensor = int64[1] {{0}}> ()\n y = {GRU}\n out = Gather (y, k)",
-            f"recurrent product of 'GRU_1' ({UNSEEN})",
-        ),
-        (HALVES, f"reverse direction of 'GRU_3' ({UNSEEN})"),
-        (ALIKE, f"reverse direction of 'GRU_4' ({UNSEEN})"),
-        (
-            f"z = Sub (R, R)\n out = {GRU}".replace("W, R", "W, z"),
-            "recurrent product of 'GRU_1' (no output is another without it)",
-        ),
-        (
-            f"out = {GRU}".replace("= 2>", "= 2, clip: float = 90.0>"),
-            "clip of 'GRU_0' (no output is another without it)",
-        ),
-    ],
-    ids=[
-        *("shape", "small", "loop", "branch", "first-step", "half", "alike", "R-zero"),
-        "clip-unreached",
-    ],
-)
-def test_what_reaches_no_output_is_said_and_is_no_success(rnncli, tmp_path, body, sentence):
-    """A node that is wrong in a feature, or altogether, would agree as well."""
-    text = FREE.replace("(float[T, 1, N, 2] out)", "(float[a, b, c, d] out)")
-    text = text.replace("float[1, 6, 2] R", "int64[1] q = {1}, float[1, 6, 2] R")
-    model = saved(text.replace(f"out = {GRU}", body), tmp_path / "m.onnx")
-    done = rnncli("run", model, "--against", "onnxruntime")
-
-    assert done.code == 5, done.err
-    assert f"not exercised: {sentence}" in done.err
-
-
-def test_lengths_that_are_all_t_are_said_where_others_are_possible(rnncli, tmp_path):
-    """Of the model's inputs they may be shorter; lengths made of the size of X never are."""
-    text = FREE.replace("] X)", "] X, int32[N] n)").replace("(X, W, R)", '(X, W, R, "", n)')
-    asked = ["run", saved(text, tmp_path / "m.onnx"), "--against", "onnxruntime"]
-    full = [*asked, "--dim", "T=4", "-i", "n=[4, 4]"]
-    sizes = """s = Shape <start: int = 0, end: int = 1> (X)
-    k = Shape <start: int = 1, end: int = 2> (X)
-    c = Cast <to = 6> (s)
-    n = Expand (c, k)
-    out ="""
-    made = FREE.replace("    out =", sizes).replace("(X, W, R)", '(X, W, R, "", n)')
-    done = rnncli(*full)
-
-    assert rnncli(*asked).code == 0
-    assert done.code == 5
-    assert "not exercised: sequence_lens of 'GRU_0' (every sequence is as long as X)" in done.err
-    assert rnncli(*full, "--allow-unexercised").code == 0
-    assert rnncli("run", saved(made, tmp_path / "made.onnx"), "--against", "onnxruntime").code == 0

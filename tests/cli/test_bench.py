@@ -144,32 +144,6 @@ def test_onnx_runtime_tells_what_its_nodes_take(rnncli, model):
     assert {line.split("\t")[1] for line in table[1:]} == {"onnxruntime", "numpy"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["tiny", "--vs", "onxruntime"], 2, "did you mean 'onnxruntime'"),
-        (["tiny", "--backend", "nunpy"], 2, "did you mean 'numpy'"),
-        (["tiny", "--op", "LTSM"], 2, "'LTSM' is not one of LSTM, GRU, RNN"),
-        (["tiny", "--vs", "", "--backend", ""], 2, "nothing to measure"),
-        (["tiny", "--max-slowdown", "5"], 2, "needs --against"),
-        (["lstm_14_peepholes", "--dtype", "float16"], 2, "are for built-in workloads"),
-        (["tiny", "--nodes"], 2, "--nodes is for models, and none is named"),
-        (["tiny", "--op", ""], 2, "--op names no operator"),
-        (["no_such_thing"], 2, "no such file"),
-        (["tiny", "-o", "no/such/folder/x.json"], 2, "no/such/folder"),
-        (["tiny", "--against", "no.json"], 2, "no.json: no such file"),
-        (["generation", "--threads", "2"], 2, "--threads"),
-        (["startup", "tiny"], 2, "unexpected extra argument"),
-    ],
-)
-def test_what_cannot_be_measured_is_said_before_anything_is(rnncli, arguments, code, sentence):
-    """With the exit code of such errors."""
-    done = rnncli("bench", *arguments)
-
-    assert (done.code, done.out) == (code, "")
-    assert sentence in done.err
-
-
 def test_whole_processes_are_measured(rnncli):
     """Each with what it is compared with."""
     done = rnncli("bench", "startup", "--rounds", 1)

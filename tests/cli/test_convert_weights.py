@@ -119,37 +119,6 @@ def test_a_gru_without_bias_is_converted_as_asked_for(rnncli, option, reset, tmp
     assert attributes["linear_before_reset"] == reset
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("m.onnx", "--from", "torch", "--reset-after"), "of a GRU of Keras; --from torch"),
-        (("m.npz", "--no-reset-after"), "--reset-after: is for weights; add --from"),
-        (("m.onnx", "--from", "torch", "--cell", "GRU"), "ratio 3 for GRU, got [16, 4]"),
-        (("m.onnx", "--from", "openvino"), "w.npz: unknown 'weight_ih_l0': wanted W, R, B"),
-        (("m.onnx", "--from", "torch", "--activation", "relu"), "tanh, or relu of an RNN"),
-        (("m.npz", "--from", "torch"), "--to onnx writes a file NAME.onnx"),
-        (("m.onnx", "--from", "torch", "--to", "keras"), "--to keras is given"),
-        (("m.npz", "--module", "lstm"), "--module: is for weights; add --from"),
-        (
-            ("m.onnx", "--from", "torch", "--module", "lstm"),
-            "no recurrent module 'lstm'; there are",
-        ),
-        (("m.npz", "--cell", "LSTM"), "--cell: is for weights; add --from"),
-        (("m.npz", "--to", "keras"), "--to: is for weights; add --from"),
-        (("m.onnx", "--from", "torch", "--format", "raw"), "are for packs, not for weights"),
-    ],
-)
-def test_what_cannot_be_converted_is_refused(rnncli, options, sentence, tmp_path):
-    """Exit code 2, a sentence, and no file."""
-    write_tensors(tmp_path / "w.npz", state("LSTM"))
-    name, *others = options
-    outcome = rnncli("convert", tmp_path / "w.npz", tmp_path / name, *others)
-
-    assert outcome.code == 2
-    assert sentence in outcome.err
-    assert not (tmp_path / name).exists()
-
-
 def test_the_order_of_gates_is_listed(rnncli):
     """All of them, or those of an operator's cell."""
     rows = rnncli("ops", "--gates").rows

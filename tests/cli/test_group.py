@@ -80,17 +80,6 @@ def test_no_option_takes_a_number_that_is_none():
     assert taken == [("bench", "--max-slowdown", "1e300")]
 
 
-@pytest.mark.parametrize("variable", ["RNNCLI_VERIFY_TIMEOUT", "RNNCLI_RUN_TIMEOUT"])
-def test_a_number_of_the_environment_is_one(rnncli, monkeypatch, variable):
-    """As on the command line."""
-    monkeypatch.setenv(variable, "nan")
-    words = ("pack", "--backend", "numpy") if "VERIFY" in variable else ("rnn_7_plain",)
-    done = rnncli(variable.split("_")[1].lower(), *words)
-
-    assert done.code == 2
-    assert "expected a finite number, got 'nan'" in done.err
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_of_an_option_stands_alone(name):
     """It is a sentence or a noun phrase with a full stop, not the rest of one begun elsewhere."""
@@ -136,41 +125,6 @@ def test_the_help_of_command_names_every_placeholder():
     (option,) = (option for option in command.params if option.name == "command")
 
     assert [name for name in PLACEHOLDERS if f"{{{name}}}" not in option.help] == []
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "run gru_7 -o -",
-        "run gru_7 --save-inputs -",
-        "generate smoke -o -",
-        "extract model.onnx -o -",
-        "convert a.npz -",
-        "bench small -o -",
-        "schema -o -",
-        "score smoke --matrix -",
-        "score smoke --html -",
-        "verify pack --junit -",
-        "verify pack --markdown -",
-        "verify pack --html -",
-    ],
-)
-def test_a_dash_is_no_file(rnncli, call, tmp_path, monkeypatch):
-    """It is refused with a sentence, and no file or folder of that name is made."""
-    monkeypatch.chdir(tmp_path)
-    outcome = rnncli(*call.split())
-
-    assert outcome.code == 2
-    assert "'-' is not a path: files are not written to standard output" in outcome.err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_may_have_the_name_of_a_dash(rnncli, tmp_path, monkeypatch):
-    """Named as the message says."""
-    monkeypatch.chdir(tmp_path)
-
-    assert rnncli("schema", "-o", "./-").code == 0
-    assert (tmp_path / "-").is_file()
 
 
 def loaded_by(program, *arguments):
@@ -266,54 +220,6 @@ def test_python_m_is_the_command(spawned):
     assert spawned("--version").out == f"rnncli, version {__version__}\n"
 
 
-def test_misspelt_command_is_suggested(rnncli):
-    """A usage error is exit 2 and names the nearest command."""
-    outcome = rnncli("cmpare")
-
-    assert outcome.code == 2
-    assert "no such command 'cmpare'; did you mean 'compare'?" in outcome.err
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "verify {} --backend numpy",
-        "relate {} --backend numpy",
-        "diagnose {} --backend numpy",
-        "score {}",
-        "trace {}",
-        "list {}",
-        "inspect {}",
-        "inspect {}::rnn_14_plain",
-        "convert {} other --format npz",
-        "run {}",
-    ],
-)
-def test_an_unfinished_pack_is_said_to_be_one(rnncli, call, tmp_path):
-    """Whatever is to be done with it: it has no manifest yet, and one command goes on with it."""
-    (tmp_path / ".rnncli-journal").touch()
-    (tmp_path / "test_rnn_14_plain").mkdir()
-    outcome = rnncli(*call.format(tmp_path).split())
-
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert f"{tmp_path}: an unfinished pack; `rnncli generate SUITE -o" in outcome.err
-
-
-def test_our_own_bug_is_one_line(rnncli, monkeypatch):
-    """An unforeseen exception is exit 70, one line, and says how to see more."""
-    monkeypatch.setattr("rnncli.reports.operators.as_text", lambda _: 1 / 0)
-
-    outcome = rnncli("ops", "LSTM-14")
-
-    assert outcome.code == 70
-    assert outcome.err == (
-        "internal error: ZeroDivisionError: division by zero; rerun with --traceback\n"
-    )
-    assert "Traceback" in rnncli("ops", "LSTM-14", "--traceback").err
-    assert "Traceback" in rnncli("--traceback", "ops", "LSTM-14").err
-
-
 def test_closed_pipe_is_not_an_error_message(tmp_path):
     """`rnncli ops | head -1` ends quietly."""
     listing = tmp_path / "listing"
@@ -326,14 +232,6 @@ def test_closed_pipe_is_not_an_error_message(tmp_path):
     )
 
     assert done.stderr.strip() in {"0", "141"}  # whether head was gone before the last line
-
-
-def test_environment_sets_options(rnncli, monkeypatch):
-    """RNNCLI_<COMMAND>_<OPTION> is read, and the command line wins over it."""
-    monkeypatch.setenv("RNNCLI_RUN_BACKEND", "nonsense")
-
-    assert "unknown backend 'nonsense'" in rnncli("run", "lstm_14").err
-    assert rnncli("run", "lstm_14", "--backend", "numpy").code == 0
 
 
 @pytest.mark.parametrize("command", ["verify", "relate", "diagnose"])
@@ -352,16 +250,6 @@ def test_options_that_judge_are_listed_by_what_they_are_for(rnncli, command):
     assert {*listed["Options"]} <= {"--relation", "--sizes", "--json", "--traceback", "--help"}
     assert "--runtime" in listed["What is judged"]
     assert "--jobs" in listed["Running"]
-
-
-def test_a_variable_that_sets_no_option_is_an_error(rnncli, monkeypatch):
-    """As an unknown option is, with the nearest name; other commands do not read it."""
-    monkeypatch.setenv("RNNCLI_RUN_BACKND", "numpy")
-    done = rnncli("run", "lstm_14")
-
-    assert done.code == 2
-    assert "the variable RNNCLI_RUN_BACKND sets no option; did you mean 'RNNCLI_RUN_B" in done.err
-    assert rnncli("ops", "LSTM-14").code == rnncli("run", "--help").code == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
@@ -467,20 +355,3 @@ def test_a_selection_given_twice_says_how_to_join(rnncli, name):
     done = rnncli(name, "core", "-k", "lstm", "--select", "not clip or gru")
 
     assert "; for all of them: -k '(lstm) and (not clip or gru)'" in done.err
-
-
-def test_a_value_overrides_that_of_the_environment(rnncli, monkeypatch):
-    """It is given once."""
-    monkeypatch.setenv("RNNCLI_LIST_SELECT", "gru_7")
-    monkeypatch.setenv("RNNCLI_RUN_BACKEND", "none")
-
-    assert rnncli("list", "core", "-k", "rnn_7 and plain").out.split() == ["rnn_7_plain"]
-    assert rnncli("run", "lstm_14_clip", "--backend", "reference").code == 0
-
-
-def test_a_selection_comes_from_the_environment_unless_it_is_given(rnncli, monkeypatch):
-    """As one expression, spaces and all."""
-    monkeypatch.setenv("RNNCLI_LIST_SELECT", "rnn_7 and plain")
-
-    assert rnncli("list", "core").out.split() == ["rnn_7_plain"]
-    assert rnncli("list", "core", "-k", "gru_7 and plain").out.split() == ["gru_7_plain"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import STRUCTURAL
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-SIZES = "sizes: {seq_length: 2, batch_size: 1, input_size: 1, hidden_size: 1}"
 SMALL = "rnn_7 or gru_7"
 PEEPHOLES = "lstm_14_peepholes and not ragged"
 
@@ -145,7 +143,7 @@ def test_matrix_holds_every_margin(rnncli, few, tmp_path):
 
 
 def test_the_rule_is_chosen(rnncli, few):
-    """Wide tolerances see nothing; ONNX's are named; both at once make no sense."""
+    """Wide tolerances see nothing; ONNX's are named."""
 
     def total(*options):
         done = rnncli("score", CORE, "-k", PEEPHOLES, "--json", *options)
@@ -155,12 +153,6 @@ def test_the_rule_is_chosen(rnncli, few):
     assert total("--atol", "100") == ("atol 100", 0)
     assert total("--onnx") == ("ONNX's tolerances", 2)
     assert total("--rtol", "1e-3", "--atol", "1e-7")[1] == 2
-    assert rnncli("score", CORE, "--onnx", "--atol", "1").code == 2
-    misspelt = rnncli("score", CORE, "--atol", "Yh:1")
-    assert (misspelt.code, misspelt.err.startswith("a tolerance is given for an unknown")) == (
-        2,
-        True,
-    )
 
 
 def test_min_score_fails(rnncli, few):
@@ -178,14 +170,6 @@ def test_min_structural_fails(rnncli, few):
     assert rnncli(*select, 25, "--min-score", 67).code == 1
 
 
-def test_no_structural_mutants_reach_no_percentage(rnncli):
-    """None applies to a quantised LSTM: that is said, and --min-structural fails."""
-    done = rnncli("score", "quantised", "-k", "ties", "--min-structural", 1)
-
-    assert done.code == 1
-    assert "structural mutants: none applies" in done.err
-
-
 def test_a_suite_is_made_in_memory(rnncli, few, tmp_path, monkeypatch):
     """It scores what its pack scores, and nothing is written."""
     monkeypatch.chdir(tmp_path)
@@ -195,25 +179,6 @@ def test_a_suite_is_made_in_memory(rnncli, few, tmp_path, monkeypatch):
 
     assert made == packed
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_says_nothing_is_an_error(rnncli, few):
-    """No case, only cases that must be refused, a damaged pack: never a score of 100 %."""
-    assert rnncli("score", CORE, "-k", "nothing_like_it").code == 5
-    refused = rnncli("score", "reject", "-k", "lstm_14_layout")
-    assert (refused.code, "must be refused" in refused.err) == (5, True)
-    assert rnncli("score", "vectors/nowhere").code == 2
-
-
-def test_a_damaged_pack_is_not_scored(rnncli, few, tmp_path):
-    """Its checksums are looked at first."""
-    pack = shutil.copytree(CORE, tmp_path / "pack")
-    path = next(pack.glob("test_*/test_data_set_0/output_0.pb"))
-    path.write_bytes(path.read_bytes() + b"\0")
-
-    done = rnncli("score", pack)
-
-    assert (done.code, "output_0.pb is altered" in done.err) == (2, True)
 
 
 def test_several_workers_agree(rnncli):
@@ -227,25 +192,10 @@ def test_several_workers_agree(rnncli):
     assert one.out == two.out
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_wrong_suite_is_explained_by_any_worker(rnncli, tmp_path, jobs):
-    """What is wrong with a case is said with its line, also from another process."""
-    suite = tmp_path / "wrong.yaml"
-    cases = "".join(f"  case_{k}: {{op: RNN-14, {SIZES}}}\n" for k in range(16))
-    wrong = f"  wrong: {{op: RNN-14, {SIZES}, inputs: {{X: {{dyadic: [3, 0]}}}}}}\n"
-    suite.write_text(f"suite: wrong\nsummary: Wrong.\nseed: 1\ncases:\n{cases}{wrong}")
-
-    done = rnncli("score", suite, "-j", jobs)
-
-    assert (done.code, "wrong.yaml:21:" in done.err) == (2, True)
-
-
 def test_a_page_is_written_beside_the_table(rnncli, tmp_path):
-    """With the picture; where it cannot be, that is said before anything is scored."""
+    """With the picture."""
     path = tmp_path / "score.html"
     done = rnncli("score", CORE, "-k", SMALL, "--html", path)
-    nowhere = rnncli("score", CORE, "--html", tmp_path / "no" / "score.html")
 
     assert done.code == 0
     assert "Every mutant in every vector" in path.read_text(encoding="utf-8")
-    assert (nowhere.code, "there is no folder" in nowhere.err) == (2, True)

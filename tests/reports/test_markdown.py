@@ -33,41 +33,6 @@ def test_tables_are_rectangular(written, name):
     assert {len(each) for each in widths} == {1}
 
 
-def test_the_heading_tells_the_outcome(written):
-    """At a glance: green, red, or nothing at all."""
-    assert written(REPORTS["one"]).startswith("## ✅ onnxruntime: 0 of 1 cases fail\n")
-    assert written(REPORTS["every verdict"]).startswith("## ❌ onnxruntime: 10 of 15 cases fail\n")
-    assert written(report()).startswith("## ⚠️ onnxruntime: no case was judged\n")
-
-
-def test_the_grids_count_by_operator_and_by_feature(written):
-    """A column for each verdict that somebody has, and for failures that do not count."""
-    text = written(REPORTS["every verdict"])
-
-    assert "| GRU-14 | 6 |  |  | 2 |  | 1 |  | 1 | 1 | 1 |  |  | 1 | 12x |" in text
-    assert "| skipped | expected | allowed | worst margin |" in text
-    assert "| Feature | cases | acceptable | differs | worst margin |" in text
-    assert "| Reverse | 1 |  | 1 | 781x |" in text
-
-
-def test_each_failure_opens(written):
-    """With all that the terminal says."""
-    text = written(REPORTS["every verdict"])
-
-    assert text.count("<details>") == text.count("</details>") == 10
-    assert "repeat: rnncli verify vectors/core --runtime onnxruntime -k id:gru_14_empty" in text
-
-
-def test_a_diagnosis_is_a_list(written):
-    """What is behind the failures stands before them."""
-    text = written(REPORTS["diagnosed"])
-    part = text.partition("### Diagnosis")[2].partition("<details>")[0]
-
-    assert part.count("\n- ") == 4
-    assert "clip-scope=gates explains 1 of 3 failures" in part
-    assert "### Diagnosis" not in written(REPORTS["every verdict"])
-
-
 def test_malice_stays_text(written):
     """No tag but our own, no cell or line that was not meant."""
     text = written(REPORTS["hostile"])

@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-from support.verifications import FIRST, RELATED, REPORTS, related
+from support.verifications import RELATED, REPORTS, related
 
 from rnncli.reports import html
-from rnncli.reports.failures import sentences
 from rnncli.reports.verification import show_report, write_reports
 from rnncli.verifying.relations.relations import RELATIONS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "relations.md"
 REPORT = REPORTS["relations"]
-WORST = (
-    "Y: 6 of 40 differ (up to 3 ulp), worst at [2,0,1,3]: got 0.4312, expected 0.1187 +- 0.0004"
-    " (over 1000x tolerance)"
-)
-BY_ID = {case.id: case for case in REPORT.cases}
+DOCUMENT = Path(__file__).parents[2] / "docs" / "relations.md"
 
 
 def test_documentation_has_the_table():
@@ -31,32 +24,6 @@ def test_documentation_has_the_table():
     ]
 
     assert "\n".join(lines) in DOCUMENT.read_text(encoding="utf-8")
-
-
-def test_a_failure_says_what_was_asked_and_how_to_repeat_it():
-    """After the first difference and the worst one."""
-    assert [*sentences(REPORT, BY_ID["lstm_14_forward::tiles"])] == [
-        f"differs: {FIRST}",
-        WORST,
-        f"asked: {RELATIONS['tiles'].summary} (finds: {RELATIONS['tiles'].finds})",
-        "repeat: rnncli relate vectors/core --runtime onnxruntime -k id:lstm_14_forward::tiles",
-    ]
-
-
-def test_a_later_data_set_is_named():
-    """The first is the case; of another one its folder is said."""
-    first, *_ = sentences(REPORT, BY_ID["lstm_14_forward::padding"])
-
-    assert first.startswith("test_data_set_1: differs: Y at t 2")
-
-
-@pytest.mark.parametrize("case_id", ["gru_14_long", "gru_14_double"])
-def test_a_case_that_fails_as_it_is_was_asked_for_no_relation(case_id):
-    """No relation is named that was never tried."""
-    said = [*sentences(REPORT, BY_ID[case_id])]
-
-    assert not any("asked" in sentence for sentence in said)
-    assert said[-1].endswith(f"-k id:{case_id}")
 
 
 def test_a_narrow_terminal_is_not_exceeded(capsys, monkeypatch):

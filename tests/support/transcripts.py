@@ -57,6 +57,7 @@ MEASURED = 6  # digits of a number without a point that is no count: of ulp, or 
 VARIABLE = (
     (re.compile(r"\b[\d.]+(?:e[-+]?\d+)? (?:s|ms|us)\b"), "SECONDS"),
     (re.compile(r'(?<=seconds": )[\d.e-]+|(?<=\t\d\t)\d[\d.]*(?:\.|e-)\d+$'), "SECONDS"),
+    (re.compile(r"(?<=\t)(?:0|0\.\d+|\d(?:\.\d+)?e-\d+)$"), "MARGIN"),  # of rounding errors
     (re.compile(r"\b\d+\.\d+\.\d+(?:\.\w+)*\b"), "VERSION"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
     (re.compile(r"\b[0-9a-f]{32,}\b|(?<=digest )[0-9a-f]{12}\b"), "DIGEST"),
