@@ -136,7 +136,7 @@ def test_a_unit_is_kept_or_the_node_inside_it(rnncli, tmp_path):
         "B": {"type": "int32", **level},
         "Y": {"type": "uint8", **level, "zero_point": 128},
     }
-    assert "quantise" not in inner
+    assert not inner.quantise
     assert unit.outputs == inner.outputs == ["Y", "Y_h"]
     assert rnncli("verify", tmp_path / "unit", "--runtime", "onnxruntime").code == 0
 
