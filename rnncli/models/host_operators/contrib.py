@@ -22,6 +22,51 @@ WHOLE = tuple(f"tensor({sign}int{bits})" for bits in (32, 64) for sign in ("", "
 LEVELS = tuple(f"tensor({sign}int{bits})" for bits in (8, 16, 4) for sign in ("", "u"))
 
 
+class Fused(NamedTuple):
+    """An operator of ONNX with what ONNX Runtime's optimiser adds to it.
+
+    Attributes:
+        base: the operator of ONNX.
+        opset: one of its versions, of which the attributes are.
+        types: of the tensors.
+        own: what is added, with defaults, or the type of those that have none.
+        inputs: the number of inputs that ONNX has.
+        more: the inputs that are added.
+    """
+
+    base: str
+    opset: int
+    types: tuple[str, ...]
+    own: Mapping[str, Any]
+    inputs: int
+    more: tuple[str, ...] = ()
+
+
+_KINDS, _OPTIONAL = OpSchema.AttrType, OpSchema.FormalParameterOption.Optional
+_FLAGS = dict.fromkeys(("transA", "transB", "transBatchA", "transBatchB"), 0)
+_NUMBERS = dict.fromkeys(("activation_alpha", "activation_beta", "activation_gamma"), _KINDS.FLOAT)
+FUSED: Mapping[str, Fused] = {
+    "FusedConv": Fused(
+        "Conv",
+        11,
+        (*FLOATS, DOUBLE),
+        {"activation": _KINDS.STRING, "activation_params": _KINDS.FLOATS},
+        inputs=3,
+        more=("Z",),
+    ),
+    "FusedMatMul": Fused(
+        "MatMul", 13, (*FLOATS, DOUBLE, "tensor(bfloat16)"), {"alpha": 1.0, **_FLAGS}, inputs=2
+    ),
+    "FusedGemm": Fused(
+        "Gemm",
+        13,
+        (*FLOATS, DOUBLE, *WHOLE),
+        {"activation": _KINDS.STRING, **_NUMBERS},
+        inputs=3,
+    ),
+}
+
+
 @cache
 def schemas() -> Mapping[str, OpSchema]:
     """Return the declarations by operator; onnx's registry, which others share, has none of them.
@@ -29,107 +74,46 @@ def schemas() -> Mapping[str, OpSchema]:
     They are those of ONNX 21 without blocks and 8-bit floats; without `axis`, a vector of scales is
     along axis 1.
     """
-    return {
-        "QuantizeLinear": _linear("QuantizeLinear", "y", FLOATS, LEVELS, scale="T1", point="T2"),
-        "DequantizeLinear": _linear(
-            "DequantizeLinear", "x", (*LEVELS, "tensor(int32)"), FLOATS, scale="T2", point="T1"
-        ),
-        "FusedConv": _fused("FusedConv", [*FLOATS, DOUBLE], ["Z"]),
-        "FusedMatMul": _fused("FusedMatMul", [*FLOATS, DOUBLE, "tensor(bfloat16)"]),
-        "FusedGemm": _fused("FusedGemm", [*FLOATS, DOUBLE, *WHOLE]),
-    }
+    found = {}
+    for name, side, types, (scale, point) in (
+        ("QuantizeLinear", "y", (FLOATS, LEVELS), ("T1", "T2")),
+        ("DequantizeLinear", "x", ((*LEVELS, "tensor(int32)"), FLOATS), ("T2", "T1")),
+    ):
+        found[name] = OpSchema(
+            name,
+            DOMAIN,
+            1,
+            inputs=[
+                OpSchema.FormalParameter("x", "T1"),
+                OpSchema.FormalParameter(f"{side}_scale", scale),
+                OpSchema.FormalParameter(f"{side}_zero_point", point, param_option=_OPTIONAL),
+            ],
+            outputs=[OpSchema.FormalParameter("y", "T2")],
+            type_constraints=[(f"T{n}", [*each], "") for n, each in enumerate(types, start=1)],
+            attributes=[_attribute("axis", 1)],
+        )
+    for name, fused in FUSED.items():
+        base = get_schema(fused.base, fused.opset)
+        more = [OpSchema.FormalParameter(n, "T", param_option=_OPTIONAL) for n in fused.more]
+        found[name] = OpSchema(
+            name,
+            DOMAIN,
+            1,
+            inputs=[*base.inputs, *more],
+            outputs=[*base.outputs],
+            type_constraints=[("T", [*fused.types], "")],
+            attributes=[
+                *base.attributes.values(),
+                *(_attribute(own, value) for own, value in fused.own.items()),
+            ],
+        )
+    return found
 
 
-class Fused(NamedTuple):
-    """An operator of ONNX with what ONNX Runtime's optimiser adds to it.
-
-    Attributes:
-        base: the operator of ONNX.
-        opset: one of its versions, of which the attributes are.
-        own: what is added, with defaults, or the type of those that have none.
-        inputs: the number of inputs that ONNX has.
-    """
-
-    base: str
-    opset: int
-    own: Mapping[str, Any]
-    inputs: int
-
-
-KINDS = OpSchema.AttrType
-FUSED: Mapping[str, Fused] = {
-    "FusedConv": Fused(
-        "Conv", 11, {"activation": KINDS.STRING, "activation_params": KINDS.FLOATS}, 3
-    ),
-    "FusedMatMul": Fused(
-        "MatMul",
-        13,
-        {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
-        2,
-    ),
-    "FusedGemm": Fused(
-        "Gemm",
-        13,
-        {
-            "activation": KINDS.STRING,
-            **dict.fromkeys(
-                ("activation_alpha", "activation_beta", "activation_gamma"), KINDS.FLOAT
-            ),
-        },
-        3,
-    ),
-}
-
-
-def _fused(name: str, types: list[str], more: list[str] | None = None) -> OpSchema:
-    fused = FUSED[name]
-    base = get_schema(fused.base, fused.opset)
-    optional = OpSchema.FormalParameterOption.Optional
-    return OpSchema(
-        name,
-        DOMAIN,
-        1,
-        inputs=[
-            *base.inputs,
-            *(OpSchema.FormalParameter(each, "T", param_option=optional) for each in more or ()),
-        ],
-        outputs=[*base.outputs],
-        type_constraints=[("T", types, "the tensors")],
-        attributes=[
-            *base.attributes.values(),
-            *(
-                OpSchema.Attribute(own, value, own, required=False)
-                if isinstance(value, KINDS)
-                else OpSchema.Attribute(own, make_attribute(own, value), own)
-                for own, value in fused.own.items()
-            ),
-        ],
-    )
-
-
-def _linear(
-    name: str,
-    prefix: str,
-    taken: tuple[str, ...],
-    made: tuple[str, ...],
-    *,
-    scale: str,
-    point: str,
-) -> OpSchema:
-    optional = OpSchema.FormalParameterOption.Optional
-    return OpSchema(
-        name,
-        DOMAIN,
-        1,
-        inputs=[
-            OpSchema.FormalParameter("x", "T1"),
-            OpSchema.FormalParameter(f"{prefix}_scale", scale),
-            OpSchema.FormalParameter(f"{prefix}_zero_point", point, param_option=optional),
-        ],
-        outputs=[OpSchema.FormalParameter("y", "T2")],
-        type_constraints=[("T1", [*taken], "the input"), ("T2", [*made], "the output")],
-        attributes=[OpSchema.Attribute("axis", make_attribute("axis", 1), "axis of the scales")],
-    )
+def _attribute(name: str, value: Any) -> OpSchema.Attribute:
+    if isinstance(value, _KINDS):
+        return OpSchema.Attribute(name, value, name, required=False)
+    return OpSchema.Attribute(name, make_attribute(name, value), name)
 
 
 def as_onnx(node: NodeProto) -> tuple[NodeProto, dict[str, int]]:

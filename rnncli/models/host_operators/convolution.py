@@ -170,10 +170,9 @@ def _spread(
             # Where the output is larger than what the windows cover, by less than a stride, the
             # specification's equations give negative padding: what is missing is zeros at the end.
             total = full - wanted
-            half = (
-                0 if total < 0 else total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
-            )
-            begin, end = half, total - half
+            half = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+            begin = max(half, 0)
+            end = total - begin
         size = full - begin - end
         if size < 1:
             raise InvalidRequest(f"axis {2 + i} of the output would have size {size}")

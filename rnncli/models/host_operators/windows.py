@@ -181,10 +181,9 @@ def average_pool(
     for slide in along:
         first = np.arange(slide.steps)[:, None] * slide.stride - slide.begin
         position = first + np.arange(slide.kernel) * slide.dilation
-        low, high = (
-            (-slide.begin, slide.length + slide.end) if count_include_pad else (0, slide.length)
-        )
-        counts.append(np.maximum(((position >= low) & (position < high)).sum(axis=1), 1))
+        before, after = (slide.begin, slide.end) if count_include_pad else (0, 0)
+        inside = (position >= -before) & (position < slide.length + after)
+        counts.append(np.maximum(inside.sum(axis=1), 1))
     total = _reduced(x.astype(np.float64), along, 0, np.add)
     return rounded(total / reduce(np.multiply.outer, counts), x)
 
