@@ -1,7 +1,8 @@
 """The table of host operators, which replace operators of onnx's reference evaluator.
 
 Each row is what the reference gets wrong or lacks, as comparisons with ONNX Runtime showed, or
-saves a model more than two thirds of its time. Operators not listed are evaluated by the reference.
+saves a model more than two thirds of its time; tests/models/host_operators has a case for each.
+Operators not listed are evaluated by the reference.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _ROWS = (
     Row("Loop", 1, None, "control_flow:Loop"),
     Row("Scan", 8, 8, "control_flow:Scan8"),
     Row("Scan", 9, None, "control_flow:Scan"),
-    # The reference loops over windows in Python, for a model of text in images 20 times as long;
-    # its ConvTranspose of groups fails, and its pools have no SAME padding of every shape.
+    # The reference loops over windows in Python: captcha_crnn takes 20 times as long, PaddleOCR's 8
+    # to 40 times. Its ConvTranspose of groups fails (gtcrn_simple), as do its pools with SAME.
     Row("Conv", 1, None, "convolution:conv"),
     Row("ConvInteger", 10, None, "convolution:conv_integer"),
     Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
@@ -67,10 +68,10 @@ _ROWS = (
     Row("Softmax", 1, 12, "corrections:OfMatrix"),
     Row("Hardmax", 1, 12, "corrections:OfMatrix"),
     Row("Softmax", 13, None, "corrections:Softmax"),
-    # It takes the logarithm of a softmax, which is -inf where that is rounded to 0.
+    # The reference takes the logarithm of a softmax, which is -inf where that is rounded to 0.
     Row("LogSoftmax", 1, 12, "corrections:log_softmax_of_matrix"),
     Row("LogSoftmax", 13, None, "corrections:log_softmax"),
-    # Below opset 14 the reference normalises by statistics of the batch.
+    # Below opset 14 the reference normalises by statistics of the batch (PaddleOCR's models).
     Row("BatchNormalization", 1, 13, _BATCH, inert=("momentum",), counts_outputs=True),
     # The reference sums over the batch instead of the channels.
     Row("LRN", 1, None, "corrections:local_response_normalization"),
@@ -102,7 +103,8 @@ _ROWS = (
     Row("Dropout", 12, None, "corrections:SeededDropout"),
     # It makes a list of the value.
     Row("Optional", 15, None, "corrections:Optional"),
-    # It does not crop, and reflects what is not there; ONNX Runtime refuses that as well.
+    # It does not crop, and reflects what is not there, which ONNX Runtime refuses as well: by this
+    # `run` finds the sizes at which silero's models run.
     Row("Pad", 1, 10, "indexing:pad_by_attributes"),
     Row("Pad", 11, None, "indexing:pad"),
     # It ignores missing or mismatched parts, and inserts axes in the order they are written.
@@ -115,7 +117,7 @@ _ROWS = (
     Row("Flatten", 1, None, "corrections:flatten"),
     # It looks up the slices of a matrix along the first axis.
     Row("Unique", 11, None, "indexing:unique"),
-    # It gathers among at most 64 elements, and scatters one at a time.
+    # It gathers among at most 64 elements, and scatters one at a time (gtcrn_simple).
     Row("GatherElements", 11, None, "indexing:gather_elements"),
     Row("Scatter", 9, 10, "indexing:scatter_elements"),
     Row("ScatterElements", 11, None, "indexing:scatter_elements"),
