@@ -231,7 +231,7 @@ def relate(
     pack_digest: str = "",
     progress: Progress | None = None,
 ) -> VerificationReport:
-    """Judge an implementation without expected outputs, by relations between its own.
+    """Judge an implementation by relations between its outputs, without expected ones.
 
     Args:
         target: a pack's folder, the YAML file of a suite or config, or the name of a shipped one.
@@ -305,7 +305,7 @@ def stream(
     min_cases: int = 1,
     progress: Progress | None = None,
 ) -> VerificationReport:
-    """Judge the states, steps and batches of a whole model, and what runs it.
+    """Judge a whole model, or its runtime, on a stream: states, steps and batches.
 
     An input with one more axis than the model has it has a call in each row. If none are given, the
     inputs are those of the test data sets beside the model, or else generated ones.
@@ -329,9 +329,9 @@ def stream(
         save: Write each relation that fails as an ONNX test case DIR/MODEL_RELATION, with a data
             set for each call and the outputs that it must have; `rnncli run` shows what differs.
         allow_refused: As in `verify`.
-        allow_unexercised: Do not fail, with exit code 5, where a recurrent node that has something
-            wrong would agree as well: the recurrent product in one step from a zero state, lengths
-            that are all those of X.
+        allow_unexercised: Do not fail, with exit code 5, where a wrong recurrent node would have
+            agreed as well: one step from a zero state shows no recurrent product, and lengths that
+            are all those of X show no lengths.
         xfails: As in `verify`, by ids of relations.
         exitfirst: As in `verify`.
         min_cases: As in `verify`; a relation is a case.

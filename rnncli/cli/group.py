@@ -42,8 +42,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Judge": {
         "verify": "Judge an implementation against a pack of conformance vectors.",
-        "relate": "Judge an implementation without expected outputs, by relations between its own.",
-        "stream": "Judge the states, steps and batches of a whole model, and what runs it.",
+        "relate": "Judge an implementation by relations between its outputs, without expected ones.",
+        "stream": "Judge a whole model, or its runtime, on a stream: states, steps and batches.",
         "diagnose": "Name the bug that explains an implementation's wrong outputs.",
         "smoke": "Check in a second whether a harness is wired right.",
         "claims": "Write what an implementation claims, from a run, for `rnncli verify --claims`.",

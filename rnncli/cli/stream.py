@@ -30,7 +30,7 @@ def _or_the_model_itself(told: dict[str, Any]) -> dict[str, Any]:
     **REPORTS,
 )
 def stream(model: str, **asked: Any) -> int:
-    """Judge the states, steps and batches of a whole model, and what runs it.
+    """Judge a whole model, or its runtime, on a stream: states, steps and batches.
 
     A model is called on a stream: on all steps at once if its axis of time is free, otherwise call
     after call, with each state fed back. Then the same is asked in another way: in chunks, each

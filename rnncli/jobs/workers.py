@@ -66,7 +66,7 @@ class Workers:
     """Who does the work of a run.
 
     Attributes:
-        jobs: Workers at the same time, with one BLAS thread each.
+        jobs: Number of workers, with one BLAS thread each.
         executor: Run workers as processes on this machine, or on a Dask cluster (extra `dask`).
         scheduler: Address of the Dask cluster; without it one with -j workers is started here.
 

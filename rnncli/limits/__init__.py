@@ -12,11 +12,11 @@ class Limits:
     """What each computation may take: a case of an implementation, a model, a call of a session.
 
     Attributes:
-        threads: Threads that share it, with those of OpenBLAS.
-        timeout: Seconds after which it is stopped.
-        max_memory: Bytes of memory beyond which it is stopped, such as 512M or 2G. What is computed
-            in this process, by a command, may take 768M without it, and 16 bytes for each byte of
-            the files named.
+        threads: Threads of one evaluation, those of OpenBLAS included.
+        timeout: Stop an evaluation, or what is judged, after so many seconds.
+        max_memory: Stop what takes more bytes of memory, such as 512M or 2G. Without it, what a
+            command computes in its own process may take 768M and 16 bytes for each byte of the
+            files named.
 
     Raises:
         InvalidRequest: there are no threads, no seconds, or no bytes.
