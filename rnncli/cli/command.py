@@ -30,7 +30,7 @@ from rnncli.options import (
 from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.limits import Limits
 
@@ -46,9 +46,10 @@ SECTIONS = (
     *("What is judged", "Which cases", "Tolerances", "What passes", "Reports", "Running"),
     "Options",
 )
+SUBJECT = "subject"
 # Where a command that judges lists the options of a value.
 TITLES = {
-    "subject": "What is judged",
+    SUBJECT: "What is judged",
     "limits": "Running",
     "rule": "Tolerances",
     "cases": "Which cases",
@@ -110,8 +111,10 @@ class Command(click.Command):
         text, _, _ = docstring_of(function).partition("\n\nOptions:\n")
         super().__init__(function.__name__, callback=function, help=text)
         self.elsewhere = elsewhere
-        # Argument of the function -> what makes it from those that the command line gives.
-        self.made: dict[str, Callable[[dict[str, Any]], Any]] = {}
+        # Name on the command line -> keyword of the function.
+        self.renamed: dict[str, str] = {}
+        # Keyword of the function -> a value or class, and the fields that the command line gives.
+        self.values: dict[str, tuple[Any, list[str]]] = {}
 
         own = signature(function).parameters
         for name, each in own.items():
@@ -122,20 +125,23 @@ class Command(click.Command):
                 self.params.append(click.Argument([name], **settings))
 
         asked = signature(asks).parameters if asks else {}
-        judges = "subject" in asked
+        judges = SUBJECT in asked
         if judges:
-            self._add_subject(rows.get("subject", Row()))
+            subject = rows.get(SUBJECT, Row())
+            only = subject.only or [name for name in traits_of(Implementation) if name != "host"]
+            self._add_value(SUBJECT, Implementation, only, TITLES[SUBJECT])
+            self._add_value("limits", OF_SUBJECTS, (), TITLES["limits"])
+            self.complete = subject.settings.get("complete", dict)
         keywords = [e for e in (*asked.values(), *own.values()) if e.kind is e.KEYWORD_ONLY]
         defaults = {each.name: each.default for each in keywords if each.name != PROGRESS}
-        handed_on = [name for name in rows if name not in {"subject", *own, *asked}]
+        handed_on = [name for name in rows if name not in {SUBJECT, *own, *asked}]
         defaults |= {name: rows[name].settings.get("default") for name in handed_on}
         told = texts_of(function)
         for name, default in defaults.items():
             row = rows.get(name) or (SHARED.get(name) if name not in asked else None) or Row()
             if is_dataclass(default):
                 value = row.settings.get("default", default)
-                fields = self._add_fields(value, row.only, TITLES[name] if judges else "")
-                self.made[name] = _maker(value, fields)
+                self._add_value(name, value, row.only, TITLES[name] if judges else "")
                 continue
             if row.settings or row.flags or name in told:
                 option = option_from(row, name, default, told.get(name, ""))
@@ -145,33 +151,18 @@ class Command(click.Command):
                 option = option_of(owner, name, default, title)
             names = [each.name for each in self.params]
             self.params.insert(names.index(row.after) + 1 if row.after else len(names), option)
-            if option.name != name:
-                self.made[name] = _renamed(str(option.name))
+            self.renamed[str(option.name)] = name
         self.params.append(traceback_option())
 
-    def _add_fields(self, value: Any, only: Sequence[str], section: str) -> list[str]:
-        """Add the options of a class or of a value, or some of them; return their names."""
+    def _add_value(self, keyword: str, value: Any, only: Sequence[str], section: str) -> None:
+        """Add the options of a class or of a value of it, or some of them."""
         fields = [name for name in traits_of(value) if not only or name in only]
         is_class = isinstance(value, type)
         for name in fields:
             default = default_of(value, name) if is_class else getattr(value, name)
             owner = value if is_class else type(value)
             self.params.append(option_of(owner, name, default, section))
-        return fields
-
-    def _add_subject(self, row: Row) -> None:
-        """Add the options of what is judged, and of its limits."""
-        only = row.only or [name for name in traits_of(Implementation) if name != "host"]
-        of_subject = self._add_fields(Implementation, only, TITLES["subject"])
-        of_limits = self._add_fields(OF_SUBJECTS, (), TITLES["limits"])
-        complete = row.settings.get("complete", dict)
-
-        def subject(given: dict[str, Any]) -> Implementation:
-            told = complete({name: given.pop(name) for name in of_subject})
-            limits = _maker(OF_SUBJECTS, of_limits)(given)
-            return Implementation(**told, limits=limits)
-
-        self.made["subject"] = subject
+        self.values[keyword] = value, fields
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments.
@@ -180,26 +171,53 @@ class Command(click.Command):
             click.UsageError: an option is given twice, names a file to write that must stay, or is
                 not of this command; a variable of this command is that of no option.
         """
-        if not ctx.resilient_parsing:
-            for name in (arg.partition("=")[0] for arg in args):
-                if name in self.elsewhere:
-                    raise click.UsageError(f"{name}: use {self.elsewhere[name]}", ctx)
-            for option, values in self._given(ctx, args):
-                _refuse_wrong(option, ctx, values)
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        for name in (arg.partition("=")[0] for arg in args):
+            if name in self.elsewhere:
+                raise click.UsageError(f"{name}: use {self.elsewhere[name]}", ctx)
+        self._refuse_values(ctx, args)
         rest = super().parse_args(ctx, args)
-        if not ctx.resilient_parsing:
-            self._refuse_unknown_variables(ctx)
-            refuse_losses(ctx)
-        return rest
 
-    def _refuse_unknown_variables(self, ctx: click.Context) -> None:
-        """Refuse a variable that sets no option, as an unknown option is refused."""
+        # A variable that sets no option is refused as an unknown option is.
         prefix = f"{ctx.auto_envvar_prefix}_"
         known = [f"{prefix}{row.name}".upper() for row in self.params if row.name]
         for name in sorted(os.environ):
             if ctx.auto_envvar_prefix and name.startswith(prefix) and name not in known:
                 hint = did_you_mean(name, known)
                 raise click.UsageError(f"the variable {name} sets no option{hint}", ctx)
+        refuse_losses(ctx)
+        return rest
+
+    def _refuse_values(self, ctx: click.Context, args: list[str]) -> None:
+        """Refuse an empty value, and a second one of an option that has one."""
+        every = [copy(each) for each in self.params]
+        for each in every:
+            if isinstance(each, click.Option) and not each.count:
+                each.multiple = True
+        given, _, _ = click.Command(self.name, params=every).make_parser(ctx).parse_args([*args])
+        for option in self.params:
+            values = given.get(option.name or "", [])
+            if not isinstance(option, click.Option) or option.multiple or option.count:
+                continue
+            flag = option.opts[0]
+            if "" in values and isinstance(option.type, click.types.StringParamType | click.Path):
+                sentence = f"{flag} is given an empty text, as of an unset variable"
+                raise click.UsageError(sentence, ctx)
+            if len(values) < 2 or (option.is_flag and len({*values}) == 1):
+                continue
+            if option.is_flag:
+                names = {True: flag, False: option.secondary_opts[0]}
+                sentence = f"{names[values[0]]} and {names[not values[0]]} are both given"
+            else:
+                listed = " and ".join(f"'{value}'" for value in values)
+                sentence = f"{flag} is given {len(values)} times: {listed}"
+            if hint := SEVERAL.get(flag):
+                sentence += f"; {hint}"
+            if getattr(option, "joins", False):
+                joined = " and ".join(f"({value})" for value in values)
+                sentence += f"; for all of them: {flag} {quote(joined)}"
+            raise click.UsageError(sentence, ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options, each under the title of its section."""
@@ -215,18 +233,14 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
-        given = dict(ctx.params)
-        given |= {name: make(given) for name, make in self.made.items()}
+        given = {self.renamed.get(name, name): value for name, value in ctx.params.items()}
+        for keyword, (value, fields) in self.values.items():
+            told = {name: given.pop(name) for name in fields}
+            given[keyword] = self.complete(told) if keyword == SUBJECT else replace(value, **told)
+        if SUBJECT in given:
+            given[SUBJECT] = Implementation(**given[SUBJECT], limits=given.pop("limits"))
         assert self.callback
         ctx.exit(ctx.invoke(self.callback, **given) or 0)
-
-    def _given(self, ctx: click.Context, args: list[str]) -> Iterator[tuple[click.Option, Any]]:
-        """Yield each option that has one value, with all that the command line gives it."""
-        parser = click.Command(self.name, params=[*map(_keeping_all, self.params)]).make_parser(ctx)
-        given, _, _ = parser.parse_args([*args])
-        for option in self.params:
-            if isinstance(option, click.Option) and not option.multiple and not option.count:
-                yield option, given.get(option.name or "", [])
 
 
 def hold(limits: Limits, *named: Any) -> None:
@@ -241,43 +255,6 @@ def hold(limits: Limits, *named: Any) -> None:
     context = click.get_current_context()
     files = filter(None, texts(named or context.params.values()))
     context.with_resource(held(limits.max_memory, named=files))
-
-
-def _keeping_all(parameter: click.Parameter) -> click.Parameter:
-    if not isinstance(parameter, click.Option) or parameter.count:
-        return parameter
-    keeping = copy(parameter)
-    keeping.multiple = True
-    return keeping
-
-
-def _refuse_wrong(option: click.Option, ctx: click.Context, values: Sequence[Any]) -> None:
-    if "" in values and isinstance(option.type, click.types.StringParamType | click.Path):
-        raise click.UsageError(
-            f"{option.opts[0]} is given an empty text, as of an unset variable", ctx
-        )
-    if len(values) < 2 or (option.is_flag and len({*values}) == 1):
-        return
-    if option.is_flag:
-        names = {True: option.opts[0], False: option.secondary_opts[0]}
-        sentence = f"{names[values[0]]} and {names[not values[0]]} are both given"
-    else:
-        listed = " and ".join(f"'{value}'" for value in values)
-        sentence = f"{option.opts[0]} is given {len(values)} times: {listed}"
-    if hint := SEVERAL.get(option.opts[0]):
-        sentence += f"; {hint}"
-    if getattr(option, "joins", False):
-        joined = " and ".join(f"({value})" for value in values)
-        sentence += f"; for all of them: {option.opts[0]} {quote(joined)}"
-    raise click.UsageError(sentence, ctx)
-
-
-def _maker(value: Any, fields: Sequence[str]) -> Callable[[dict[str, Any]], Any]:
-    return lambda given: replace(value, **{name: given.pop(name) for name in fields})
-
-
-def _renamed(name: str) -> Callable[[dict[str, Any]], Any]:
-    return lambda given: given.pop(name)
 
 
 def option_from(row: Row, name: str, default: Any, text: str) -> Option:

@@ -167,20 +167,18 @@ def run() -> int:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
     LISTENERS[:] = [say]
-    # A shell asks without arguments: with some, a variable that is left over judges nothing.
-    is_asked_by_shell = COMPLETE in os.environ and not sys.argv[1:]
-    code = _settled(_complete if is_asked_by_shell else _invoke)
-    return _settled(_flush) or code
-
-
-def _complete(_: dict[str, Any]) -> int:
-    from click.shell_completion import shell_complete
-
-    return shell_complete(cli, {}, "rnncli", COMPLETE, os.environ[COMPLETE])
+    code = _settled(_invoke)
+    # What is left is printed before the exit code is decided, since that may fail.
+    return _settled(lambda _: sys.stdout.flush()) or code
 
 
 def _invoke(meta: dict[str, Any]) -> int:
-    """Invoke the group; the streams make its text printable, so nothing is removed."""
+    """Complete words for a shell, or invoke the group, whose streams make its text printable."""
+    # A shell asks without arguments: with some, a variable that is left over judges nothing.
+    if COMPLETE in os.environ and not sys.argv[1:]:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "rnncli", COMPLETE, os.environ[COMPLETE])
     try:
         with cli.make_context(
             "rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI", color=True
@@ -194,39 +192,28 @@ def _invoke(meta: dict[str, Any]) -> int:
     return 0
 
 
-def _flush(_: dict[str, Any]) -> int:
-    """Flush the remaining output before the exit code is decided, since that may fail."""
-    sys.stdout.flush()
-    return 0
-
-
-def _settled(function: Callable[[dict[str, Any]], int]) -> int:
-    """Call a function and turn any exception into an exit code."""
+def _settled(function: Callable[[dict[str, Any]], int | None]) -> int:
+    """Call a function and return an exit code, also of an exception; print its reason."""
     meta: dict[str, Any] = {}
     try:
-        return function(meta)
+        return function(meta) or 0
     except KeyboardInterrupt:
         raise
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except Exception as error:  # noqa: BLE001 -- the last line of defence
+    except Exception as error:
         if meta.get("traceback"):
             import traceback
 
             traceback.print_exc()
-        return _report_error(error)
-
-
-def _report_error(error: Exception) -> int:
-    """Print the reason of a failure, unless it is obvious, and return the exit code."""
-    if interrupts.FIRST.number is not None:  # an interrupted library raised something else
-        raise KeyboardInterrupt from error
-    if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
-        return PIPE_CLOSED
-    sentence, code = explain(error)
-    click.echo(sentence, err=True)
-    return code
+        if interrupts.FIRST.number is not None:  # an interrupted library raised something else
+            raise KeyboardInterrupt from error
+        if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
+            return PIPE_CLOSED  # obvious
+        sentence, code = explain(error)
+        click.echo(sentence, err=True)
+        return code
 
 
 def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning

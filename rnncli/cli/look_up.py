@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -145,13 +145,24 @@ def mutants(
     rows = [row for row in rows if cell is None or cell in row.cells]
     if as_json:
         for row in rows:
-            print_json_line(_record(row))
+            size = getattr(row, "size", None)
+            described = {name: getattr(row, name) for name in ("family", "sentence", "effect")}
+            record = {"id": row.id, "cells": [*row.cells], **described, "kind": _kind(row)}
+            sizes = size.words if size else "any"
+            print_json_line({**record, "sizes": sizes, "scored": _kind(row) != "finer"})
     elif id:
         for row in rows:
             click.echo(_page(row))
     else:
         columns = ("mutant", "cells", "family", "kind", "what goes wrong")
-        print_table(columns, map(_line, rows))
+        kinds = (str(getattr(row, "reach", "")) or _kind(row) for row in rows)
+        print_table(
+            columns,
+            [
+                (row.id, " ".join(row.cells), row.family, kind, row.sentence)
+                for row, kind in zip(rows, kinds, strict=True)
+            ],
+        )
 
 
 def _kind(row: Mutant | StructuralMutant) -> str:
@@ -160,23 +171,6 @@ def _kind(row: Mutant | StructuralMutant) -> str:
     if row.id not in MUTANTS:
         return "structural"
     return "semantic" if is_scored(row.id) else "finer"
-
-
-def _line(row: Mutant | StructuralMutant) -> tuple[str, ...]:
-    kind = str(getattr(row, "reach", "")) or _kind(row)
-    return row.id, " ".join(row.cells), row.family, kind, row.sentence
-
-
-def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
-    size = getattr(row, "size", None)
-    return {
-        "id": row.id,
-        "cells": list(row.cells),
-        **{name: getattr(row, name) for name in ("family", "sentence", "effect")},
-        "kind": _kind(row),
-        "sizes": size.words if size else "any",
-        "scored": _kind(row) != "finer",
-    }
 
 
 def _page(row: Mutant | StructuralMutant) -> str:

@@ -53,7 +53,6 @@ SENT_TO_ALL = ("SIGINT", "SIGQUIT", "SIGHUP")
 TO_ALL = [getattr(signal, name) for name in SENT_TO_ALL if hasattr(signal, name)]
 HAS_MASKS = hasattr(signal, "pthread_sigmask")
 
-_FUNCTION: list[Callable[..., Any]] = []  # of this worker
 _AT_WORK: list[bool] = []  # not empty while this worker runs a task
 
 
@@ -85,26 +84,28 @@ def in_processes(
 
     Raises:
         InvalidRequest: a worker was killed, or a scheduler is given, which this executor lacks.
+        OSError: too few descriptors are left to start them.
     """
     if scheduler:
         raise InvalidRequest(f"--scheduler {scheduler} is for --executor dask")
     if jobs == 1 or len(tasks) == 1:
         yield from enumerate(map(function, tasks))
-    else:
-        yield from _in_pool(function, tasks, min(jobs, len(tasks)))
-
-
-def _in_pool(
-    function: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int
-) -> Iterator[tuple[int, Outcome]]:
+        return
     import multiprocessing
     from multiprocessing.util import Finalize
 
     prepare(getattr(function, "func", function).__module__)
     context = multiprocessing.get_context("forkserver" if has_server() else "spawn")
     about = pickle.dumps(function), {**os.environ, **ONE_BLAS_THREAD}
+    jobs = min(jobs, len(tasks))
+
+    # With fewer descriptors, what starts workers would die in its own words.
+    with ExitStack() as opened:
+        due = (DESCRIPTORS + DESCRIPTORS_OF_WORKER * jobs) // 2
+        for descriptor in chain.from_iterable(os.pipe() for _ in range(due)):
+            opened.callback(os.close, descriptor)
+
     workers: list[_Worker] = []
-    _require_descriptors(DESCRIPTORS + DESCRIPTORS_OF_WORKER * jobs)
     ending = Finalize(None, _end_all, (workers,), exitpriority=1)  # abandoned ones end at exit
     try:
         with uninterrupted(), _without_main(function), _told_if_killed():
@@ -112,17 +113,6 @@ def _in_pool(
         yield from _handed_out(tasks, workers)
     finally:
         ending()
-
-
-def _require_descriptors(count: int) -> None:
-    """Open so many descriptors and close them: what starts workers dies in its own words of fewer.
-
-    Raises:
-        OSError: there are too few.
-    """
-    with ExitStack() as opened:
-        for descriptor in chain.from_iterable(os.pipe() for _ in range(count // 2)):
-            opened.callback(os.close, descriptor)
 
 
 class _Worker:
@@ -220,33 +210,10 @@ def _without_main(function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _serve(pipe: Connection, function: bytes, environment: dict[str, str]) -> None:
-    """Do tasks until the other end of the pipe is closed."""
-    _begin(function, environment)
-    with suppress(EOFError, ConnectionError):
-        while True:
-            pipe.send_bytes(_answer(pipe.recv()))
+    """Do tasks until the other end of the pipe is closed.
 
-
-def _answer(task: Any) -> bytes:
-    """Return what a task raised, or None, and its outcome."""
-    try:
-        return pickle.dumps((None, _work(task)))
-    except Exception as error:  # noqa: BLE001 -- raised where the outcome was awaited
-        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((_travelling(error), None))
-
-
-def _travelling(error: Exception) -> Exception:
-    """Return an error, or one that says the same if it cannot be pickled."""
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 -- written here
-    except Exception:  # noqa: BLE001 -- whatever the methods of a user's class raise
-        return RuntimeError("".join(traceback.format_exception(error)))
-    return error
-
-
-def _begin(function: bytes, environment: dict[str, str]) -> None:
-    """Load the function; leave Ctrl-C to the parent; unwind on SIGTERM to remove temporaries."""
+    Ctrl-C is left to the parent; SIGTERM unwinds a task, which removes its temporaries.
+    """
     for number in TO_ALL:
         signal.signal(number, signal.SIG_IGN)
     if HAS_MASKS:
@@ -255,10 +222,34 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)  # the server's may be outdated
     gc.disable()
-    _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- written by our own parent
+    call = pickle.loads(function)  # noqa: S301 -- written by our own parent
     gc.freeze()  # permanent, so collections can skip it
     gc.enable()
     signal.signal(signal.SIGTERM, _end)  # nothing to unwind earlier
+    with suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send_bytes(_answer(call, pipe.recv()))
+
+
+def _answer(function: Callable[[Any], Any], task: Any) -> bytes:
+    """Return what a task raised, or None, and its outcome."""
+    try:
+        _AT_WORK.append(True)
+        try:
+            outcome = function(task)
+        finally:
+            _AT_WORK.clear()
+        return pickle.dumps((None, outcome))
+    except SystemExit:
+        os._exit(TERMINATED)
+    except Exception as error:  # noqa: BLE001 -- raised where the outcome was awaited
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        try:
+            pickle.loads(pickle.dumps(error))  # noqa: S301 -- written here
+        except Exception:  # noqa: BLE001 -- whatever the methods of a user's class raise
+            said = "".join(traceback.format_exception(error))
+            return pickle.dumps((RuntimeError(said), None))
+        return pickle.dumps((error, None))
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -280,18 +271,6 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(SECONDS_TO_UNWIND)
         os._exit(TERMINATED)  # something caught the exception
-
-
-def _work(task: Any) -> Any:
-    (function,) = _FUNCTION
-    try:
-        _AT_WORK.append(True)
-        try:
-            return function(task)
-        finally:
-            _AT_WORK.clear()
-    except SystemExit:
-        os._exit(TERMINATED)
 
 
 @contextmanager

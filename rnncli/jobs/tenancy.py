@@ -105,38 +105,26 @@ def work(
 ) -> Outcome:
     """Run a task when it is its run's turn; `is_alive` is polled until the run is over.
 
+    A run may stay again after its stay has ended, because a cluster may move its data away from an
+    idle worker and back.
+
     Raises:
         RunOverError: the run is already over.
     """
     with _TURN:
-        staying = _stay(run, is_alive)
+        with _DECIDING:
+            staying = _STAYING[0]
+            if staying.run != run or staying.is_over:
+                if not is_alive():
+                    raise RunOverError(run)
+                staying.end()
+                staying = _STAYING[0] = Tenancy(run)
+                threading.Thread(target=_watch, args=(staying, is_alive), daemon=True).start()
         try:
             return function(task)
         finally:
             if staying.is_over:  # the task may have opened something since
                 staying.tidy()
-
-
-def _stay(run: str, is_alive: Callable[[], bool]) -> Tenancy:
-    """Return the stay of a run, started if necessary.
-
-    A run may stay again after its stay has ended, because a cluster may move its data away from an
-    idle worker and back.
-
-    Raises:
-        RunOverError: the run is over.
-    """
-    with _DECIDING:
-        staying = _STAYING[0]
-        if staying.run == run and not staying.is_over:
-            return staying
-        if not is_alive():
-            raise RunOverError(run)
-        staying.end()
-        _STAYING[0] = Tenancy(run)
-        watch = threading.Thread(target=_watch, args=(_STAYING[0], is_alive), daemon=True)
-        watch.start()
-        return _STAYING[0]
 
 
 def _watch(tenancy: Tenancy, is_alive: Callable[[], bool]) -> None:

@@ -12,6 +12,7 @@ import re
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,14 @@ class Budget:
 
     def hold(self) -> None:
         """Make allocations beyond the limit fail, if the system can."""
-        if not self.counts:
-            _limit_private_bytes(self._before + self.limit)
+        if self.counts:
+            return
+        import resource
+
+        size = self._before + self.limit
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        bound = size if most == resource.RLIM_INFINITY else min(size, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (bound, most))
 
     @property
     def terms(self) -> str:
@@ -185,20 +192,12 @@ def _bytes_of(named: str | Path) -> int:
     """Return the bytes on disk of a file or folder, else 0."""
     path = Path(str(named).partition("::")[0])
     try:
-        if path.is_dir():
-            return sum(map(_bytes_of_file, _files(path)))
-        return _bytes_of_file(path)
+        if not path.is_dir():
+            return _bytes_of_file(path)
+        inside = (Path(inner, name) for inner, _, names in os.walk(path) for name in names)
+        return sum(map(_bytes_of_file, islice(inside, _MOST_FILES)))
     except (OSError, ValueError):
         return 0
-
-
-def _files(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    for inner, _, names in os.walk(folder):
-        found += [Path(inner, name) for name in names]
-        if len(found) > _MOST_FILES:
-            break
-    return found[:_MOST_FILES]
 
 
 def _bytes_of_file(path: Path) -> int:
@@ -219,14 +218,6 @@ def _private_bytes() -> int:
     except OSError:
         return 0
     return int(found[1]) << 10 if found else 0
-
-
-def _limit_private_bytes(size: int) -> None:
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    bound = size if most == resource.RLIM_INFINITY else min(size, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, most))
 
 
 @contextmanager

@@ -64,9 +64,14 @@ class Channel:
             EOFError: the other end is closed.
             TimeoutError: the other end does not read.
         """
+        arrays = {name: np.asarray(values, order="C") for name, values in message.tensors.items()}
+        layout = [(name, dtype_of(a).name, a.shape) for name, a in arrays.items()]
+        said = [message.number, message.kind, message.fields, layout]
+        header = json.dumps(said, separators=(",", ":")).encode()
+        body = (a.astype(a.dtype.newbyteorder("="), copy=False).tobytes() for a in arrays.values())
         try:
             self._wait_until(deadline)
-            self._socket.sendall(_encoded(message))
+            self._socket.sendall(b"".join([PREFIX.pack(MAGIC, len(header)), header, *body]))
         except (BrokenPipeError, ConnectionResetError) as error:
             raise EOFError from error
 
@@ -81,9 +86,36 @@ class Channel:
         magic, length = PREFIX.unpack(bytes(self._exactly(PREFIX.size, deadline)))
         if magic != MAGIC or length > LONGEST_HEADER:
             raise GarbageError(f"wrote {magic + length.to_bytes(4, 'little')!r} for an answer")
-        number, kind, fields, layout = _parsed(bytes(self._exactly(length, deadline)))
-        body = self._exactly(_size(layout), deadline)
-        return Message(number, kind, fields, _tensors(layout, body))
+        try:
+            number, kind, fields, layout = json.loads(bytes(self._exactly(length, deadline)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise GarbageError(f"wrote an answer that is not a message: {error}") from None
+        if not (
+            isinstance(number, int)
+            and isinstance(kind, str)
+            and isinstance(fields, dict)
+            and isinstance(layout, list)
+        ):
+            raise GarbageError("wrote an answer with fields of wrong types")
+
+        size = 0
+        for row in layout:
+            if not _is_tensor(row):
+                raise GarbageError(f"wrote an array with the heading {row!s:.80}")
+            size += _bytes_of(*row[1:])
+        if size > LARGEST:
+            raise GarbageError(f"announced {size} bytes of outputs")
+
+        tensors: Tensors = {}
+        body = self._exactly(size, deadline)
+        for name, dtype, shape in layout:
+            count = _bytes_of(dtype, shape)
+            values, body = body[:count].view(DTYPES[dtype].numpy), body[count:]
+            try:
+                tensors[name] = normalised(values.reshape(shape))
+            except ValueError as error:  # no elements, yet sizes whose product overflows in NumPy
+                raise GarbageError(f"wrote an array of shape {shape}: {error}") from None
+        return Message(number, kind, fields, tensors)
 
     def close(self) -> None:
         """Close this end."""
@@ -117,37 +149,6 @@ def served(descriptor: int) -> Iterator[Channel]:
         yield Channel(socket.socket(fileno=descriptor))
 
 
-def _encoded(message: Message) -> bytes:
-    arrays = {name: np.asarray(values, order="C") for name, values in message.tensors.items()}
-    layout = [(name, dtype_of(a).name, a.shape) for name, a in arrays.items()]
-    header = json.dumps(
-        [message.number, message.kind, message.fields, layout], separators=(",", ":")
-    ).encode()
-    return b"".join([PREFIX.pack(MAGIC, len(header)), header, *(map(_bytes, arrays.values()))])
-
-
-def _bytes(values: Array) -> bytes:
-    return values.astype(values.dtype.newbyteorder("="), copy=False).tobytes()
-
-
-def _parsed(header: bytes) -> tuple[int, str, dict[str, Any], list[Any]]:
-    try:
-        number, kind, fields, layout = json.loads(header)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise GarbageError(f"wrote an answer that is not a message: {error}") from None
-    if not (
-        isinstance(number, int)
-        and isinstance(kind, str)
-        and isinstance(fields, dict)
-        and isinstance(layout, list)
-    ):
-        raise GarbageError("wrote an answer with fields of wrong types")
-    for row in layout:
-        if not _is_tensor(row):
-            raise GarbageError(f"wrote an array with the heading {row!s:.80}")
-    return number, kind, fields, layout
-
-
 def _is_tensor(row: Any) -> bool:
     """Whether a row of the header is (name, dtype, shape)."""
     if not (isinstance(row, list) and list(map(type, row)) == [str, str, list]):
@@ -161,26 +162,5 @@ def _is_tensor(row: Any) -> bool:
     )
 
 
-def _size(layout: list[Any]) -> int:
-    size = sum(_bytes_of(dtype, shape) for _, dtype, shape in layout)
-    if size > LARGEST:
-        raise GarbageError(f"announced {size} bytes of outputs")
-    return size
-
-
 def _bytes_of(dtype: str, shape: list[int]) -> int:
     return math.prod(shape) * DTYPES[dtype].numpy.itemsize
-
-
-def _tensors(layout: list[Any], body: Array) -> Tensors:
-    tensors: Tensors = {}
-    start = 0
-    for name, dtype, shape in layout:
-        end = start + _bytes_of(dtype, shape)
-        values = body[start:end].view(DTYPES[dtype].numpy)
-        try:
-            tensors[name] = normalised(values.reshape(shape))
-        except ValueError as error:  # no elements, yet sizes whose product overflows in NumPy
-            raise GarbageError(f"wrote an array of shape {shape}: {error}") from None
-        start = end
-    return tensors

@@ -335,8 +335,7 @@ def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
     processes._end(signal.SIGTERM, None)
     assert ended == [processes.TERMINATED]
 
-    monkeypatch.setattr(processes, "_FUNCTION", [lambda _: processes._end(signal.SIGTERM, None)])
-    processes._work(None)
+    processes._answer(lambda _: processes._end(signal.SIGTERM, None), None)
     assert ended == [processes.TERMINATED] * 2
     assert processes._AT_WORK == []
 
