@@ -1,12 +1,14 @@
 """A suite whose cases have a second call, and runtimes that keep too much between two calls."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 from support.small_suite import small_suite
 
 from rnncli.generating.production import make_vectors
 from rnncli.operators import evaluate
+from rnncli.packs.vector import Attempt, Status
 
 TEXT = """\
 suite: twice
@@ -90,6 +92,42 @@ class Right:
     def call(self, vector, kept):
         """Evaluate."""
         return right(vector)
+
+
+class Process:
+    """A subject whose process keeps what a runtime keeps, until it is a new one."""
+
+    name = "kept"
+
+    def __init__(self, kernel=right):
+        self.kernel, self.started, self.kept = kernel, 0, {}
+
+    def session(self, vectors):
+        """Answer in turn."""
+        return [self.attempt(vector) for vector in vectors]
+
+    def attempt(self, vector):
+        """Answer by what is kept."""
+        return self.answer(replace(vector, inputs=dict(vector.inputs)))
+
+    def answer(self, vector):
+        """Evaluate."""
+        return Attempt(Status.RAN, self.kernel(vector))
+
+    def renew(self):
+        """Forget everything."""
+        self.started, self.kept = self.started + 1, {}
+
+    def alone(self, vector):
+        """Answer in a new process."""
+        self.renew()
+        return self.attempt(vector)
+
+    def describe(self):
+        """Say nothing."""
+
+    def close(self):
+        """End nothing."""
 
 
 class KeepsPadding(Right):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from support.judged import outputs_of
-from support.second_calls import right, twice
+from support.second_calls import Process, right, twice
 from support.small_suite import small_suite
 
 from rnncli.backends.backend import Compute
@@ -35,42 +35,6 @@ cases:
   long: {sizes: {seq_length: 7}}
 """
 ONE, WIDE, TWO, BROAD, LONG = (f"rnn_14_{name}" for name in ("one", "wide", "two", "broad", "long"))
-
-
-class Process:
-    """A subject whose process keeps what a runtime keeps, until it is a new one."""
-
-    name = "kept"
-
-    def __init__(self, kernel=right):
-        self.kernel, self.started, self.kept = kernel, 0, {}
-
-    def session(self, vectors):
-        """Answer in turn."""
-        return [self.attempt(vector) for vector in vectors]
-
-    def attempt(self, vector):
-        """Answer by what is kept."""
-        return self.answer(replace(vector, inputs=dict(vector.inputs)))
-
-    def answer(self, vector):
-        """Evaluate."""
-        return Attempt(Status.RAN, self.kernel(vector))
-
-    def renew(self):
-        """Forget everything."""
-        self.started, self.kept = self.started + 1, {}
-
-    def alone(self, vector):
-        """Answer in a new process."""
-        self.renew()
-        return self.attempt(vector)
-
-    def describe(self):
-        """Say nothing."""
-
-    def close(self):
-        """End nothing."""
 
 
 class KeepsByShape(Process):

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from support.small_suite import small_suite
 from support.tables import every
 from support.verifications import output
+from support.verified import generated
 
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.judging.comparing.requirements import Requirements
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
@@ -57,10 +56,15 @@ cases:
     matrix: {op: [RNN-14, GRU-14]}
     breaks: {sizes: {W: {input_size: 4}}}
 """
-    folder = tmp_path_factory.mktemp("packs") / "guarded"
-    plan = GenerationPlan(suite=small_suite(text))
-    assert generate(plan, folder, lambda _: None).failed == ()
-    return open_pack(folder)
+    return open_pack(generated(tmp_path_factory.mktemp("packs") / "guarded", text))
+
+
+def with_details(whole, **changes):
+    """The run with other details of every case."""
+    changed = (
+        each._replace(details=structs.replace(each.details, **changes)) for each in whole.cases
+    )
+    return replace(whole, cases=tuple(changed))
 
 
 def said(record, verdict):
@@ -136,11 +140,8 @@ def test_refusals_alone_are_not_a_claim(guarded):
 def test_what_excuses_failures_in_the_run_excuses_nothing_in_the_claim():
     """A known failure is outside; one that passes is inside, and no longer a failure."""
     whole = run(failing(Verdict.DIFFERS, lambda each: needs(each).layout == 1))
-    cases = tuple(
-        case._replace(details=structs.replace(case.details, expected="known"))
-        for case in whole.cases
-    )
-    found = claim_of(replace(whole, cases=cases, concessions=("--xfails",)), pack())
+    known = with_details(whole, expected="known")
+    found = claim_of(replace(known, concessions=("--xfails",)), pack())
 
     assert found.claim.require == ["layout!=1"]
     assert found.claimed.passed
@@ -213,9 +214,5 @@ def test_a_run_that_shows_no_claim_gives_none(change, error, words):
 
 def test_a_claim_needs_a_case_that_computes():
     """Cases without an element are right, and show nothing."""
-    whole = run()
-    cases = tuple(
-        case._replace(details=structs.replace(case.details, outputs=())) for case in whole.cases
-    )
     with pytest.raises(NothingSelected, match="no case to claim: "):
-        claim_of(replace(whole, cases=cases), pack())
+        claim_of(with_details(run(), outputs=()), pack())

@@ -3,27 +3,24 @@
 import shlex
 import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from support.small_suite import small_suite
 from support.tables import every
+from support.verified import generated, verdicts, verify
 
 from rnncli.errors import RnncliWarning
-from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.production import make_vectors
 from rnncli.jobs.workers import Workers
-from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.comparing.xfails import Xfails
 from rnncli.judging.judgement import judge
 from rnncli.judging.selected import Selected
 from rnncli.operators import OPERATORS
 from rnncli.subjects.implementation import Implementation
 from rnncli.subjects.own_backend import BackendRuntime
 from rnncli.subjects.runtime import put
-from rnncli.verifying.case_judging import JudgingTerms
-from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of
-from rnncli.verifying.verification import VerificationPlan, judge_all, select
+from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of, unprobed
 
 REJECTIONS = """\
 suite: rejections
@@ -44,17 +41,7 @@ ANSWERS_ALL = "pass"
 @pytest.fixture(scope="module")
 def rejections(tmp_path_factory):
     """A pack in which every case must be refused."""
-    folder = tmp_path_factory.mktemp("packs") / "rejections"
-    suite = small_suite(REJECTIONS)
-    assert generate(GenerationPlan(suite=suite), folder, lambda _: None).failed == ()
-    return folder
-
-
-def verify(pack, subject, allowed=(), **options):
-    """The report."""
-    terms = JudgingTerms(subject, Rule(), Xfails(), allowed=frozenset(allowed))
-    asked = VerificationPlan(pack=pack, terms=terms, **options)
-    return judge_all(asked, select(asked), lambda _: None)
+    return generated(tmp_path_factory.mktemp("packs") / "rejections", REJECTIONS)
 
 
 def command(tmp_path, text):
@@ -63,11 +50,6 @@ def command(tmp_path, text):
     return Implementation(
         command=shlex.join([sys.executable, "-I", "-S", f"{tmp_path}/program.py", "{outputs}"]),
     )
-
-
-def verdicts(report):
-    """Those that there are."""
-    return {case.verdict for case in report.cases}
 
 
 @every("operator", OPERATORS)
@@ -88,9 +70,9 @@ def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
 @pytest.mark.parametrize("executor", ["processes", "dask"])
 def test_what_works_is_judged_by_what_it_refuses(rejections, executor):
     """Whoever works."""
-    report = verify(rejections, Implementation(backend="numpy"), workers=Workers(executor=executor))
+    report = verify(rejections, workers=Workers(executor=executor))
 
-    assert verdicts(report) == {Verdict.PASS}
+    assert {*verdicts(report).values()} == {Verdict.PASS}
     assert (report.total.answered, report.shortfall) == (4, "")
 
 
@@ -100,14 +82,12 @@ def test_what_works_is_judged_by_what_it_refuses(rejections, executor):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, said, jobs):
     """It is not green, and the case that shows it is named."""
-    allowed = frozenset({Verdict.REFUSED})
-    report = verify(
-        rejections, command(tmp_path, text), workers=Workers(jobs=jobs), allowed=allowed
-    )
+    asked = {"workers": Workers(jobs=jobs), "allowed": frozenset({Verdict.REFUSED})}
+    report = verify(rejections, command(tmp_path, text), **asked)
 
     assert not report.passed
     if text is REFUSES_ALL:
-        assert verdicts(report) == {Verdict.SKIPPED}
+        assert {*verdicts(report).values()} == {Verdict.SKIPPED}
         assert report.cases[0].details.message == (
             "a refusal shows nothing, since a valid case of GRU-14 in float32 fails as well: "
             + said
@@ -122,24 +102,33 @@ def test_what_runs_although_invalid_is_said_whatever_the_probe(rejections, tmp_p
     """A program that writes nothing fails its probe, and accepts what it must refuse."""
     report = verify(rejections, command(tmp_path, ANSWERS_ALL))
 
-    assert verdicts(report) == {Verdict.ACCEPTED}
+    assert {*verdicts(report).values()} == {Verdict.ACCEPTED}
     assert report.fails
 
 
 def test_one_operator_that_works_does_not_speak_for_another(rejections):
     """A mixture is not green either, but what can be judged is."""
-    report = verify(rejections, Implementation(backend="mutant:peepholes-dropped"))
+    mutant = Implementation(backend="mutant:peepholes-dropped")
+    report = verify(rejections, mutant)
     found = {case.record.operator: case.verdict for case in report.cases}
 
     assert found == {"GRU-14": Verdict.SKIPPED, "LSTM-14": Verdict.PASS}
     assert report.shortfall == (
         "2 refusals of invalid cases cannot be judged, because valid cases fail as well"
     )
-    assert verify(
-        rejections,
-        Implementation(backend="mutant:peepholes-dropped"),
-        cases=Selected(require="operator=LSTM-14"),
-    ).passed
+    assert verify(rejections, mutant, cases=Selected(require="operator=LSTM-14")).passed
+
+
+def test_valid_cases_speak_for_their_operator_alone():
+    """An invalid case of another needs a probe."""
+    valid, invalid, other = (
+        SimpleNamespace(operator=operator, expect=expect)
+        for operator, expect in (
+            *(("GRU-14", "result"), ("GRU-14", "rejection"), ("LSTM-14", "rejection")),
+        )
+    )
+
+    assert unprobed([valid, invalid, other]) == [other]
 
 
 def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
@@ -151,18 +140,15 @@ def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
     with pytest.warns(RnncliWarning, match="results cannot run a valid case"):
         report = verify(rejections, results)
 
-    assert [case.verdict for case in report.cases] == [
-        *(Verdict.PASS, Verdict.MISSING, Verdict.PASS, Verdict.MISSING)
-    ]
+    assert [*verdicts(report).values()] == [Verdict.PASS, Verdict.MISSING] * 2
 
 
 def test_valid_cases_of_the_pack_are_probes(tmp_path):
     """A pack that has both needs no other; none of them answered, no refusal is an answer."""
-    pack = tmp_path / "small"
-    assert generate(GenerationPlan(suite=small_suite()), pack, lambda _: None).failed == ()
+    pack = generated(tmp_path / "small")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        right = verify(pack, Implementation(backend="numpy"))
+        right = verify(pack)
     refused = verify(pack, command(tmp_path, REFUSES_ALL), allowed=[Verdict.REFUSED])
 
     assert right.passed

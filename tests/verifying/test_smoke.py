@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -20,19 +21,26 @@ HOSTILE = shlex.join([sys.executable, "-I", "-S", hostile_harness.__file__])
 NAMES = ["start", "rnn_14", "gru_14", "lstm_14", "unsupported", "stop"]
 
 
+BLOCKS = documentation.blocks(PAGE.read_text())
+CODE = next(block.code for block in BLOCKS if block.title == "harness.py")
+
+
+def program(folder, code):
+    """The command of a harness in Python."""
+    (folder / "harness.py").write_text(code)
+    return shlex.join([sys.executable, f"{folder}/harness.py"])
+
+
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
     """The commands of the sample harnesses."""
     folder = tmp_path_factory.mktemp("samples")
-    for block in documentation.blocks(PAGE.read_text()):
-        if block.role == "file":
-            (folder / block.title).write_text(block.code)
-    commands = {"harness.py": shlex.join([sys.executable, f"{folder}/harness.py"])}
+    commands = {"harness.py": program(folder, CODE)}
     if compiler := shutil.which("cc"):
         flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-        program = f"{folder}/harness"
-        subprocess.run([compiler, *flags, "-o", program, folder / "harness.c", "-lm"], check=True)
-        commands["harness.c"] = program
+        source, commands["harness.c"] = f"{folder}/harness.c", f"{folder}/harness"
+        Path(source).write_text(next(each.code for each in BLOCKS if each.title == "harness.c"))
+        subprocess.run([compiler, *flags, "-o", commands["harness.c"], source, "-lm"], check=True)
     return commands
 
 
@@ -77,19 +85,16 @@ def test_a_sample_is_right_wherever_it_answers(sample):
     assert verdicts <= {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.REFUSED}
 
 
-def test_a_broken_sample_is_found(samples, tmp_path):
+def test_a_broken_sample_is_found(tmp_path):
     """A sign in the kernel, a state kept from call to call, a refusal left out."""
-    text = documentation.blocks(PAGE.read_text())
-    code = next(block.code for block in text if block.title == "harness.py")
     changes = {
         "rnn_14": ("h @ R[0].T +", "-h @ R[0].T +", "expected "),
         "unsupported": ('{"hidden_size"}', '{"hidden_size", "activations"}', "computed Y, Y_h"),
         "stop": ('== "stop":\n        break', '== "stop":\n        sys.exit(4)', "exit code 4"),
     }
     for check, (old, new, sentence) in changes.items():
-        assert old in code
-        (tmp_path / "broken.py").write_text(code.replace(old, new))
-        result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/broken.py"]))
+        assert old in CODE
+        result, checks = smoked(program(tmp_path, CODE.replace(old, new)))
         assert result.exit_code == 1
         assert {name for name, found in checks.items() if found[0] == "FAILED"} == {check}
         assert sentence in checks[check][1]
@@ -108,10 +113,7 @@ def test_what_is_wrong_is_said(tmp_path):
 
 def test_refusing_everything_shows_nothing(tmp_path):
     """Exit code 5, as for a pack of which nothing is answered."""
-    code = documentation.blocks(PAGE.read_text())
-    code = next(block.code for block in code if block.title == "harness.py")
-    (tmp_path / "idle.py").write_text(code.replace("RNN-", "XYZ-"))
-    result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/idle.py"]))
+    result, checks = smoked(program(tmp_path, CODE.replace("RNN-", "XYZ-")))
 
     assert result.exit_code == 5
     assert {found for found, _ in checks.values()} == {"ok", "refused"}
@@ -152,12 +154,9 @@ WEBNN, OPENVINO = ["webnn_gru", "webnn_lstm"], ["rnnsequence_5", "grusequence_5"
 )
 def test_a_harness_without_onnx_is_sent_another_dialect(tmp_path, kernel, case, names):
     """Its own operator shows how it computes, and the case that nobody can do is of that one."""
-    code = documentation.blocks(PAGE.read_text())
-    code = next(block.code for block in code if block.title == "harness.py")
-    before, _, rest = code.partition("def run(case, tensors):\n")
+    before, _, rest = CODE.partition("def run(case, tensors):\n")
     own = f"{before}def run(case, tensors):{kernel}\n\ndef answer{rest.partition('def answer')[2]}"
-    (tmp_path / "own.py").write_text(own)
-    result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/own.py"]))
+    result, checks = smoked(program(tmp_path, own))
 
     assert result.exit_code == 0, result.output
     assert [*checks] == names

@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from msgspec import structs
 from support.judged import core, mutated
-from support.small_suite import small_suite
+from support.tables import every
+from support.verified import generated, plan, verdicts, verify
 
 from rnncli.cli.verify import verify as command
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.files.formats import pb
-from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.judging.claim import Claim
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.comparing.xfails import Xfails, parse_xfails
 from rnncli.judging.selected import Selected
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.packs import manifest as manifest_module
@@ -28,59 +27,32 @@ from rnncli.packs import pack as pack_module
 from rnncli.packs.manifest import JOURNAL, SPOOL
 from rnncli.packs.pack import open_pack
 from rnncli.subjects.implementation import Implementation
-from rnncli.verifying.case_judging import JudgingTerms
-from rnncli.verifying.verification import (
-    CONCESSIONS,
-    VerificationPlan,
-    judge_all,
-    select,
-)
+from rnncli.verifying.verification import CONCESSIONS, select
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-NUMPY = Implementation(backend="numpy")
-
-
-def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
-    """A plan; options are those of the plan or of its terms."""
-    names = ("allowed", "stop_at_failure", "diagnoses")
-    terms = JudgingTerms(
-        subject=subject,
-        rule=rule or Rule(),
-        xfails=parse_xfails(xfails, "xfails") if xfails else Xfails(),
-        **{name: options.pop(name) for name in names if name in options},
-    )
-    return VerificationPlan(pack=pack, terms=terms, **options)
-
-
-def verify(pack, subject=NUMPY, **options):
-    """The report."""
-    asked = plan(pack, subject, **options)
-    return judge_all(asked, select(asked), lambda _: None)
-
-
-def verdicts(report):
-    """Verdict by id."""
-    return {case.id: case.verdict for case in report.cases}
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The pack of the small suite."""
-    folder = tmp_path_factory.mktemp("packs") / "small"
-    assert generate(GenerationPlan(suite=small_suite()), folder, lambda _: None).failed == ()
-    return folder
+    return generated(tmp_path_factory.mktemp("packs") / "small")
 
 
 @pytest.fixture
 def results(small, tmp_path):
     """The right results in a folder, as a device that needs no Python would leave them."""
-    (tmp_path / "results/test_lstm_14_shape").mkdir(parents=True)
-    (tmp_path / "results/test_lstm_14_shape/refused.txt").write_text("shape of W")
+    refuse(tmp_path / "results", "lstm_14_shape", "shape of W")
     for path in small.glob("test_*/test_data_set_0/output_*.pb"):
         copy = tmp_path / "results" / path.relative_to(small)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
     return tmp_path / "results"
+
+
+def refuse(results, case_id, why):
+    """Say that a case was refused."""
+    (results / f"test_{case_id}").mkdir(parents=True)
+    (results / f"test_{case_id}/refused.txt").write_text(why)
 
 
 def spoil(results, case_id, position=0):
@@ -262,12 +234,11 @@ def test_a_manifest_is_read_once(small, monkeypatch):
 
 def test_a_giant_file_of_results_is_refused_by_its_size(small, tmp_path):
     """Nothing of it is read, so what it holds does not matter."""
-    path = tmp_path / "results.npz"
-    with path.open("wb") as stream:
+    with (tmp_path / "results.npz").open("wb") as stream:
         stream.truncate(1 << 40)
 
     with pytest.raises(InvalidRequest, match=r"results\.npz: has at least 1099511627776 bytes"):
-        verify(small, Implementation(results=str(path)))
+        verify(small, Implementation(results=f"{tmp_path}/results.npz"))
 
 
 def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
@@ -284,35 +255,33 @@ def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
     }
 
 
-def test_refusals_fail_unless_allowed(small, results):
-    """A valid case may be refused only where an option says so; an invalid one must be."""
-    shutil.rmtree(results / "test_gru_14_gates_forward_inputs")
-    (results / "test_gru_14_gates_forward_inputs").mkdir()
-    (results / "test_gru_14_gates_forward_inputs/refused.txt").write_text("clip")
+@pytest.mark.parametrize(
+    ("case_id", "refused", "verdict"),
+    [
+        ("gru_14_gates_forward_inputs", "clip", Verdict.REFUSED),
+        ("gru_14_gates_forward_inputs", "", Verdict.MISSING),
+        ("lstm_14_shape", "", Verdict.MISSING),
+    ],
+)
+def test_what_gives_no_outputs_fails_unless_allowed(small, results, case_id, refused, verdict):
+    """A valid case may be refused only where an option says so; an invalid one must be.
+
+    That nobody ran it does not show that it was.
+    """
+    shutil.rmtree(results / f"test_{case_id}")
+    if refused:
+        refuse(results, case_id, refused)
     spec = Implementation(results=str(results))
     report = verify(small, spec)
 
-    assert verdicts(report)["gru_14_gates_forward_inputs"] is Verdict.REFUSED
-    assert verdicts(report)["lstm_14_shape"] is Verdict.PASS
+    assert verdicts(report)[case_id] is verdict
     assert report.fails
-    assert verify(small, spec, allowed=frozenset({Verdict.MISSING})).fails
-    allowed = verify(small, spec, allowed=frozenset({Verdict.REFUSED}))
+    assert case_id == "lstm_14_shape" or verdicts(report)["lstm_14_shape"] is Verdict.PASS
+    (other,) = {Verdict.REFUSED, Verdict.MISSING} - {verdict}
+    assert verify(small, spec, allowed=frozenset({other})).fails
+    allowed = verify(small, spec, allowed=frozenset({verdict}))
     assert not allowed.fails
     assert (allowed.total.allowed, allowed.total.expected) == (1, 0)
-
-
-@pytest.mark.parametrize("case_id", ["gru_14_gates_forward_inputs", "lstm_14_shape"])
-def test_missing_results_fail_unless_allowed(small, results, case_id):
-    """Also those of a case that must be refused: that nobody ran it does not show that it was."""
-    shutil.rmtree(results / f"test_{case_id}")
-    spec = Implementation(results=str(results))
-    report = verify(small, spec)
-
-    assert verdicts(report)[case_id] is Verdict.MISSING
-    assert report.fails
-    assert verify(small, spec, allowed=frozenset({Verdict.REFUSED})).fails
-    allowed = verify(small, spec, allowed=frozenset({Verdict.MISSING}))
-    assert not allowed.fails
     assert allowed.total.answered == allowed.total.cases - 1
 
 
@@ -349,17 +318,9 @@ def test_shards_are_all_cases_once(small, of):
 
 def test_the_cases_of_a_shard_are_judged(small):
     """Those, and no others."""
-    asked = plan(small, cases=Selected(shard="2/3"))
+    shard = {"cases": Selected(shard="2/3")}
 
-    assert list(verdicts(judge_all(asked, select(asked), lambda _: None))) == list(
-        select(asked).asked
-    )
-
-
-def test_an_empty_shard_is_an_error(small):
-    """More shards than cases: somebody would be green for nothing."""
-    with pytest.raises(NothingSelected, match="shard 19/19 is empty"):
-        select(plan(small, cases=Selected(shard="19/19")))
+    assert [*verdicts(verify(small, **shard))] == [*select(plan(small, **shard)).asked]
 
 
 def test_requirements_skip_with_the_reason(small):
@@ -372,12 +333,20 @@ def test_requirements_skip_with_the_reason(small):
     assert not report.fails
 
 
-def test_too_few_cases_are_an_error(small):
-    """An almost empty run is not green either."""
-    with pytest.raises(
-        NothingSelected, match="only 1 case to judge; --min-cases requires 2; 17 were"
-    ):
-        select(plan(small, cases=Selected(require="dtype=bfloat16"), min_cases=2))
+@every(
+    "options, said",
+    [
+        ({"cases": Selected(shard="19/19")}, "shard 19/19 is empty"),
+        (
+            {"cases": Selected(require="dtype=bfloat16"), "min_cases": 2},
+            "only 1 case to judge; --min-cases requires 2; 17 were",
+        ),
+    ],
+)
+def test_too_few_cases_are_an_error(small, options, said):
+    """More shards than cases, and an almost empty run: somebody would be green for nothing."""
+    with pytest.raises(NothingSelected, match=said):
+        select(plan(small, **options))
 
 
 def test_a_pack_that_was_touched_is_refused(small, tmp_path):
@@ -391,22 +360,21 @@ def test_a_pack_that_was_touched_is_refused(small, tmp_path):
         assert verdicts(verify(pack, trust=True))["lstm_14_clip"] is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize(
-    ("path", "why"), [("nothing", "no such folder"), (".", "it has no manifest.json")]
+@every(
+    "made, path, said",
+    [
+        ("empty", "nothing", "not a pack of vectors: no such folder"),
+        ("empty", ".", "not a pack of vectors: it has no manifest.json"),
+        *((name, ".", "an unfinished pack; .* -o {}` goes on with") for name in (JOURNAL, SPOOL)),
+    ],
 )
-def test_what_is_no_pack_is_said_to_be_none(tmp_path, path, why):
-    """A missing folder, and one without a manifest."""
-    with pytest.raises(InvalidRequest, match=f"not a pack of vectors: {why}"):
-        select(plan(tmp_path / path))
+def test_what_is_no_pack_is_said_to_be_none(tmp_path, made, path, said):
+    """A missing folder, one without a manifest, and an unfinished one, which a command finishes."""
+    folder = tmp_path / f"holds-{made}" / path
+    (tmp_path / f"holds-{made}" / made).mkdir(parents=True, exist_ok=True)
 
-
-@pytest.mark.parametrize("name", [JOURNAL, SPOOL])
-def test_an_unfinished_pack_is_said_to_be_one(tmp_path, name):
-    """With the command that finishes it."""
-    (tmp_path / name).mkdir()
-
-    with pytest.raises(InvalidRequest, match=f"an unfinished pack; .* -o {tmp_path}` goes on with"):
-        select(plan(tmp_path))
+    with pytest.raises(InvalidRequest, match=said.format(folder)):
+        select(plan(folder))
 
 
 def test_other_tolerances_can_be_asked_for(small, results):

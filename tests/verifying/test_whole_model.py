@@ -3,7 +3,6 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 from support.real_models import PATHS, recorded
 
 from rnncli.errors import Unsupported
@@ -19,6 +18,11 @@ def run_of(model, inputs, tmp_path, **options):
     np.savez(tmp_path / "in.npz", **inputs)
     request = Request(tolerance=DATA_SET, inputs_from=str(tmp_path / "in.npz"), **options)
     return request, next(execute(model, request))
+
+
+def parsed(graph):
+    """A model."""
+    return model_from(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}'))
 
 
 @pytest.mark.parametrize("name", ["lstm_packed_bi_ts", "loop_gru_script_ts"])
@@ -45,15 +49,10 @@ def test_tolerances_let_another_implementation_pass_and_no_narrower_arithmetic(n
 
 def test_what_integers_and_booleans_should_be_is_exact(tmp_path):
     """They have no tolerance."""
-    model = model_from(
-        onnx.parser.parse_model(
-            """<ir_version: 8, opset_import: ["" : 17]>
-            g (float[4] X) => (int64 top, float[4] Y) {
-                top = ArgMax <keepdims = 0> (X)
-                Y = Exp (X)
-            }"""
-        )
-    )
+    model = parsed("""g (float[4] X) => (int64 top, float[4] Y) {
+        top = ArgMax <keepdims = 0> (X)
+        Y = Exp (X)
+    }""")
     request, run = run_of(model, {"X": np.array([1, 3, 2, 0], np.float32)}, tmp_path)
     wanted, tolerance = expectation(model, request, run)
 
@@ -73,12 +72,9 @@ def test_tolerances_of_ones_own_are_those_of_a_comparison_with_the_run(tmp_path)
 
 def test_a_model_without_float64_is_refused_with_the_way_out(tmp_path):
     """The node is named."""
-    nodes = [helper.make_node("MatMul", ["X", "W"], ["Y"])]
-    X, Y = (helper.make_tensor_value_info(name, 1, [2, 2]) for name in "XY")
-    weights = helper.make_tensor("W", 1, [2, 2], [1, 2, 3, 4])
-    opset = [helper.make_opsetid("", 17)]
-    graph = helper.make_graph(nodes, "g", [X], [Y], [weights])
-    model = model_from(helper.make_model(graph, opset_imports=opset, ir_version=8))
+    model = parsed("""g (float[2, 2] X) => (float[2, 2] Y) <float[2, 2] W = {1, 2, 3, 4}> {
+        Y = MatMul (X, W)
+    }""")
     request, run = run_of(model, {"X": np.ones((2, 2), np.float32)}, tmp_path)
     model.proto.graph.node[0].op_type = "Nothing"  # as if it had only run in float32
 
@@ -88,16 +84,11 @@ def test_a_model_without_float64_is_refused_with_the_way_out(tmp_path):
 
 def test_a_model_that_overflows_in_its_own_types_is_not_judged(tmp_path):
     """Whatever a runtime gave would be as near to it, or as far."""
-    model = model_from(
-        onnx.parser.parse_model(
-            """<ir_version: 8, opset_import: ["" : 17]>
-            g (float[2] X) => (float[2] Y) <float a = {1e30}> {
-                p = Mul (X, a)
-                q = Mul (p, a)
-                Y = Div (q, p)
-            }"""
-        )
-    )
+    model = parsed("""g (float[2] X) => (float[2] Y) <float a = {1e30}> {
+        p = Mul (X, a)
+        q = Mul (p, a)
+        Y = Div (q, p)
+    }""")
     request, run = run_of(model, {"X": np.array([1.5, 2.5], np.float32)}, tmp_path)
 
     with pytest.raises(Unsupported, match="nothing can be said of 'Y'"):
@@ -106,17 +97,12 @@ def test_a_model_that_overflows_in_its_own_types_is_not_judged(tmp_path):
 
 def test_a_level_beside_is_right_where_a_value_is_near_a_tie_and_there_alone(tmp_path):
     """An error of one level elsewhere, or of two near the tie, is outside the tolerance."""
-    model = model_from(
-        onnx.parser.parse_model(
-            """<ir_version: 8, opset_import: ["" : 17]>
-            g (float[8, 16] X) => (float[8, 16] Y)
-                <float scale = {0.125}, uint8 zero = {128}, float three = {3.0}> {
-                p = Mul (X, three)
-                q = QuantizeLinear (p, scale, zero)
-                Y = DequantizeLinear (q, scale, zero)
-            }"""
-        )
-    )
+    model = parsed("""g (float[8, 16] X) => (float[8, 16] Y)
+        <float scale = {0.125}, uint8 zero = {128}, float three = {3.0}> {
+        p = Mul (X, three)
+        q = QuantizeLinear (p, scale, zero)
+        Y = DequantizeLinear (q, scale, zero)
+    }""")
     X = np.random.default_rng(0).uniform(-5, 5, (8, 16)).round(2).astype(np.float32)
     X[1, 4] = np.float32(0.3125 / 3)  # 2.5 levels, but for a rounding
     request, run = run_of(model, {"X": X}, tmp_path)
@@ -179,17 +165,12 @@ def test_outputs_without_channels_have_tolerances(shape):
 
 def test_a_shut_unit_may_be_off_by_the_error_of_its_gates(tmp_path):
     """Sigmoid is approximated to an absolute error, so a runtime may give 0 for 1e-9."""
-    model = model_from(
-        onnx.parser.parse_model(
-            """<ir_version: 8, opset_import: ["" : 17]>
-            g (float[9, 2, 1] X) => (float[9, 1, 2, 2] Y)
-            <float[1, 8, 1] W = {1, 1, 1, 1, 1, 1, 1, 1},
-             float[1, 8, 2] R = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-             float[1, 16] B = {0, 0, 0, -21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> {
-                Y = LSTM <hidden_size = 2> (X, W, R, B)
-            }"""
-        )
-    )
+    model = parsed("""g (float[9, 2, 1] X) => (float[9, 1, 2, 2] Y)
+    <float[1, 8, 1] W = {1, 1, 1, 1, 1, 1, 1, 1},
+     float[1, 8, 2] R = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+     float[1, 16] B = {0, 0, 0, -21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> {
+        Y = LSTM <hidden_size = 2> (X, W, R, B)
+    }""")
     X = np.random.default_rng(0).uniform(-1, 1, (9, 2, 1)).astype(np.float32)
     wanted, tolerance = expectation(model, *run_of(model, {"X": X}, tmp_path))
     shut = np.abs(wanted["Y"][..., 1])

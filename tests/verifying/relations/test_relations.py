@@ -13,7 +13,8 @@ from kernels.random_cases import GATES
 from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
 from support.quantised_lstm import FORMS, LSTM, node
-from support.second_calls import right
+from support.second_calls import Process, right
+from support.tables import every
 from support.valid_nodes import valid_node
 
 from rnncli.judging.comparing.verdict import Verdict
@@ -31,14 +32,8 @@ def subject_of(backend, compute):
     """A backend of this package, in this process."""
 
     def session(operator, attributes, inputs, outputs):
-        return evaluate(
-            operator,
-            inputs,
-            attributes=attributes,
-            outputs=outputs,
-            backend=backend,
-            compute=compute,
-        )
+        asked = {"attributes": attributes, "outputs": outputs}
+        return evaluate(operator, inputs, **asked, backend=backend, compute=compute)
 
     return KernelSubject(session)
 
@@ -109,10 +104,6 @@ def test_right_kernels_keep_every_relation(kernel):
     assert [] == [*failures(KERNELS[kernel](), GATES, CASES)]
 
 
-# Bugs of the tuning half.
-PLANTED = ["units:tail-not-clipped", "units:pack-r-remainder-dropped", "units:last-panel-overlaps"]
-
-
 def test_first_difference_is_named():
     """By time, direction, sequence and unit, with both values and the bound."""
     call = plain("LSTM-14", T=3, N=2)
@@ -138,12 +129,11 @@ def test_first_difference_is_named():
     assert verdict.message.endswith("e-07 apart (derived)")
 
 
-def planted():
-    """The bugs above that are of the tuning half, of which anything may be known."""
-    return [bug_id for bug_id in PLANTED if BUGS[bug_id].half == TUNING]
+# Bugs of the tuning half, of which anything may be known.
+PLANTED = ["units:tail-not-clipped", "units:pack-r-remainder-dropped", "units:last-panel-overlaps"]
 
 
-@pytest.mark.parametrize("bug_id", planted())
+@pytest.mark.parametrize("bug_id", [each for each in PLANTED if BUGS[each].half == TUNING])
 def test_planted_bugs_are_found(bug_id):
     """Bugs of blocks and tails, without any expected output."""
     assert caught_by(CASES, bug_id)[1]
@@ -153,14 +143,8 @@ def plain(operator, T=4, N=3, I=2, H=5, **attributes):  # noqa: E741
     """A node without optional inputs."""
     rng = np.random.default_rng(1)
     row = operator_named(operator)
-    D = 2 if attributes.get("direction") == "bidirectional" else 1
-    sizes = {
-        "seq_length": T,
-        "batch_size": N,
-        "input_size": I,
-        "hidden_size": H,
-        "num_directions": D,
-    }
+    sizes = {"seq_length": T, "batch_size": N, "input_size": I, "hidden_size": H}
+    sizes["num_directions"] = 1 + (attributes.get("direction") == "bidirectional")
     inputs = {
         r.name: rng.uniform(-1, 1, [d.multiple * sizes[d.symbol] for d in r.shape()]).astype("f4")
         for r in row.inputs[:3]
@@ -187,6 +171,21 @@ def ragged(**changes):
     return plain("GRU-14", **changes).with_input("lengths", np.array([4, 2, 3]))
 
 
+def off(where=lambda *_: True, output="Y", place=...):
+    """An output, or a place in it, is wrong for the vectors and outputs that a function finds."""
+
+    def change(_, vector, outputs):
+        if where(vector, outputs):
+            outputs[output][place] += 1
+
+    return change
+
+
+def off_by_size(name, is_wrong):
+    """The last unit of Y is wrong where a size is as a function says."""
+    return off(lambda vector, _: is_wrong(vector.record.sizes[name]), place=(..., -1))
+
+
 def drift(self, _, outputs):
     """A little more at each call."""
     outputs["Y"] += np.float32(self.calls * 2.0**-20)
@@ -195,26 +194,6 @@ def drift(self, _, outputs):
 def padding_counts(_, vector, outputs):
     """What stands in the padding shows."""
     outputs["Y_h"] += np.nan_to_num(vector.inputs["X"][-1].mean())
-
-
-def of_size(name, wrong, output="Y"):
-    """Wrong where a size is as a function says."""
-
-    def change(_, vector, outputs):
-        if wrong(vector.record.sizes[name]):
-            outputs[output][..., -1] += 1
-
-    return change
-
-
-def last_row(_, __, outputs):
-    """The last sequence is wrong."""
-    outputs["Y"][:, :, -1] *= 2
-
-
-def first_unit(_, __, outputs):
-    """The first unit is wrong."""
-    outputs["Y"][..., 0] += 1
 
 
 def first_inputs(_, vector, outputs):
@@ -228,18 +207,6 @@ def no_initial(_, vector, outputs):
     return evaluate(vector.record.operator, kept, attributes=vector.attributes)
 
 
-def reversed_wrong(_, vector, outputs):
-    """A reverse alone is wrong."""
-    if vector.attributes.get("direction") == "reverse":
-        outputs["Y"] += 1
-
-
-def y_h_only(_, __, outputs):
-    """Y_h is another state than that of Y."""
-    if "Y_h" in outputs:
-        outputs["Y_h"] += 1
-
-
 def alone_wrong(_, __, outputs):
     """An output that is asked for alone is wrong."""
     return {name: values + 1 for name, values in outputs.items()} if len(outputs) == 1 else None
@@ -251,43 +218,37 @@ def nan_spreads(_, vector, outputs):
     return {name: values * whole for name, values in outputs.items()}
 
 
-def layout_wrong(_, vector, outputs):
-    """Layout 1 is wrong."""
-    if vector.attributes.get("layout"):
-        outputs["Y_h"] += 1
-
-
-def initializers_wrong(_, vector, outputs):
-    """Weights in the model are wrong."""
-    if vector.record.weights == "initializers":
-        outputs["Y"] += 1
-
+first_unit, last_row = off(place=(..., 0)), off(place=np.s_[:, :, -1])
+in_reverse = off(lambda vector, _: vector.attributes.get("direction") == "reverse")
+y_h_only = off(lambda _, outputs: "Y_h" in outputs, "Y_h")
+in_layout_1 = off(lambda vector, _: vector.attributes.get("layout"), "Y_h")
+with_initializers = off(lambda vector, _: vector.record.weights == "initializers")
 
 BREAKING = {
     "again": (drift, plain("RNN-14")),
     "padding": (padding_counts, ragged()),
     "nan-padding": (nan_spreads, ragged()),
-    "longer": (of_size("seq_length", lambda T: T > 9), plain("RNN-14")),
-    "longer-259": (of_size("seq_length", lambda T: T > 255), plain("RNN-14")),
-    "cut": (of_size("seq_length", lambda T: T == 3), ragged()),
-    "singles": (of_size("batch_size", lambda N: N == 1), plain("RNN-14")),
-    "tiles": (of_size("batch_size", lambda N: N == 2), plain("LSTM-14")),
+    "longer": (off_by_size("seq_length", lambda T: T > 9), plain("RNN-14")),
+    "longer-259": (off_by_size("seq_length", lambda T: T > 255), plain("RNN-14")),
+    "cut": (off_by_size("seq_length", lambda T: T == 3), ragged()),
+    "singles": (off_by_size("batch_size", lambda N: N == 1), plain("RNN-14")),
+    "tiles": (off_by_size("batch_size", lambda N: N == 2), plain("LSTM-14")),
     "sequences-permuted": (last_row, plain("RNN-14", N=4)),
-    "sequences-repeated": (of_size("batch_size", lambda N: N > 16), plain("GRU-14")),
-    "sequences-repeated-261": (of_size("batch_size", lambda N: N > 256), plain("GRU-14")),
+    "sequences-repeated": (off_by_size("batch_size", lambda N: N > 16), plain("GRU-14")),
+    "sequences-repeated-261": (off_by_size("batch_size", lambda N: N > 256), plain("GRU-14")),
     "units-permuted": (first_unit, plain("LSTM-14")),
-    "units-added": (of_size("hidden_size", lambda H: H > 16), plain("GRU-14", H=1)),
-    "units-added-149": (of_size("hidden_size", lambda H: H > 128), plain("GRU-14", H=1)),
+    "units-added": (off_by_size("hidden_size", lambda H: H > 16), plain("GRU-14", H=1)),
+    "units-added-149": (off_by_size("hidden_size", lambda H: H > 128), plain("GRU-14", H=1)),
     "inputs-permuted": (first_inputs, plain("RNN-14", I=3)),
-    "inputs-added": (of_size("input_size", lambda size: size > 16), plain("GRU-14", I=1)),
-    "inputs-added-293": (of_size("input_size", lambda size: size > 256), plain("GRU-14", I=1)),
+    "inputs-added": (off_by_size("input_size", lambda size: size > 16), plain("GRU-14", I=1)),
+    "inputs-added-293": (off_by_size("input_size", lambda size: size > 256), plain("GRU-14", I=1)),
     "split": (no_initial, plain("LSTM-14", direction="bidirectional")),
-    "reversed": (reversed_wrong, plain("GRU-14")),
-    "directions": (reversed_wrong, plain("LSTM-14", direction="bidirectional")),
+    "reversed": (in_reverse, plain("GRU-14")),
+    "directions": (in_reverse, plain("LSTM-14", direction="bidirectional")),
     "last-state": (y_h_only, plain("GRU-14", direction="reverse")),
     "outputs": (alone_wrong, plain("LSTM-14")),
-    "layout": (layout_wrong, plain("LSTM-14")),
-    "weights": (initializers_wrong, plain("RNN-14")),
+    "layout": (in_layout_1, plain("LSTM-14")),
+    "weights": (with_initializers, plain("RNN-14")),
 }
 
 
@@ -321,13 +282,8 @@ def test_threads_are_those_of_another_subject():
 def without_lengths(_, vector, __):
     """Lengths are ignored, in the arithmetic of the tensors."""
     kept = {name: v for name, v in vector.inputs.items() if name != "sequence_lens"}
-    return evaluate(
-        vector.record.operator,
-        kept,
-        attributes=vector.attributes,
-        outputs=vector.record.outputs,
-        compute="native",
-    )
+    asked = {"attributes": vector.attributes, "outputs": vector.record.outputs}
+    return evaluate(vector.record.operator, kept, **asked, compute="native")
 
 
 def test_what_is_wrong_everywhere_alike_breaks_its_own_relations_only():
@@ -344,34 +300,20 @@ def test_what_is_wrong_everywhere_alike_breaks_its_own_relations_only():
     }
 
 
-class Remembering(Broken):
+class Remembering(Process):
     """Right, but a session adds what its last call had."""
-
-    name = "remembering"
 
     def session(self, vectors, _):
         """Answer in turn."""
-        attempts = [self.attempt(vector) for vector in vectors]
+        attempts = super().session(vectors)
         for attempt in attempts[1:]:
             attempt.outputs["Y"] += attempts[0].outputs["Y"]
         return attempts
 
-    def describe(self):
-        """Say nothing."""
-
-    def alone(self, vector):
-        """Answer."""
-
-    def renew(self):
-        """Begin nothing."""
-
-    def close(self):
-        """End nothing."""
-
 
 def test_again_is_asked_of_one_session():
     """Calls that have sessions of their own would not see what one keeps."""
-    verdict = judged(Remembering(lambda *_: None), plain("RNN-14"), "again")["again"]
+    verdict = judged(Remembering(), plain("RNN-14"), "again")["again"]
 
     assert verdict.verdict is Verdict.DIFFERS
     assert verdict.message.endswith("they must be equal (bit)")
@@ -396,9 +338,9 @@ def test_again_tells_chance_from_what_is_always_wrong(share, unstable):
 
 def test_only_what_every_kernel_promises_is_bit_for_bit():
     """What no sum is added in another order for."""
-    exact = {name for name, row in RELATIONS.items() if row.equality == BIT}
-
-    assert exact == {"again", "padding", "nan-padding"}
+    assert {n for n, row in RELATIONS.items() if row.equality == BIT} == {
+        *("again", "padding", "nan-padding")
+    }
 
 
 class Ending:
@@ -414,12 +356,10 @@ class Ending:
         return Attempt(Status.RAN, right(vector))
 
 
-@pytest.mark.parametrize(
-    ("status", "wanted"),
+@every(
+    "status, wanted",
     [
-        (Status.REFUSED, Verdict.REFUSED),
-        (Status.CRASHED, Verdict.CRASHED),
-        (Status.TIMEOUT, Verdict.TIMEOUT),
+        *((Status[name], Verdict[name]) for name in ("REFUSED", "CRASHED", "TIMEOUT")),
         (Status.RAN, Verdict.DIFFERS),
     ],
 )

@@ -3,38 +3,19 @@
 import onnx
 import pytest
 from support.real_models import DATA
-from support.streamed_layers import layers
+from support.streamed_layers import Wrapper, layers
 
 import rnncli
 
 SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
+GTCRN = DATA / "gtcrn/gtcrn_simple.onnx"
+PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
 WINDOW = {"dims": {"sequence": 576}}
 FRAME = """<ir_version: 8, opset_import: ["": 17]>
 frame (float[1,1,5] x, float[1,1,3] h_in, float[1,1,3] c_in)
     => (float[1,1,1,3] y, float[1,1,3] h_out, float[1,1,3] c_out) {
     y, h_out, c_out = LSTM <hidden_size = 3> (x, W, R, , , h_in, c_in)
 }"""
-
-
-class Wrapper:
-    """Right calls of a model, with inputs and outputs changed on the way.
-
-    Args:
-        inputs: maps inputs, and what is kept between calls, to those that the model gets.
-        outputs: maps outputs, the inputs and what is kept to those that are given.
-    """
-
-    def __init__(self, *, inputs=None, outputs=None):
-        self.inputs, self.outputs, self.kept, self.session = inputs, outputs, {}, None
-
-    def __call__(self, vector):
-        """Run a call."""
-        self.session = self.session or rnncli.prepare(onnx.load_from_string(vector.model))
-        given = dict(vector.inputs)
-        if self.inputs:
-            self.inputs(given, self.kept)
-        made = {name: values.copy() for name, values in self.session.run(given).items()}
-        return self.outputs(made, vector.inputs, self.kept) or made if self.outputs else made
 
 
 def unread(name, *some, part=...):
@@ -74,6 +55,34 @@ def first_result():
             tuple(values.shape for values in inputs.values()), outputs
         )
     )
+
+
+def exchanged(one, other):
+    """Two states are fed to each other's input."""
+    return Wrapper(inputs=lambda given, _: given.update({one: given[other], other: given[one]}))
+
+
+def never_reset(begin, end):
+    """A state is that after the call before of the same shape, whatever is given."""
+
+    def change(inputs, kept):
+        last = kept.get(begin, inputs[begin])
+        inputs[begin] = last if last.shape == inputs[begin].shape else inputs[begin]
+
+    return Wrapper(inputs=change, outputs=lambda made, _, kept: kept.update({begin: made[end]}))
+
+
+def stale_beginning(name):
+    """An output begins as that of the call before, where it has another length."""
+
+    def change(outputs, _, kept):
+        new, last = outputs[name], kept.get(name, outputs[name])
+        kept[name] = new.copy()
+        if last.shape != new.shape:
+            both = tuple(slice(0, min(sizes)) for sizes in zip(last.shape, new.shape, strict=True))
+            new[both] = last[both]
+
+    return Wrapper(outputs=change)
 
 
 def saved(folder, model):
@@ -152,6 +161,39 @@ PLANTED = {
         {},
         first_result,
         {"again": "stale result: the outputs are those of the call before, although the inputs"},
+    ),
+    "two states are exchanged": (
+        layers,
+        {},
+        lambda: exchanged("h_in", "c_in"),
+        {
+            "chunks-2": "pair swapped: outputs are right if h_in continues c_out, and c_in"
+            " continues h_out"
+        },
+    ),
+    "one of several states is not reset": (
+        lambda: GTCRN,
+        {},
+        lambda: never_reset("tra_cache", "tra_cache_out"),
+        {
+            "again": "reset missing: the call begins with tra_cache as the call before it left it,"
+            " not as it is given"
+        },
+    ),
+    "h is not reset": (
+        layers,
+        {},
+        lambda: never_reset("h_in", "h_out"),
+        {
+            "again": "reset missing: the call begins with h_in as the call before it left it, not"
+            " as it is given"
+        },
+    ),
+    "a buffer of another length": (
+        lambda: PACKED,
+        {},
+        lambda: stale_beginning("153"),
+        {"sizes": "stale buffer: the 40 wrong elements of 153 are those of the call before it"},
     ),
 }
 

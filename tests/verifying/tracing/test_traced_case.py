@@ -43,63 +43,95 @@ def checked(op, **keys):
     return {id_.partition(".")[2] for id_ in found}
 
 
-@pytest.mark.parametrize("op", ["RNN-14", "GRU-14", "LSTM-14"])
-def test_a_clip_that_nothing_reaches_checks_nothing(op):
-    """That clip is written is not enough: a pre-activation must be beyond it."""
-    far = checked(op, attributes="{clip: 64}")
-    near = checked(op, attributes="{clip: 0.25}")
+LENGTHS = {"sequence_lens.given", "sequence_lens.shape", "x.padding", "y_h.last"}
+LEAKY = "activations: [LeakyRelu]"
+POSITIVE = "{X: {uniform: [1, 2]}, W: {uniform: [0, 1]}, R: {uniform: [0, 0.1]}}"
+SHORT = "activations: [HardSigmoid, LeakyRelu], activation_alpha: [0.25]"
+# A case -> its operator and keys, statements that it checks, and statements that it does not.
+CHECKS = {
+    **{
+        f"that clip is written is not enough, {op}": (
+            (op, {"attributes": "{clip: 64}"}),
+            {"clip.within"},
+            {"clip.bounds", "clip.preactivations", "clip.default"},
+        )
+        for op in ("RNN-14", "GRU-14", "LSTM-14")
+    },
+    **{
+        f"a pre-activation is beyond the clip, {op}": (
+            (op, {"attributes": "{clip: 0.25}"}),
+            {"clip.bounds", "clip.preactivations"},
+            {"clip.within", "clip.default"},
+        )
+        for op in ("RNN-14", "GRU-14", "LSTM-14")
+    },
+    "full lengths need not be read": (
+        ("RNN-14", {"inputs": "{sequence_lens: [3, 3]}"}),
+        set(),
+        {*LENGTHS, "sequence_lens.default"},
+    ),
+    "ragged lengths must be": (
+        ("RNN-14", {"inputs": "{sequence_lens: [3, 1]}"}),
+        LENGTHS,
+        {"sequence_lens.default"},
+    ),
+    "padding of zeros cannot be seen": (
+        ("RNN-14", {"inputs": "{sequence_lens: [3, 1], X: zeros, B: uniform}"}),
+        set(),
+        {"x.padding"},
+    ),
+    "a given alpha is no default": (
+        ("RNN-14", {"attributes": f"{{{LEAKY}, activation_alpha: [0.25]}}"}),
+        {"alpha.given"},
+        {"alpha.default.leakyrelu"},
+    ),
+    "a default that is used is no given alpha": (
+        ("RNN-14", {"attributes": f"{{{LEAKY}}}", "inputs": "{X: {normal: [0, 3]}}"}),
+        {"alpha.default.leakyrelu"},
+        {"alpha.given"},
+    ),
+    "values are consumed in order, so it is the last function that has none": (
+        ("RNN-14", {"attributes": f"{{direction: bidirectional, {SHORT}}}"}),
+        {"alpha.default.leakyrelu"},
+        {"alpha.default.hardsigmoid"},
+    ),
+    "Relu of positive numbers is the identity": (
+        ("RNN-14", {"attributes": "{activations: [Relu]}", "inputs": POSITIVE}),
+        set(),
+        {"functions.relu"},
+    ),
+    "Relu of others is not": (
+        ("RNN-14", {"attributes": "{activations: [Relu]}"}),
+        {"functions.relu"},
+        set(),
+    ),
+    "the clip of h's input makes no difference": (
+        ("LSTM-14", {"attributes": "{clip: 2}"}),
+        set(),
+        {"clip.hidden"},
+    ),
+    "the clip of h's input makes one": (
+        ("LSTM-14", {"attributes": "{clip: 0.5}", "inputs": "{initial_c: {normal: [0, 3]}}"}),
+        {"clip.hidden"},
+        set(),
+    ),
+    "LSTM-7 has no layout, whose default would else be seen": (
+        ("LSTM-7", {}),
+        {"version-7"},
+        {"layout.default", "version-1", "version-14", "version-22"},
+    ),
+    "LSTM-14 has one": (("LSTM-14", {}), {"layout.default"}, {"version-7"}),
+}
 
-    names = {"clip.bounds", "clip.preactivations", "clip.default"}
-    assert names & far == set()
-    assert names & near == {"clip.bounds", "clip.preactivations"}
-    assert ("clip.within" in far, "clip.within" in near) == (True, False)
 
+@pytest.mark.parametrize(("asked", "seen", "unseen"), CHECKS.values(), ids=CHECKS)
+def test_a_case_checks_what_it_exercises(asked, seen, unseen):
+    """What an implementation could leave out and still be right is not checked."""
+    op, keys = asked
+    found = checked(op, **keys)
 
-def test_full_lengths_check_no_lengths():
-    """An implementation that does not read them would pass."""
-    full = checked("RNN-14", inputs="{sequence_lens: [3, 3]}")
-    ragged = checked("RNN-14", inputs="{sequence_lens: [3, 1]}")
-
-    names = {"sequence_lens.given", "sequence_lens.shape", "x.padding", "y_h.last"}
-    assert names & full == set()
-    assert names <= ragged
-    assert "sequence_lens.default" not in full | ragged
-
-
-def test_padding_of_zeros_checks_no_padding():
-    """What is not there cannot be seen."""
-    zeros = "{sequence_lens: [3, 1], X: zeros, B: uniform}"
-
-    assert "x.padding" not in checked("RNN-14", inputs=zeros)
-
-
-def test_a_given_alpha_checks_no_default():
-    """And a default that is used, no given one."""
-    given = checked("RNN-14", attributes="{activations: [LeakyRelu], activation_alpha: [0.25]}")
-    default = checked(
-        "RNN-14", attributes="{activations: [LeakyRelu]}", inputs="{X: {normal: [0, 3]}}"
-    )
-
-    assert ("alpha.given" in given, "alpha.default.leakyrelu" in given) == (True, False)
-    assert ("alpha.given" in default, "alpha.default.leakyrelu" in default) == (False, True)
-
-
-def test_a_list_that_is_shorter_than_its_takers_leaves_defaults():
-    """Values are consumed in order, so it is the last function that has none."""
-    both = "direction: bidirectional, activations: [HardSigmoid, LeakyRelu]"
-    found = checked("RNN-14", attributes=f"{{{both}, activation_alpha: [0.25]}}")
-
-    assert "alpha.default.leakyrelu" in found
-    assert "alpha.default.hardsigmoid" not in found
-
-
-def test_a_function_that_stays_on_one_side_is_not_checked():
-    """Relu of positive numbers is the identity."""
-    positive = "{X: {uniform: [1, 2]}, W: {uniform: [0, 1]}, R: {uniform: [0, 0.1]}}"
-    relu = "{activations: [Relu]}"
-
-    assert "functions.relu" not in checked("RNN-14", attributes=relu, inputs=positive)
-    assert "functions.relu" in checked("RNN-14", attributes=relu)
+    assert seen <= found
+    assert not unseen & found
 
 
 def test_a_gate_is_checked_term_by_term():
@@ -120,65 +152,35 @@ def test_one_step_from_zero_checks_no_recurrence():
     assert "lstm.equations.transpose" not in found
 
 
-def test_the_other_reading_is_another_answer():
-    """The clip of h's input is checked where it makes a difference."""
-    inside = checked("LSTM-14", attributes="{clip: 2}")
-    beyond = checked("LSTM-14", attributes="{clip: 0.5}", inputs="{initial_c: {normal: [0, 3]}}")
-
-    assert ("clip.hidden" in inside, "clip.hidden" in beyond) == (False, True)
-
-
-def test_statements_of_other_versions_are_not_checked():
-    """LSTM-7 has no layout, whose default would else be seen."""
-    assert "layout.default" not in checked("LSTM-7")
-    assert "layout.default" in checked("LSTM-14")
-    assert {"version-7"} == {name for name in checked("LSTM-7") if name.startswith("version")}
-
-
-def test_what_must_be_refused_checks_refusals_alone():
-    """It computes nothing."""
-    found = checked("RNN-14", attributes="{clip: 2}", breaks="{attributes: {clip: -1}}")
-
-    assert found == {"clip.refused"}
-
-
-def test_two_things_broken_check_neither():
-    """Which of the two was refused nobody could say."""
-    broken = "{attributes: {hidden_size: 4}}"
-
-    assert checked("RNN-14", breaks=broken) == {"hidden_size.refused"}
+QUANTISED = {"weights": "initializers", "attributes": "{hidden_size: 5}"}
 
 
 @pytest.mark.parametrize(
-    ("broken", "statement"),
+    ("op", "keys", "broken", "statement"),
     [
-        ("activations: 3", "activations.refused-count"),
-        ("activations: Tanh", "activations.refused-count"),
-        ("layout: x", "layout.refused"),
-        ("direction: 2", "direction.refused"),
-        ("hidden_size: x", "hidden_size.refused"),
-        ("clip: x", "clip.refused"),
+        # It computes nothing.
+        ("RNN-14", {"attributes": "{clip: 2}"}, "attributes: {clip: -1}", "clip.refused"),
+        # Which of the two was refused nobody could say.
+        ("RNN-14", {}, "attributes: {hidden_size: 4}", "hidden_size.refused"),
+        # What a node must refuse may be of any type.
+        ("RNN-14", {}, "attributes: {activations: 3}", "activations.refused-count"),
+        ("RNN-14", {}, "attributes: {activations: Tanh}", "activations.refused-count"),
+        ("RNN-14", {}, "attributes: {layout: x}", "layout.refused"),
+        ("RNN-14", {}, "attributes: {direction: 2}", "direction.refused"),
+        ("RNN-14", {}, "attributes: {hidden_size: x}", "hidden_size.refused"),
+        ("RNN-14", {}, "attributes: {clip: x}", "clip.refused"),
+        # Its bytes have two types, and its R has units along another axis than that of LSTM.
+        ("DynamicQuantizeLSTM-1", QUANTISED, "dtypes: {R: uint8}", "types.refused-r"),
+        ("DynamicQuantizeLSTM-1", QUANTISED, "shapes: {R: [1, 5, 24]}", "r.refused-shape"),
+        ("DynamicQuantizeLSTM-1", QUANTISED, "attributes: {hidden_size: 4}", "hidden_size.refused"),
+        ("DynamicQuantizeLSTM-1", QUANTISED, "attributes: {clip: -1}", "clip.refused"),
     ],
 )
-def test_an_attribute_of_a_wrong_type_is_broken_like_any_other(broken, statement):
-    """What a node must refuse may be anything."""
-    assert checked("RNN-14", breaks=f"{{attributes: {{{broken}}}}}") == {statement}
-
-
-@pytest.mark.parametrize(
-    ("broken", "statement"),
-    [
-        ("dtypes: {R: uint8}", "types.refused-r"),
-        ("shapes: {R: [1, 5, 24]}", "r.refused-shape"),
-        ("attributes: {hidden_size: 4}", "hidden_size.refused"),
-        ("attributes: {clip: -1}", "clip.refused"),
-    ],
-)
-def test_what_is_broken_of_a_quantised_node_is_told_apart(broken, statement):
-    """Its bytes have two types, and its R has units along another axis than that of LSTM."""
-    given = {"weights": "initializers", "attributes": "{hidden_size: 5}"}
-
-    assert checked("DynamicQuantizeLSTM-1", **given, breaks=f"{{{broken}}}") == {statement}
+def test_what_must_be_refused_checks_the_refusal_of_what_is_broken_alone(
+    op, keys, broken, statement
+):
+    """Like any other attribute, shape or type."""
+    assert checked(op, **keys, breaks=f"{{{broken}}}") == {statement}
 
 
 @pytest.mark.parametrize("kills", [[], ["peepholes-dropped", "clip-ignored", "lengths-ignored"]])
