@@ -128,3 +128,8 @@ def test_it_runs_after_it_was_asked_without_computing_twice():
         assert row.run(other).Y.shape == RIGHT.run(other, Compute.FLOAT64).Y.shape
         assert [each is other for each in asked] == [False, False, False, True]
         asked.clear()
+
+    clipped, doubled = bug.rows[0], counting_bug.rows[1]
+    assert doubled.equivalent_when(r) == ""
+    wanted = RIGHT.run(replace(r, clip=1.0), Compute.FLOAT64).Y
+    np.testing.assert_array_equal(clipped.run(r).Y, wanted)
