@@ -231,7 +231,7 @@ def relate(
     pack_digest: str = "",
     progress: Progress | None = None,
 ) -> VerificationReport:
-    """Judge an implementation by relations between its outputs, without expected ones.
+    """Judge an implementation without expected outputs, by how its own are related.
 
     Args:
         target: a pack's folder, the YAML file of a suite or config, or the name of a shipped one.
@@ -330,8 +330,7 @@ def stream(
             set for each call and the outputs that it must have; `rnncli run` shows what differs.
         allow_refused: As in `verify`.
         allow_unexercised: Do not fail, with exit code 5, where a wrong recurrent node would have
-            agreed as well: one step from a zero state shows no recurrent product, and lengths that
-            are all those of X show no lengths.
+            agreed as well, as in one step from a zero state, or with all lengths those of X.
         xfails: As in `verify`, by ids of relations.
         exitfirst: As in `verify`.
         min_cases: As in `verify`; a relation is a case.

@@ -42,7 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Judge": {
         "verify": "Judge an implementation against a pack of conformance vectors.",
-        "relate": "Judge an implementation by relations between its outputs, without expected ones.",
+        "relate": "Judge an implementation without expected outputs, by how its own are related.",
         "stream": "Judge a whole model, or its runtime, on a stream: states, steps and batches.",
         "diagnose": "Name the bug that explains an implementation's wrong outputs.",
         "smoke": "Check in a second whether a harness is wired right.",

@@ -16,7 +16,7 @@ TARGET = row(type=click.Path(), metavar="PACK|SUITE|CONFIG", callback=refuse_mod
 
 @command(asks=commands.relate, target=TARGET, **REPORTS)
 def relate(target: str, **asked: Any) -> int:
-    """Judge an implementation by relations between its outputs, without expected ones.
+    """Judge an implementation without expected outputs, by how its own are related.
 
     Each case is run as it is and transformed: in another order, in parts, larger, later. The
     outputs must be related, whatever is right, so sizes may be those of real models. The target is
