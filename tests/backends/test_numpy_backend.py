@@ -1,4 +1,4 @@
-"""Both NumPy backends beyond numbers: padding, memory, blocks, what they leave alone."""
+"""The backends beyond numbers: padding, memory, blocks, what they leave alone."""
 
 from __future__ import annotations
 
@@ -82,17 +82,19 @@ def padding(operator, inputs):
     return padded if time < batch else padded.T
 
 
+@pytest.mark.parametrize("backend", ["numpy", "reference", "numba"])
 @every("operator", SEQUENCES)
 @every("direction", DIRECTIONS)
 @every("poison", [np.nan, np.inf, -np.inf, 3e38])
-def test_padding_is_never_read(evaluate, operator, direction, poison):
+def test_padding_is_never_read(backend, operator, direction, poison):
     """NaN, infinity or a huge number past a sequence's length changes no bit of any output."""
     attributes, inputs = valid_node(operator, direction=direction)
     poisoned = inputs["X"].copy()
     poisoned[padding(operator, inputs)] = poison
 
-    clean = evaluate(operator, inputs, attributes=attributes)
-    spoilt = evaluate(operator, {**inputs, "X": poisoned}, attributes=attributes)
+    how = {"attributes": attributes, "backend": backend}
+    clean = operators.evaluate(operator, inputs, **how)
+    spoilt = operators.evaluate(operator, {**inputs, "X": poisoned}, **how)
 
     for name, values in clean.items():
         assert values.tobytes() == spoilt[name].tobytes()
@@ -164,12 +166,12 @@ def test_evaluation_repeats_to_the_bit(evaluate, operator):
     }
 
 
-def measured(operator, inputs, mode):
+def measured(operator, inputs, **how):
     """The outputs, and the peak of the memory that a second call takes."""
-    operators.evaluate(operator, inputs, compute=mode)
+    operators.evaluate(operator, inputs, **how)
     tracemalloc.start()
     try:
-        outputs = operators.evaluate(operator, inputs, compute=mode)
+        outputs = operators.evaluate(operator, inputs, **how)
         return outputs, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -178,7 +180,8 @@ def measured(operator, inputs, mode):
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("ragged", [False, True], ids=["full", "ragged"])
 @pytest.mark.parametrize("mode", MODES)
-def test_memory_is_bounded(kind, ragged, mode):
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_memory_is_bounded(backend, kind, ragged, mode):
     """At most inputs, outputs, projected gates and some weights, however long the sequence."""
     T, N, I, H = 3000, 4, 64, 32  # noqa: E741 -- the specification's letter
     gates = len(OPERATORS[f"{kind}-14"].gates)
@@ -191,7 +194,8 @@ def test_memory_is_bounded(kind, ragged, mode):
     if ragged:
         inputs["sequence_lens"] = np.array([7, T, 1, T // 2], np.int32)
     with ThreadPoolExecutor(1) as thread:  # which has kept nothing of other tests
-        outputs, peak = thread.submit(measured, f"{kind}-14", inputs, mode).result()
+        call = partial(measured, f"{kind}-14", inputs, compute=mode, backend=backend)
+        outputs, peak = thread.submit(call).result()
 
     size = {"float64": 8, "native": 4}[mode]
     weights = (inputs["W"].size + inputs["R"].size) * size
