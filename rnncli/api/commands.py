@@ -270,6 +270,7 @@ def relate(
 @asking(
     _VALUES,
     verify,
+    allow_unexercised=traits(kind=OptionKind.FLAG, section=PASSES),
     relation=traits(
         kind=OptionKind.LOOKED_UP, table="rnncli.verifying.relations.streaming:STREAM_RELATIONS"
     ),
@@ -281,7 +282,6 @@ def relate(
     steps=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
     sequences=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
     save=traits(kind=OptionKind.WRITTEN, metavar="DIR", once=True),
-    allow_unexercised=traits(kind=OptionKind.FLAG, section=PASSES),
 )
 def stream(
     model: str | Path,

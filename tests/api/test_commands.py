@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
+from pathlib import Path
 
 import pytest
 from support.asked import verified
@@ -25,7 +26,7 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.generating.generation import GenerationPlan
 from rnncli.generating.generation import generate as write_pack
 from rnncli.limits import OF_SUBJECTS
-from rnncli.options import traits_of
+from rnncli.options import traits_of, words_of
 
 # Options that only print or write a report, or that bound the whole process.
 REPORTS = {"as_json", "junit", "markdown", "html", "plot"}
@@ -93,6 +94,50 @@ def test_keyword_arguments_are_the_long_names_of_options(name):
         if option.param_type_name == "option" and option.name not in OF_COMMANDS[name]:
             long = max(option.opts, key=len)
             assert option.name == long[2:].replace("-", "_")
+
+
+EVERY_WAY = {
+    "relation": ("again", "singles"),
+    "states": {"h": "h_n"},
+    "dims": {"n": 2, "t": 3},
+    "shapes": {"X": [5, 1, 10], "sr": ()},
+    "inputs": {"X": "x.npy"},
+    "inputs_from": "set",
+    "steps": 2,
+    "sequences": 1,
+    "save": "there",
+    "xfails": Path("known"),
+    "allow_refused": True,
+    "allow_unexercised": True,
+    "exitfirst": True,
+    "min_cases": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "asked", "words"),
+    [
+        (
+            rnncli.stream,
+            EVERY_WAY,
+            "--xfails known --allow-refused --allow-unexercised --relation again --relation singles \
+             --state h=h_n --dim n=2 --dim t=3 --shape X=5,1,10 --shape sr= -i X=x.npy \
+             --inputs set --steps 2 --sequences 1",
+        ),
+        (
+            rnncli.relate,
+            {"sizes": {"hidden_size": 5, "batch_size": 2}, "trust": True, "pack_digest": "0" * 12},
+            "--trust --sizes hidden_size=5,batch_size=2",
+        ),
+        (rnncli.verify, {"min_cases": 2, "claims": "c.yaml", "diagnose": True}, ""),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_case_is_asked_for_again_as_the_run_asked_for_it(function, asked, words):
+    """In the words of the command line; what concerns a run as a whole is left out."""
+    given = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+
+    assert words_of(function, given | asked) == words.split()
 
 
 def test_a_function_that_is_right_passes(pack):
