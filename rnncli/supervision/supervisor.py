@@ -88,7 +88,14 @@ class Supervisor:
         self.owner, self.max_memory = owner, max_memory
         self.status: int | None = None
         self.memory: int | None = None
-        self.wakeup = _woken_by_children()
+
+        # A descriptor that becomes readable when a child ends.
+        self.wakeup, other_end = os.pipe()
+        for descriptor in (self.wakeup, other_end):
+            os.set_blocking(descriptor, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(other_end, warn_on_full_buffer=False)
+
         stdin, stdout = streams or (subprocess.DEVNULL, subprocess.PIPE)
         program = subprocess.Popen(  # noqa: S603 -- to run what it is told is its purpose
             argv,
@@ -123,7 +130,10 @@ class Supervisor:
             if self.wakeup in ready:
                 os.read(self.wakeup, PIECE)
             self._reap()
-            if LIFELINE in ready or os.getppid() != self.owner or self._is_too_large():
+            if self.max_memory:
+                size = sum(map(resident, family(os.getpid())))
+                self.memory = size if size > self.max_memory else None
+            if LIFELINE in ready or os.getppid() != self.owner or self.memory is not None:
                 return
 
     def end(self) -> dict[str, Any]:
@@ -168,22 +178,6 @@ class Supervisor:
                 if pid == self.pid:
                     self.status = status
         return False
-
-    def _is_too_large(self) -> bool:
-        if self.max_memory:
-            size = sum(map(resident, family(os.getpid())))
-            self.memory = size if size > self.max_memory else None
-        return self.memory is not None
-
-
-def _woken_by_children() -> int:
-    """Return a descriptor that becomes readable when a child ends."""
-    wakeup, other_end = os.pipe()
-    for descriptor in (wakeup, other_end):
-        os.set_blocking(descriptor, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(other_end, warn_on_full_buffer=False)
-    return wakeup
 
 
 def _dying_with(parent: int) -> Callable[[], None]:

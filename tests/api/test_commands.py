@@ -120,9 +120,9 @@ EVERY_WAY = {
         (
             rnncli.stream,
             EVERY_WAY,
-            "--xfails known --allow-refused --allow-unexercised --relation again --relation singles \
-             --state h=h_n --dim n=2 --dim t=3 --shape X=5,1,10 --shape sr= -i X=x.npy \
-             --inputs set --steps 2 --sequences 1",
+            "--xfails known --allow-refused --allow-unexercised --relation again \
+             --relation singles --state h=h_n --dim n=2 --dim t=3 --shape X=5,1,10 \
+             --shape sr= -i X=x.npy --inputs set --steps 2 --sequences 1",
         ),
         (
             rnncli.relate,
