@@ -92,6 +92,36 @@ def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
     return (cost.given + measured.memory) / cost.held
 
 
+class MeasurementRecord(NamedTuple):
+    """A measurement as it is printed and stored; None is what did not run or is not known."""
+
+    workload: str
+    operator: str
+    sizes: str
+    implementation: str
+    is_own: bool
+    about: Mapping[str, str]
+    status: str
+    message: str
+    seconds: float | None
+    lower_quartile: float | None
+    upper_quartile: float | None
+    ratio: float | None  # to the first implementation that ran, the baseline
+    baseline: str
+    gflops: float | None
+    of_peak: float | None
+    gbytes: float | None
+    of_bandwidth: float | None
+    error: float | None
+    memory: float | None
+    memory_ratio: float | None
+    build_seconds: float | None
+    first_seconds: float | None
+    limits: Mapping[str, float]
+    rounds: Sequence[float]
+    nodes: Mapping[str, float] | None
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadMeasurements:
     """The measurements of all implementations on one workload, taken in turns."""
@@ -102,45 +132,45 @@ class WorkloadMeasurements:
     measurements: tuple[Measurement, ...]
     statistic: str  # a name of `STATISTICS`
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return each measurement as JSON values."""
+    def records(self) -> list[MeasurementRecord]:
+        """Return each measurement as it is printed and stored."""
         ran = (each for each in self.measurements if each.time(self.statistic))
         baseline = next(ran, self.measurements[0])
         return [self._record(each, baseline) for each in self.measurements]
 
-    def _record(self, measured: Measurement, baseline: Measurement) -> dict[str, Any]:
+    def _record(self, measured: Measurement, baseline: Measurement) -> MeasurementRecord:
         time, cost = measured.time(self.statistic), self.workload.cost
         reference = baseline.time(self.statistic)
         low, high = quartiles(measured.seconds) if time else (None, None)
         flops = cost.flops / time if time and cost.flops else None
         moved = cost.moved / time if time and cost.moved else None
-        return {
-            "workload": measured.workload,
-            "operator": measured.operator,
-            "sizes": self.workload.description,
-            "implementation": measured.implementation,
-            "is_own": measured.is_own,
-            "about": measured.description,
-            "status": measured.status,
-            "message": measured.message,
-            "seconds": time,
-            "lower_quartile": low,
-            "upper_quartile": high,
-            "ratio": reference / time if reference and time else None,
-            "baseline": baseline.implementation,
-            "gflops": flops and flops / 1e9,
-            "of_peak": flops and flops / self.limits.flops,
-            "gbytes": moved and moved / 1e9,
-            "of_bandwidth": moved and moved / self.limits.bandwidth,
-            "error": measured.error,
-            "memory": measured.memory,
-            "memory_ratio": _memory_ratio(measured, cost),
-            "build_seconds": measured.build,
-            "first_seconds": measured.first,
-            "limits": self.limits._asdict(),
-            "rounds": measured.seconds,
-            "nodes": measured.nodes,
-        }
+        return MeasurementRecord(
+            workload=measured.workload,
+            operator=measured.operator,
+            sizes=self.workload.description,
+            implementation=measured.implementation,
+            is_own=measured.is_own,
+            about=measured.description,
+            status=measured.status,
+            message=measured.message,
+            seconds=time,
+            lower_quartile=low,
+            upper_quartile=high,
+            ratio=reference / time if reference and time else None,
+            baseline=baseline.implementation,
+            gflops=flops and flops / 1e9,
+            of_peak=flops and flops / self.limits.flops,
+            gbytes=moved and moved / 1e9,
+            of_bandwidth=moved and moved / self.limits.bandwidth,
+            error=measured.error,
+            memory=measured.memory,
+            memory_ratio=_memory_ratio(measured, cost),
+            build_seconds=measured.build,
+            first_seconds=measured.first,
+            limits=self.limits._asdict(),
+            rounds=measured.seconds,
+            nodes=measured.nodes,
+        )
 
 
 # Fields that must agree between two runs, and between two measurements, to compare ratios.
@@ -172,7 +202,7 @@ class RatioChange(NamedTuple):
 
 
 def document(
-    terms: Mapping[str, Any], facts: Mapping[str, str], records: Sequence[Mapping[str, Any]]
+    terms: Mapping[str, Any], facts: Mapping[str, str], records: Sequence[MeasurementRecord]
 ) -> dict[str, Any]:
     """Return all measurements as the content of a file."""
     return {
@@ -180,7 +210,7 @@ def document(
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "terms": dict(terms),
         "machine": dict(facts),
-        "results": list(records),
+        "results": [record._asdict() for record in records],
     }
 
 
@@ -216,7 +246,7 @@ def _ratio(result: Mapping[str, Any]) -> float | None:
 
 
 def changes(
-    stored: Mapping[Key, float | None], records: Sequence[Mapping[str, Any]]
+    stored: Mapping[Key, float | None], records: Sequence[MeasurementRecord]
 ) -> list[RatioChange]:
     """Return the changes of ratios measured in both runs with the same sizes.
 
@@ -224,13 +254,13 @@ def changes(
     """
     return [
         RatioChange(
-            record["workload"],
-            record["operator"],
-            record["implementation"],
-            record["is_own"],
-            stored[_key(record)],
-            record["ratio"],
+            record.workload,
+            record.operator,
+            record.implementation,
+            record.is_own,
+            stored[_key(record._asdict())],
+            record.ratio,
         )
         for record in records
-        if _key(record) in stored and record["implementation"] != record["baseline"]
+        if _key(record._asdict()) in stored and record.implementation != record.baseline
     ]

@@ -47,9 +47,9 @@ def list(  # noqa: A001 -- the name of the command
         plan = scoring.ScoringPlan(suite=suite, selection=select)
         matrix = trace_all(plan, scoring.select(plan), lambda _: None)
         found = {case.id: [*case.found] for case in matrix.cases}
-        records = [{**record, "statements": found[record["id"]]} for record in records]
+        records = [{**each, "statements": found[each["id"]]} for each in records]
     if as_json:
         for record in records:
             print_json_line(record)
     else:
-        click.echo("\n".join(record["id"] for record in records))
+        click.echo("\n".join(each["id"] for each in records))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.bench.durations import GenerationTimes, StartupTimes
-    from rnncli.bench.measurement import WorkloadMeasurements
+    from rnncli.bench.measurement import MeasurementRecord, WorkloadMeasurements
 
 
 # The columns in a pipe; long entries of the record are in the JSON only.
@@ -70,7 +70,7 @@ class ContestPrinter:
     ) -> None:
         self.progress = progress_bar(turns, "turns", still=True)
         self.terms, self.facts, self.as_json = terms, facts, as_json
-        self.records: list[dict[str, Any]] = []
+        self.records: list[MeasurementRecord] = []
 
     def __enter__(self) -> Self:
         self.progress.__enter__()
@@ -88,30 +88,32 @@ class ContestPrinter:
         with self.progress.paused():
             if self.as_json:
                 for record in records:
-                    print_json_line({**record, "terms": self.terms, "machine": self.facts})
+                    print_json_line(
+                        {**record._asdict(), "terms": self.terms, "machine": self.facts}
+                    )
             elif is_drawn():
-                named = f"{records[0]['workload']} {records[0]['operator']}"
+                named = f"{records[0].workload} {records[0].operator}"
                 draw_contest(f"{named}  {contest.workload.description}", records)
                 if told := _told(records):
                     draw_nodes(told)
             else:
                 for record in records:
-                    print_row([record[name] for name in COLUMNS])
+                    print_row([getattr(record, name) for name in COLUMNS])
             sys.stdout.flush()
             for record in records:
-                if record["message"]:
-                    where = f"{record['workload']} {record['operator']}: {record['implementation']}"
-                    say(f"{where} {record['status']}: {record['message']}")
+                if record.message:
+                    where = f"{record.workload} {record.operator}: {record.implementation}"
+                    say(f"{where} {record.status}: {record.message}")
 
     def close(self, notes: Sequence[str]) -> None:
         """Show what all contests have in common, and the conditions they depend on."""
-        contests = {(record["workload"], record["operator"]) for record in self.records}
+        contests = {(record.workload, record.operator) for record in self.records}
         if is_drawn() and not self.as_json and len(contests) > 1:
             draw_means(self.records)
         elif not (is_drawn() or self.as_json):
             # The times of nodes are a second table, after an empty line.
             rows = [
-                (record["workload"], name, operator, seconds)
+                (record.workload, name, operator, seconds)
                 for record in self.records
                 for name, nodes in _told([record]).items()
                 for operator, seconds in nodes.items()
@@ -121,7 +123,7 @@ class ContestPrinter:
                 print_table(("workload", "implementation", "operator", "seconds"), rows)
         if not self.as_json:
             say(_listed(self.facts))
-            told = {r["implementation"]: r["about"] for r in self.records if r["about"]}
+            told = {r.implementation: r.about for r in self.records if r.about}
             for name, about in told.items():
                 say(f"{name}: {_listed(about)}")
         for note in notes:
@@ -137,13 +139,13 @@ def _listed(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in facts.items())
 
 
-def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
-    return {record["implementation"]: record["nodes"] for record in records if record["nodes"]}
+def _told(records: Sequence[MeasurementRecord]) -> dict[str, Mapping[str, float]]:
+    return {record.implementation: record.nodes for record in records if record.nodes}
 
 
 def show_changes(
     stored: Mapping[Key, float | None],
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[MeasurementRecord],
     most: float | None,
     *,
     as_json: bool,
@@ -207,29 +209,29 @@ def show_startup(measured: Sequence[StartupTimes], notes: Sequence[str], *, as_j
         say(f"note: {note}")
 
 
-def draw_contest(title: str, records: Sequence[Mapping[str, Any]]) -> None:
+def draw_contest(title: str, records: Sequence[MeasurementRecord]) -> None:
     """Draw the measurements of one workload, a line for each implementation."""
-    fastest = max((record["ratio"] or 0 for record in records), default=0)
+    fastest = max((record.ratio or 0 for record in records), default=0)
     rows = []
     for record in records:
-        name, ratio, memory = record["implementation"], record["ratio"], record["memory"]
-        if record["seconds"] is None:
-            rows.append(dict.fromkeys(DRAWN, "") | {NAME: name, "time": record["status"]})
+        name, ratio, memory = record.implementation, record.ratio, record.memory
+        if record.seconds is None:
+            rows.append(dict.fromkeys(DRAWN, "") | {NAME: name, "time": record.status})
             continue
         # Two quartiles with one unit if they share it.
-        quartiles = (duration(record[each]) for each in ("lower_quartile", "upper_quartile"))
+        quartiles = map(duration, (record.lower_quartile or 0.0, record.upper_quartile or 0.0))
         (low, unit), (high, other) = (quartile.split() for quartile in quartiles)
         cells = (
             name,
-            duration(record["seconds"]),
+            duration(record.seconds),
             f"{low} - {high} {other}" if unit == other else f"{low} {unit} - {high} {other}",
             _written(ratio, ".2f"),
             bar(ratio / fastest) if ratio else "",
-            _written(record["gflops"], ".3g"),
-            _written(record["of_peak"], ".0%"),
-            _written(record["gbytes"], ".3g"),
-            _written(record["of_bandwidth"], ".0%"),
-            _written(record["error"], ".1e"),
+            _written(record.gflops, ".3g"),
+            _written(record.of_peak, ".0%"),
+            _written(record.gbytes, ".3g"),
+            _written(record.of_bandwidth, ".0%"),
+            _written(record.error, ".1e"),
             _written(None if memory is None else memory / MIB, ".1f"),
         )
         rows.append(dict(zip(DRAWN, cells, strict=True)))
@@ -268,32 +270,27 @@ def _time_and_share(nodes: Mapping[str, float], name: str) -> tuple[str, str]:
     return duration(nodes[name]), f"{nodes[name] / sum(nodes.values()):.0%}"
 
 
-def draw_means(records: Sequence[Mapping[str, Any]]) -> None:
+def draw_means(records: Sequence[MeasurementRecord]) -> None:
     """Draw geometric means over all workloads: against the first runtime, and the best of each."""
-    best: dict[Any, float] = {}
+    best: dict[tuple[str, str, str], float] = {}
+    measured: dict[str, list[tuple[tuple[str, str, str], float]]] = {}
     for record in records:
-        if not record["is_own"] and record["ratio"]:
-            key = _workload(record)
-            best[key] = max(best.get(key, 0), record["ratio"])
-    measured: dict[str, list[Mapping[str, Any]]] = {}
-    for record in records:
-        if record["ratio"]:
-            measured.setdefault(record["implementation"], []).append(record)
+        if record.ratio:
+            workload = (record.workload, record.operator, record.sizes)
+            measured.setdefault(record.implementation, []).append((workload, record.ratio))
+            if not record.is_own:
+                best[workload] = max(best.get(workload, 0), record.ratio)
     mean = statistics.geometric_mean
-    speeds = {name: mean(r["ratio"] for r in some) for name, some in measured.items()}
+    speeds = {name: mean(ratio for _, ratio in some) for name, some in measured.items()}
     rows = []
     for name, some in measured.items():
-        ratios = [r["ratio"] for r in some]
-        rivals = [r["ratio"] / best[_workload(r)] for r in some if _workload(r) in best]
+        ratios = [ratio for _, ratio in some]
+        rivals = [ratio / best[workload] for workload, ratio in some if workload in best]
         others = [min(ratios), max(ratios), mean(rivals) if rivals else None]
         speed = [f"{speeds[name]:.2f}", bar(speeds[name] / max(speeds.values()))]
         rows.append([name, str(len(ratios)), *speed, *(_written(each, ".2f") for each in others)])
     heads = [NAME, "workloads", "speed", BAR, "least", "most", "against the best runtime"]
     _draw([heads, *rows], "geometric means")
-
-
-def _workload(record: Mapping[str, Any]) -> tuple[str, str, str]:
-    return record["workload"], record["operator"], record["sizes"]
 
 
 def _draw(table: Sequence[Sequence[str]], title: str = "") -> None:

@@ -102,7 +102,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
     first, last, diagnosis = run[0].entries, run[-1].entries, None
     found: dict[str, list[Any]] = {kind: [] for kind in LINES}
     for line in run:
-        found[line.record["kind"]].append(line.entries)
+        found[line.entries.kind].append(line.entries)
     if found["unexplained"]:
         diagnosis = Diagnosis(
             tuple(part_of(line, Cause) for line in found["cause"]),
@@ -117,7 +117,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
         first.pack,
         first.subject,
         first.rule,
-        tuple(_case(line, diagnosis) for line in run if line.record["kind"] == "case"),
+        tuple(_case(line, diagnosis) for line in run if line.entries.kind == "case"),
         command=first.command,
         min_cases=first.min_cases,
         unproved=first.unproved,

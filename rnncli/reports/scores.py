@@ -165,10 +165,8 @@ def _counted(score: Score) -> dict[str, Any]:
 def _outcome(found: Outcome) -> dict[str, Any]:
     """Return the record of a mutant's outcome; infinity becomes text, empty fields are omitted."""
     margin = found.margin if found.margin < math.inf else "inf"
-    record = {"fate": found.fate, "margin": margin, "reason": found.reason}
-    if found.fate is Fate.EQUIVALENT:
-        del record["margin"]
-    return {name: value for name, value in record.items() if value != ""}
+    told = {} if found.fate is Fate.EQUIVALENT else {"margin": margin}
+    return {"fate": found.fate, **told, **({"reason": found.reason} if found.reason else {})}
 
 
 def _print_tables(matrix: KillMatrix) -> None:

@@ -96,11 +96,11 @@ def test_what_was_measured_is_told(contest):
 def test_one_that_fails_leaves_the_others_alone(contest, way):
     """It is told how and why, and has no speed."""
     own, *others = contest.records()
-    (failed,) = (each for each in others if each["implementation"] == way)
+    (failed,) = (each for each in others if each.implementation == way)
 
-    assert (failed["status"], failed["message"]) == FAILING[way]
-    assert (failed["seconds"], failed["ratio"], failed["gflops"]) == (None, None, None)
-    assert (own["status"], len(own["rounds"])) == (RAN, TERMS.rounds)
+    assert (failed.status, failed.message) == FAILING[way]
+    assert (failed.seconds, failed.ratio, failed.gflops) == (None, None, None)
+    assert (own.status, len(own.rounds)) == (RAN, TERMS.rounds)
 
 
 def test_one_that_hangs_is_ended():

@@ -30,10 +30,10 @@ def test_speed_is_the_time_of_the_first_divided():
         measurement("a", [3.0, 1.0, 2.0]), measurement("b", [1.0, 9.0, 0.5])
     ).records()
 
-    assert (first["seconds"], first["ratio"]) == (2.0, 1.0)
-    assert (second["seconds"], second["ratio"]) == (1.0, 2.0)
-    assert (second["lower_quartile"], second["upper_quartile"]) == (0.75, 5.0)
-    assert second["rounds"] == [1.0, 9.0, 0.5]
+    assert (first.seconds, first.ratio) == (2.0, 1.0)
+    assert (second.seconds, second.ratio) == (1.0, 2.0)
+    assert (second.lower_quartile, second.upper_quartile) == (0.75, 5.0)
+    assert second.rounds == [1.0, 9.0, 0.5]
 
 
 def test_the_fastest_round_can_stand_for_all():
@@ -42,15 +42,15 @@ def test_the_fastest_round_can_stand_for_all():
         measurement("a", [3.0, 1.0]), measurement("b", [4.0, 0.5]), statistic="fastest"
     ).records()
 
-    assert (first["seconds"], second["seconds"], second["ratio"]) == (1.0, 0.5, 2.0)
+    assert (first.seconds, second.seconds, second.ratio) == (1.0, 0.5, 2.0)
 
 
 def test_rates_are_held_against_the_limits():
     """6 MFLOP and 3000 bytes in a second."""
     (record,) = contest(measurement("a", [1.0])).records()
 
-    assert (record["gflops"], record["of_peak"]) == (0.006, 0.5)
-    assert (record["gbytes"], record["of_bandwidth"]) == (3e-6, 0.25)
+    assert (record.gflops, record.of_peak) == (0.006, 0.5)
+    assert (record.gbytes, record.of_bandwidth) == (3e-6, 0.25)
 
 
 def test_memory_is_held_against_inputs_outputs_and_projection():
@@ -59,7 +59,7 @@ def test_memory_is_held_against_inputs_outputs_and_projection():
     measured.memory = 70
     (record,) = contest(measured).records()
 
-    assert record["memory_ratio"] == (30 + 70) / 80
+    assert record.memory_ratio == (30 + 70) / 80
 
 
 def test_where_the_first_fails_ratios_refer_to_the_next_that_ran():
@@ -68,22 +68,22 @@ def test_where_the_first_fails_ratios_refer_to_the_next_that_ran():
         measurement("a", [], "refused"), measurement("b", [1.0]), measurement("c", [0.5])
     ).records()
 
-    assert (first["ratio"], second["ratio"], third["ratio"]) == (None, 1.0, 2.0)
-    assert third["baseline"] == "b"
+    assert (first.ratio, second.ratio, third.ratio) == (None, 1.0, 2.0)
+    assert third.baseline == "b"
 
 
 def test_where_all_fail_there_is_no_ratio():
     """And no error."""
     (record,) = contest(measurement("a", [], "crashed")).records()
 
-    assert (record["seconds"], record["ratio"]) == (None, None)
+    assert (record.seconds, record.ratio) == (None, None)
 
 
 def test_one_that_fails_after_some_rounds_has_no_time():
     """What it did before is worth nothing."""
     (record,) = contest(measurement("a", [1.0], "crashed")).records()
 
-    assert (record["seconds"], record["ratio"], record["gflops"]) == (None, None, None)
+    assert (record.seconds, record.ratio, record.gflops) == (None, None, None)
 
 
 @pytest.mark.parametrize(
