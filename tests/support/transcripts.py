@@ -11,6 +11,7 @@ A file `transcripts/*.txt` beside the tests begins with a sentence on what it is
   printed.
 
 What stands above the first claim is done once; each claim begins with a copy of what it leaves.
+The repository's files are links: what would write below one, as into `vectors`, removes it first.
 
 What is printed stands below: standard output, `! ` and each line of standard error, `[2]` for an
 exit code that is not 0, and of an exception its type and words. A line `...` is any lines, and
