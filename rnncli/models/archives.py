@@ -47,26 +47,20 @@ def unpack(archive: Path, folder: Path) -> None:
             if allowance < 0 or count >= _MOST_FILES:
                 size = archive.stat().st_size
                 raise UnreadableFile(f"unpacks to far more than a model of {size} bytes can")
-            _write(member, below(folder, _inner_path(member.name)))
-
-
-def _inner_path(name: str) -> RelativePath:
-    """Return the path of a member; names may begin with `./`."""
-    try:
-        return RelativePath(name.removeprefix("./"))
-    except InvalidRequest as error:
-        raise UnreadableFile(f"a member would be written outside its folder: {error}") from error
-
-
-def _write(member: _Member, path: Path) -> None:
-    """Write one file, with at most the declared number of bytes."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = new_file(path)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise UnreadableFile(f"holds '{member.name}' twice, once as a folder perhaps") from error
-    with member.open() as source, made as target:
-        shutil.copyfileobj(_Bounded(source, member.size, f"'{member.name}'"), target)
+            try:
+                inner = RelativePath(member.name.removeprefix("./"))
+            except InvalidRequest as error:
+                outside = f"a member would be written outside its folder: {error}"
+                raise UnreadableFile(outside) from error
+            path = below(folder, inner)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                made = new_file(path)
+            except (FileExistsError, NotADirectoryError) as error:
+                twice = f"holds '{member.name}' twice, once as a folder perhaps"
+                raise UnreadableFile(twice) from error
+            with member.open() as source, made as target:  # at most the declared number of bytes
+                shutil.copyfileobj(_Bounded(source, member.size, f"'{member.name}'"), target)
 
 
 def _zip_members(archive: Path, _: int) -> Iterator[_Member]:

@@ -31,8 +31,25 @@ def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
     if missing:
         raise InvalidRequest(f"{model.name}: missing inputs: {described(missing)}")
     for name, values in inputs.items():
-        if declared[name].type.WhichOneof("value") == "tensor_type":
-            _check_tensor(model, declared[name], values)
+        value = declared[name]
+        if value.type.WhichOneof("value") != "tensor_type":
+            continue
+        wanted = f"{model.name}: input '{name}' must be {describe(value)}"
+        if not isinstance(values, np.ndarray | np.generic):
+            raise InvalidRequest(
+                f"{wanted}, got a value of {type(values).__name__}, not an array;"
+                " `numpy.array(...)` makes one"
+            )
+        number, shape = value.type.tensor_type.elem_type, declared_shape(value)
+        dtype = dtype_of(values)
+        fits = shape is None or (
+            len(shape) == values.ndim
+            and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
+        )
+        if not fits or number not in (0, dtype.onnx):
+            own = dtype_numbered(number).numpy.name if fits else ""
+            hint = f"; `values.astype('{own}')` in NumPy gives that type" if own else ""
+            raise InvalidRequest(f"{wanted}, got {dtype} {list(values.shape)}{hint}")
 
 
 def check_names(model: Model, names: Iterable[str]) -> dict[str, ValueInfoProto]:
@@ -47,27 +64,6 @@ def check_names(model: Model, names: Iterable[str]) -> dict[str, ValueInfoProto]
             hint = did_you_mean(name, declared) or f"; it has {described(model.inputs) or 'none'}"
             raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
     return declared
-
-
-def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
-    if not isinstance(values, np.ndarray | np.generic):
-        raise InvalidRequest(
-            f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got a value of {type(values).__name__}, not an array; `numpy.array(...)` makes one"
-        )
-    number, shape = value.type.tensor_type.elem_type, declared_shape(value)
-    dtype = dtype_of(values)
-    fits = shape is None or (
-        len(shape) == values.ndim
-        and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
-    )
-    if not fits or number not in (0, dtype.onnx):
-        wanted = dtype_numbered(number).numpy.name if fits else ""
-        hint = f"; `values.astype('{wanted}')` in NumPy gives that type" if wanted else ""
-        raise InvalidRequest(
-            f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got {dtype} {list(values.shape)}{hint}"
-        )
 
 
 def is_open(value: ValueInfoProto) -> bool:

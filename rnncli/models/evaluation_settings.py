@@ -43,18 +43,14 @@ class EvaluationSettings(NamedTuple):
         from rnncli.operators.evaluation import compute_named
         from rnncli.recurrence.readings import check_reading
 
-        _check_host(self.host)
+        if self.host not in HOSTS:
+            near = did_you_mean(self.host, HOSTS)
+            raise InvalidRequest(f"unknown host '{self.host}'{near} ({', '.join(HOSTS)})")
+        if not find_spec(self.host):
+            raise Unsupported(
+                f"host '{self.host}' is not installed; install it with: {install_line('runtimes')}"
+            )
         backend_named(self.backend)
         compute_named(self.compute)
         for name, choice in self.readings.items():
             check_reading(name, choice)
-
-
-def _check_host(name: str) -> None:
-    if name not in HOSTS:
-        near = did_you_mean(name, HOSTS)
-        raise InvalidRequest(f"unknown host '{name}'{near} ({', '.join(HOSTS)})")
-    if not find_spec(name):
-        raise Unsupported(
-            f"host '{name}' is not installed; install it with: {install_line('runtimes')}"
-        )

@@ -15,8 +15,8 @@ import numpy as np
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
 from rnncli.limits.budget import OutOfMemory, ask
 from rnncli.models.declarations import describe, symbols, template
-from rnncli.models.irregularities import says_unknown
 from rnncli.models.model import declared_shape
+from rnncli.models.structure import says_unknown
 from rnncli.models.tensor_values import LARGEST_FROM_NOTHING
 from rnncli.numerics import dtype_numbered, round_to
 
@@ -58,18 +58,51 @@ class InputSizes:
     ) -> None:
         self.model = model
         self.wanted = [value for value in model.inputs if value.name not in given]
-        _check_names(model, self.wanted, shapes, dims)
+        names, known = [value.name for value in self.wanted], symbols(model.inputs)
+        for name in shapes:
+            if name not in names:
+                raise InvalidRequest(
+                    f"{model.name}: no input '{name}' to give a shape{did_you_mean(name, names)}"
+                )
+        for symbol, size in dims.items():
+            if symbol not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                hint = did_you_mean(symbol, known) or f"; there are {listed}"
+                if says_unknown(symbol):
+                    hint = ": it only says that a size is unknown; give --shape NAME=5,1,10"
+                raise InvalidRequest(f"{model.name}: no symbolic dimension '{symbol}'{hint}")
+            if size < 0:
+                raise InvalidRequest(
+                    f"{model.name}: dimension {symbol} must not be negative: {size}"
+                )
+
+        # The sizes of symbols, requested or from known shapes; the first one counts.
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
         fixed = self._shapes | {name: values.shape for name, values in given.items()}
-        self._sizes = _symbol_sizes(model, fixed, dims)
+        self._sizes = dict(dims)
+        for value in model.inputs:
+            declared, shape = declared_shape(value), fixed.get(value.name)
+            if declared is None or shape is None or len(declared) != len(shape):
+                continue
+            for dim, size in zip(declared, shape, strict=True):
+                if not (isinstance(dim, str) and dim):
+                    continue
+                if (own := self._sizes.setdefault(dim, size)) != size:
+                    sentence = (
+                        f"{model.name}: dimension {dim} is {size} in {value.name} and {own}"
+                        " elsewhere"
+                    )
+                    if dim in dims:
+                        raise InvalidRequest(f"{sentence}, by --dim")
+                    told = f"{sentence}, whatever its name says"
+                    warnings.warn(told, RnncliWarning, stacklevel=2)
         for value in self.wanted:
-            _check_makeable(model, value)
-        self.free = tuple(dict.fromkeys(self._free()))
-
-    def _free(self) -> Iterator[FreeDimension]:
-        for value in self.wanted:
-            if value.name not in self._shapes:
-                yield from self.free_in(value)
+            where = f"{model.name}: input '{value.name}'"
+            if value.type.WhichOneof("value") not in (None, "tensor_type"):
+                raise Unsupported(f"{where} is a {describe(value)}; pass it")
+            if not value.type.tensor_type.elem_type:
+                raise InvalidRequest(f"{where} declares no dtype; pass it")
+        self.free = tuple(dict.fromkeys(f for value in self.wanted for f in self.free_in(value)))
 
     def free_in(self, value: ValueInfoProto) -> Iterator[FreeDimension]:
         """Yield the free dimensions of one input."""
@@ -91,20 +124,35 @@ class InputSizes:
         Raises:
             InvalidRequest: the shape does not fit the graph, or is too large.
         """
-        asked = self._shapes.get(value.name)
-        shape = tuple(self._filled(value, sizes)) if asked is None else asked
-        _check_size(self.model, value, shape)
-        return shape
+        shape = self._shapes.get(value.name)
+        if shape is None:
+            filled = []
+            for axis, size in enumerate(_declared(self.model, value)):
+                free = FreeDimension(str(size)) if size else FreeDimension("", value.name, axis)
+                own = size if isinstance(size, int) else self._sizes.get(size)
+                filled.append(sizes.get(free, 1) if own is None else own)
+            shape = tuple(filled)
 
-    def _filled(self, value: ValueInfoProto, sizes: Mapping[FreeDimension, int]) -> Iterator[int]:
-        for axis, size in enumerate(_declared(self.model, value)):
-            if isinstance(size, int):
-                yield size
-            elif size in self._sizes:
-                yield self._sizes[size]
-            else:
-                found = FreeDimension(size) if size else FreeDimension("", value.name, axis)
-                yield sizes.get(found, 1)
+        declared = declared_shape(value)
+        fits = declared is None or (
+            len(declared) == len(shape)
+            and all(isinstance(d, str) or d == s for d, s in zip(declared, shape, strict=True))
+        )
+        what = f"{self.model.name}: input '{value.name}'"
+        if not fits or min(shape, default=0) < 0:
+            reason = "sizes are not negative" if fits else f"it must be {describe(value)}"
+            raise InvalidRequest(
+                f"{what} cannot have the shape {list(shape)}: {reason}; "
+                f"give --shape {value.name}={template(value)}"
+            )
+        # A size of 0 does not make other sizes harmless.
+        needed = BYTES_PER_ELEMENT * math.prod(max(size, 1) for size in shape)
+        most = BYTES_PER_ELEMENT * LARGEST_FROM_NOTHING
+        try:
+            ask(needed, f"{what} of shape {list(shape)}", otherwise=most)
+        except OutOfMemory as error:  # other sizes may fit
+            raise InvalidRequest(str(error)) from error
+        return shape
 
     def option(self, dimension: FreeDimension) -> str:
         """Return the command-line option that sets a free dimension."""
@@ -118,23 +166,14 @@ class InputSizes:
         by_option: dict[str, list[FreeDimension]] = {}
         for each in dimensions:
             by_option.setdefault(self.option(each), []).append(each)
-        return ", ".join(f"{_together(found)} ({text})" for text, found in by_option.items())
-
-
-def _together(dimensions: Sequence[FreeDimension]) -> str:
-    """Return one symbol, or the unnamed dimensions of one input, as text."""
-    *others, last = dimensions
-    if last.symbol or not others:
-        return last.symbol or str(last)
-    axes = ", ".join(str(each.axis) for each in others)
-    return f"dimensions {axes} and {last.axis} of {last.input}"
-
-
-def _check_makeable(model: Model, value: ValueInfoProto) -> None:
-    if value.type.WhichOneof("value") not in (None, "tensor_type"):
-        raise Unsupported(f"{model.name}: input '{value.name}' is a {describe(value)}; pass it")
-    if not value.type.tensor_type.elem_type:
-        raise InvalidRequest(f"{model.name}: input '{value.name}' declares no dtype; pass it")
+        texts = []
+        for option, (*others, last) in by_option.items():
+            text = last.symbol or str(last)
+            if others and not last.symbol:
+                axes = ", ".join(str(each.axis) for each in others)
+                text = f"dimensions {axes} and {last.axis} of {last.input}"
+            texts.append(f"{text} ({option})")
+        return ", ".join(texts)
 
 
 def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
@@ -144,82 +183,6 @@ def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
             f"{model.name}: input '{value.name}' declares no shape; give --shape {value.name}=..."
         )
     return shape
-
-
-def _check_names(
-    model: Model,
-    wanted: Sequence[ValueInfoProto],
-    shapes: Mapping[str, Sequence[int]],
-    dims: Mapping[str, int],
-) -> None:
-    names = {value.name: value for value in wanted}
-    for name in shapes:
-        if name not in names:
-            raise InvalidRequest(
-                f"{model.name}: no input '{name}' to give a shape{did_you_mean(name, names)}"
-            )
-    known = symbols(model.inputs)
-    for symbol, size in dims.items():
-        if symbol not in known:
-            raise InvalidRequest(
-                f"{model.name}: no symbolic dimension '{symbol}'{_hint(symbol, known)}"
-            )
-        if size < 0:
-            raise InvalidRequest(f"{model.name}: dimension {symbol} must not be negative: {size}")
-
-
-def _hint(symbol: str, known: Iterable[str]) -> str:
-    if says_unknown(symbol):
-        return ": it only says that a size is unknown; give --shape NAME=5,1,10"
-    listed = ", ".join(sorted(known))
-    return did_you_mean(symbol, known) or f"; there are {listed or 'none'}"
-
-
-def _symbol_sizes(
-    model: Model, fixed: Mapping[str, Sequence[int]], dims: Mapping[str, int]
-) -> dict[str, int]:
-    """Return the sizes of symbols, requested or from known shapes; the first one counts."""
-    sizes = dict(dims)
-    for value in model.inputs:
-        declared, shape = declared_shape(value), fixed.get(value.name)
-        if declared is None or shape is None or len(declared) != len(shape):
-            continue
-        for symbol, size in zip(declared, shape, strict=True):
-            if isinstance(symbol, str) and symbol and sizes.setdefault(symbol, size) != size:
-                _contradicted(
-                    f"{model.name}: dimension {symbol} is {size} in {value.name} and "
-                    f"{sizes[symbol]} elsewhere",
-                    asked=symbol in dims,
-                )
-    return sizes
-
-
-def _contradicted(sentence: str, *, asked: bool) -> None:
-    """Raise if --dim and data contradict each other; warn if only a name is contradicted."""
-    if asked:
-        raise InvalidRequest(f"{sentence}, by --dim")
-    warnings.warn(f"{sentence}, whatever its name says", RnncliWarning, stacklevel=2)
-
-
-def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> None:
-    declared = declared_shape(value)
-    fits = declared is None or (
-        len(declared) == len(shape)
-        and all(isinstance(d, str) or d == s for d, s in zip(declared, shape, strict=True))
-    )
-    if not fits or min(shape, default=0) < 0:
-        reason = "sizes are not negative" if fits else f"it must be {describe(value)}"
-        raise InvalidRequest(
-            f"{model.name}: input '{value.name}' cannot have the shape {list(shape)}: {reason}; "
-            f"give --shape {value.name}={template(value)}"
-        )
-    # A size of 0 does not make other sizes harmless.
-    needed = BYTES_PER_ELEMENT * math.prod(max(size, 1) for size in shape)
-    what = f"{model.name}: input '{value.name}' of shape {list(shape)}"
-    try:
-        ask(needed, what, otherwise=BYTES_PER_ELEMENT * LARGEST_FROM_NOTHING)
-    except OutOfMemory as error:  # other sizes may fit
-        raise InvalidRequest(str(error)) from error
 
 
 _RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
@@ -338,18 +301,12 @@ def _values(
         return np.asarray(_RATES[value.name], dtype.numpy)
     if purpose is None:
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be generated; pass it")
-    return np.asarray(_integers(keys, shape, purpose), dtype.numpy)
-
-
-def _is_rate(name: str, shape: tuple[int, ...]) -> bool:
-    return name in _RATES and not shape
-
-
-def _integers(keys: list[int], shape: tuple[int, ...], purpose: Purpose) -> Array:
-    from rnncli.numerics.randomness import integers
-
     values = np.asarray(integers(keys, shape, purpose.low, purpose.high)[0])
     if purpose.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()
         values.flat[0] = purpose.high
-    return values
+    return np.asarray(values, dtype.numpy)
+
+
+def _is_rate(name: str, shape: tuple[int, ...]) -> bool:
+    return name in _RATES and not shape

@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 Numbered: TypeAlias = tuple[int, NodeProto]
 """A node with its place in its body."""
 
+COPIES = frozenset(
+    (
+        *("Cast", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather"),
+        *("Identity", "Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Transpose"),
+        "Unsqueeze",
+    )
+)
+"""Operators that compute nothing: subgraphs of nothing else need no child for their first call."""
+
 IR_VERSION = 10
 """The IR version of the subgraphs, the first with all types and with overloads of functions."""
 
@@ -120,9 +129,7 @@ class HostedNodes(OwnNode):
         self._inputs, self._outputs = inputs, outputs
         self._constants, self._make_rows, self._types = constants, rows, types
         self._rows: Evaluator | None = None
-        # The types of the inputs, without their shapes, and as the session's model declares them.
-        self._ranked: list[TypeProto] = []
-        self._declared: list[TypeProto] = []
+        self._declared: list[TypeProto] = []  # the types of the inputs, with their ranks
         self._threads = 0
         self._session: Any = None
         self._refused = False
@@ -154,11 +161,14 @@ class HostedNodes(OwnNode):
             return tuple(self._session.run(self._outputs, fed, options))
 
     def _opened(self, fed: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Call a session for inputs of these types, and of these shapes unless they vary."""
-        if self._declares(fed):
+        """Call a session for inputs of these types; the first call of each is a child's."""
+        declared, count = [self._type_of(name, values) for name, values in fed.items()], threads()
+        if (declared, count) != (self._declared, self._threads):
+            self._declared, self._threads = declared, count
             self._session, self._refused = None, True
             try:
-                made = first_call(self._built(), self._outputs, fed)
+                computes = any(n.domain or n.op_type not in COPIES for n in self._model.graph.node)
+                made = first_call(self._built(), self._outputs, fed) if computes else None
             except CallFailed:
                 self._refused = False
                 raise
@@ -172,23 +182,7 @@ class HostedNodes(OwnNode):
             self._session = opened(self._model_of_session)
         return self._called(fed)
 
-    def _declares(self, fed: Mapping[str, Any]) -> bool:
-        """Declare inputs; return whether they are of other types, or shapes, than before."""
-        ranked, shaped = (
-            [self._type_of(name, x, with_shape=shaped) for name, x in fed.items()]
-            for shaped in (False, True)
-        )
-        count = threads()
-        if (ranked, count) != (self._ranked, self._threads):
-            self._declared = shaped
-        elif self._declared in (shaped, ranked):
-            return False
-        else:
-            self._declared = ranked
-        self._ranked, self._threads = ranked, count
-        return True
-
-    def _type_of(self, name: str, values: Any, *, with_shape: bool) -> TypeProto:
+    def _type_of(self, name: str, values: Any) -> TypeProto:
         """Return the type of an input, a tensor's with its rank."""
         if values is None or (isinstance(values, list) and not values):
             found = self._types().get(name)
@@ -197,12 +191,11 @@ class HostedNodes(OwnNode):
                 raise Unsupported(f"'{name}' is {kind}, and nothing tells its type")
             return found
         if isinstance(values, list):
-            element = self._type_of(name, values[0], with_shape=False).tensor_type.elem_type
+            element = self._type_of(name, values[0]).tensor_type.elem_type
             return helper.make_sequence_type_proto(helper.make_tensor_type_proto(element, None))
         if not isinstance(values, np.ndarray):
             raise Unsupported(f"a {type(values).__name__} has no type")
-        shape = values.shape if with_shape else [None] * values.ndim
-        return helper.make_tensor_type_proto(dtype_of(values).onnx, shape)
+        return helper.make_tensor_type_proto(dtype_of(values).onnx, [None] * values.ndim)
 
     def _built(self) -> HostModel:
         """Return the model for inputs as they are declared."""
@@ -211,7 +204,8 @@ class HostedNodes(OwnNode):
         for value, declared in zip(model.graph.input, self._declared, strict=True):
             value.type.CopyFrom(declared)
         for name, values in self._constants.items():
-            if values.nbytes <= LARGEST_COPIED or not _is_plain(values):
+            is_plain = values.dtype.isbuiltin == 1 and values.dtype.kind in "fiub"
+            if values.nbytes <= LARGEST_COPIED or not is_plain:
                 model.graph.initializer.append(tensor_of(name, values))
                 continue
             shared[name] = np.ascontiguousarray(values)
@@ -260,7 +254,3 @@ def _stopped_after(seconds: float) -> Iterator[Any]:
         yield options
     finally:
         timer.cancel()
-
-
-def _is_plain(values: Array) -> bool:
-    return values.dtype.isbuiltin == 1 and values.dtype.kind in "fiub"

@@ -16,9 +16,7 @@ from rnncli.operators import operator_for
 from rnncli.operators.operator import Dim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from onnx import TensorProto
+    from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array
 
@@ -67,11 +65,18 @@ def purpose(skeleton: Model, facts: Facts, name: str) -> Purpose:
         facts: the skeleton's facts.
         name: the input's name.
     """
-    wanted = [
-        found
-        for site, position in _readers(skeleton, name)
-        if (found := _wanted(site, position, facts))
-    ]
+    wanted, carrying = [], {name}  # the names of its values, as they are passed on
+    for site in walk(skeleton):
+        node = site.node
+        for position in (i for i, name in enumerate(node.input) if name in carrying):
+            if found := _wanted(site, position, facts):
+                wanted.append(found)
+            if node.op_type in _CARRIERS and (position == 0 or node.op_type == "Concat"):
+                carrying.update(node.output)
+            # Into bodies, but for the trip count and the condition of a loop.
+            if node.op_type == "Scan" or (node.op_type == "Loop" and position > 1):
+                graphs = [graph for _, graph in subgraphs(node) if position < len(graph.input)]
+                carrying.update(graph.input[position].name for graph in graphs)
     return min(wanted, key=lambda found: (not found.lengths, found.high - found.low), default=ANY)
 
 
@@ -87,32 +92,8 @@ def facts_of(skeleton: Model) -> Facts:
             for attribute in node.attribute
             if attribute.name == "value"
         ]
-        constants |= {name: array_of(t) for name, t in tensors if _has_data(t)}
+        constants |= {name: array_of(t) for name, t in tensors if t.raw_data and 0 not in t.dims}
     return Facts(shapes_in(skeleton.proto), constants)
-
-
-def _has_data(tensor: TensorProto) -> bool:
-    return bool(tensor.raw_data) and 0 not in tensor.dims
-
-
-def _readers(skeleton: Model, name: str) -> Iterator[tuple[Site, int]]:
-    """Yield the nodes that read an input, directly or indirectly, with the input's position."""
-    carrying = {name}
-    for site in walk(skeleton):
-        node = site.node
-        for position in (i for i, name in enumerate(node.input) if name in carrying):
-            yield site, position
-            if node.op_type in _CARRIERS and (position == 0 or node.op_type == "Concat"):
-                carrying.update(node.output)
-            if node.op_type in ("Loop", "Scan"):
-                carrying.update(_inner_name(site, position))
-
-
-def _inner_name(site: Site, position: int) -> Iterator[str]:
-    """Yield the name of a value in a loop's body; trip count and condition are not passed on."""
-    for _, graph in subgraphs(site.node):
-        if position < len(graph.input) and (site.node.op_type == "Scan" or position > 1):
-            yield graph.input[position].name
 
 
 def _wanted(site: Site, position: int, facts: Facts) -> Purpose | None:
@@ -150,12 +131,9 @@ def _compared(other: int) -> Callable[[Site, Facts], Purpose | None]:
     return equal
 
 
-def _below_constant(position: int) -> Callable[[Site, Facts], Purpose | None]:
-    def below(site: Site, facts: Facts) -> Purpose | None:
-        constant = facts.constants.get(site.node.input[position])
-        return Purpose(0, max(0, int(constant.min()) - 1)) if constant is not None else None
-
-    return below
+def _below_depth(site: Site, facts: Facts) -> Purpose | None:
+    depth = facts.constants.get(site.node.input[1])
+    return Purpose(0, max(0, int(depth.min()) - 1)) if depth is not None else None
 
 
 def _time_steps(site: Site, facts: Facts) -> Purpose:
@@ -173,7 +151,7 @@ _WANTS: Mapping[tuple[str, int], Callable[[Site, Facts], Purpose | None]] = {
     ("GatherND", 1): _index,
     ("ScatterND", 1): _index,
     ("ScatterElements", 1): _index,
-    ("OneHot", 0): _below_constant(1),
+    ("OneHot", 0): _below_depth,
     ("Equal", 0): _compared(1),
     ("Equal", 1): _compared(0),
     ("ReverseSequence", 1): _time_steps,

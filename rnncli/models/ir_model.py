@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
+    from onnx import GraphProto, NodeProto, ValueInfoProto
 
     from rnncli.numerics import Array
     from rnncli.operators import Operator
@@ -184,13 +184,21 @@ class IrGraphReader:
         inputs = [(self._name(output), output) for output in op.input_values()]
         values = {name: self._constant(output.get_node()) for name, output in inputs}
         # A reader of old models adds peepholes of zeros.
-        while len(inputs) > len(row.inputs) and _is_zero(values[inputs[-1][0]]):
+        while len(inputs) > len(row.inputs):
+            last = values[inputs[-1][0]]
+            if last is None or last.any():
+                break
             inputs.pop()
-        made = {self._name(output): output for output in op.outputs() if _is_read(output)}
+        read_outputs = (output for output in op.outputs() if output.get_target_inputs())
+        made = {self._name(output): output for output in read_outputs}
         outputs = [name if name in made else "" for name in map(self._name, op.outputs())]
         names = [name for name, _ in inputs]
         node = helper.make_node(row.type, names, outputs, op.get_friendly_name(), domain=DOMAIN)
-        node.attribute.extend(_attributes(op, row))
+        node.attribute.extend(
+            node_attribute(row, name, value)
+            for name, value in sorted(op.get_attributes().items())
+            if value not in _UNWRITTEN.get(name, ())
+        )
         OwnRecurrentNode(node, row, EvaluationSettings())  # which refuses wrong ones
         read = {name: output for name, output in inputs if values[name] is None}
         for output in read.values():
@@ -206,7 +214,13 @@ class IrGraphReader:
         name, bodies = op.get_friendly_name(), []
         for k, body in enumerate(_BODIES[op.get_type_name()]):
             net = op.get_function(k) if op.get_type_name() == "If" else op.get_function()
-            known = dict(self._known_inside(op, k, net))
+            known = {}  # the parameters that are constants around it
+            for each in descriptions(op, k):
+                if type(each).__name__ == INVARIANT:
+                    values = self._constant(op.input_value(each.input_index).get_node())
+                    if values is not None:
+                        parameter = net.get_parameters()[each.body_parameter_index]
+                        known[parameter.get_instance_id()] = values
             bodies.append(IrGraphReader(net, (*self._path, f"{name}.{body}"), known).graph())
         self._unevaluated += [node for body in bodies for node in body.unevaluated]
         if any(body.proto.node for body in bodies):
@@ -215,15 +229,6 @@ class IrGraphReader:
             kind = op.get_type_name()
             graphs = {n: b.proto for n, b in zip(_BODIES[kind], bodies, strict=True)}
             yield helper.make_node(kind, [], [], name, domain=DOMAIN, **graphs)
-
-    def _known_inside(self, op: Any, k: int, net: Any) -> Iterator[tuple[int, Array]]:
-        """Yield the parameters of a body that are constants around it."""
-        parameters = net.get_parameters()
-        for each in descriptions(op, k):
-            if type(each).__name__ == INVARIANT:
-                values = self._constant(op.input_value(each.input_index).get_node())
-                if values is not None:
-                    yield parameters[each.body_parameter_index].get_instance_id(), values
 
     def _constant(self, op: Any) -> Array | None:
         """Return the values of a constant, or of one that is stored in fewer bits; else None."""
@@ -242,13 +247,6 @@ class IrGraphReader:
 
     def _info(self, output: Any) -> ValueInfoProto:
         return value_info(output, self._name(output))
-
-
-def _attributes(op: Any, row: Operator) -> Iterator[AttributeProto]:
-    """Yield the attributes of a node that were written."""
-    for name, value in sorted(op.get_attributes().items()):
-        if value not in _UNWRITTEN.get(name, ()):
-            yield node_attribute(row, name, value)
 
 
 INVARIANT = "InvariantInputDescription"
@@ -311,10 +309,6 @@ def _constant(op: Any) -> Array | None:
     return None
 
 
-def _is_zero(values: Array | None) -> bool:
-    return values is not None and not values.any()
-
-
 def name_of(output: Any) -> str:
     """Return a name of a value: one of its own, else its node's."""
     if names := output.get_names():
@@ -322,10 +316,6 @@ def name_of(output: Any) -> str:
     node = output.get_node()
     own = str(node.get_friendly_name())
     return own if node.get_output_size() == 1 else f"{own}:{output.get_index()}"
-
-
-def _is_read(output: Any) -> bool:
-    return bool(output.get_target_inputs())
 
 
 _LARGEST_WEIGHTS = 1 << 32  # bytes
@@ -392,15 +382,6 @@ def read_ir(path: Path) -> IrModel:
         weights = read_bytes(below(path.parent, name), _LARGEST_WEIGHTS)
     except MissingFile:
         weights = b""  # a model without constants may have none
-    net = _net(text, weights, path)
-    try:
-        graph = IrGraphReader(net).graph()
-        return IrModel(net, graph.listing(str(path)), _interface(net, str(path)), graph)
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(f"{path}: a name in it is not UTF-8") from error
-
-
-def _net(text: bytes, weights: bytes, path: Path) -> Any:
     if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):  # it reads other formats, too
         raise UnreadableFile(f"{path}: not a model of OpenVINO: not XML")
     try:
@@ -411,7 +392,7 @@ def _net(text: bytes, weights: bytes, path: Path) -> Any:
             f" with: {install_line('runtimes')}"
         ) from error
     try:
-        return openvino.Core().read_model(text, weights)
+        net = openvino.Core().read_model(text, weights)
     except Exception as error:  # a RuntimeError, or one of its bindings
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = (lines or [type(error).__name__])[-1].encode("ascii", "replace").decode()[:200]
@@ -420,14 +401,17 @@ def _net(text: bytes, weights: bytes, path: Path) -> Any:
             raise Unsupported(f"{path}: {reader} lacks an operator of it: {reason}") from error
         raise UnreadableFile(f"{path}: {reader} cannot read it: {reason}") from error
 
-
-def _interface(net: Any, name: str) -> Model:
-    """Return the inputs and outputs of openvino's model as a model without nodes."""
     try:
-        inputs, outputs = (
-            [value_info(port, name_of(port)) for port in ports]
-            for ports in (net.inputs, net.outputs)
-        )
-    except Unsupported as error:
-        raise Unsupported(f"{name}: {error}") from error
-    return Model(helper.make_model(helper.make_graph([], "interface", inputs, outputs)), name)
+        graph = IrGraphReader(net).graph()
+        try:
+            inputs, outputs = (
+                [value_info(port, name_of(port)) for port in ports]
+                for ports in (net.inputs, net.outputs)
+            )
+        except Unsupported as error:
+            raise Unsupported(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{path}: a name in it is not UTF-8") from error
+    # Its own inputs and outputs as a model without nodes.
+    ends = helper.make_model(helper.make_graph([], "interface", inputs, outputs))
+    return IrModel(net, graph.listing(str(path)), Model(ends, str(path)), graph)

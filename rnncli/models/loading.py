@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,9 +16,8 @@ from onnx import ModelProto
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.reading import open_data
-from rnncli.models.irregularities import normalise, sort_nodes
 from rnncli.models.model import Model
-from rnncli.models.structure import check_structure, check_text
+from rnncli.models.structure import check_structure, check_text, normalise, sort_nodes
 from rnncli.models.tensor_values import embed_attribute_tensors
 from rnncli.models.wire import refuse_bomb
 
@@ -63,7 +63,11 @@ def load_model(path: str | Path) -> Model:
     if not path.is_file():
         raise UnreadableFile(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     if path.name.lower().endswith(ARCHIVES):
-        return _load_archive(path)
+        from rnncli.models.archives import unpack
+
+        unpacked = UnpackedArchive()
+        unpack(path, unpacked.folder)
+        return replace(_load_folder(unpacked.folder, str(path)), unpacked=unpacked)
     return _load_file(path, str(path))
 
 
@@ -129,19 +133,15 @@ class UnpackedArchive:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-def _load_archive(path: Path) -> Model:
-    from rnncli.models.archives import unpack
-
-    unpacked = UnpackedArchive()
-    unpack(path, unpacked.folder)
-    return replace(_load_folder(unpacked.folder, str(path)), unpacked=unpacked)
-
-
 def _load_folder(folder: Path, name: str) -> Model:
     """Load the model of a folder or of its only subfolder, as in archives."""
     models = _models_in(folder)
-    while not models and (inner := _only_folder(folder)):
-        folder, models = inner, _models_in(inner)
+    while not models:
+        folders = [p for p in _visible(folder) if p.is_dir() and p.name != "__MACOSX"]
+        if len(folders) != 1:
+            break
+        folder = found_in(folder, folders[0].name)
+        models = _models_in(folder)
     if not models:
         raise UnreadableFile(f"{name}: contains no model.onnx and no other .onnx file")
     if len(models) > 1:
@@ -156,31 +156,23 @@ def _models_in(folder: Path) -> list[Path]:
     return [path for path in models if path.name == "model.onnx"] or models
 
 
-def _only_folder(folder: Path) -> Path | None:
-    folders = [path for path in _visible(folder) if path.is_dir() and path.name != "__MACOSX"]
-    return found_in(folder, folders[0].name) if len(folders) == 1 else None
-
-
 def _visible(folder: Path) -> Iterable[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-
-
-def _data_sets_in(folder: Path) -> tuple[Path, ...]:
-    numbered = (
-        (int(match[1]), found_in(folder, path.name))
-        for path in folder.iterdir()
-        if (match := re.fullmatch(r"test_data_set_([0-9]{1,9})", path.name)) and path.is_dir()
-    )
-    return tuple(path for _, path in sorted(numbered))
 
 
 def _load_file(path: Path, name: str) -> Model:
     try:
         format_name = FORMATS.get(path.suffix.lower(), "protobuf")
-        data = _read(path)
+        with open_data(path, _LARGEST_PROTOBUF) as stream:
+            data = stream.read()
         refuse_bomb(data, format_name)
         if format_name == "protobuf" and len(data) >= LARGE:
-            data = _lightened(data, path)
+            from rnncli.models.wire import without_weights  # not needed for small models
+
+            # Large weights stay in the file, unless a link may lead outside the folder.
+            with suppress(InvalidRequest):
+                own = RelativePath(found_in(path.parent, path.name).name)
+                data = without_weights(data, own)
         proto = _parse(data, format_name)
         if not proto.HasField("graph"):
             raise UnreadableFile("not an ONNX model: it has no graph")
@@ -188,28 +180,25 @@ def _load_file(path: Path, name: str) -> Model:
         raise type(error)(f"{name}: {str(error).removeprefix(f'{path}: ')}") from error
     folder = path.parent
     # Data sets beside several models may belong to another one.
-    data_sets = _data_sets_in(folder) if _models_in(folder) == [path] else ()
+    numbered = (
+        (int(match[1]), found_in(folder, each.name))
+        for each in (folder.iterdir() if _models_in(folder) == [path] else ())
+        if (match := re.fullmatch(r"test_data_set_([0-9]{1,9})", each.name)) and each.is_dir()
+    )
+    data_sets = tuple(each for _, each in sorted(numbered))
     return replace(model_from(proto, name, folder, data_sets), file=path)
-
-
-def _read(path: Path) -> bytes:
-    with open_data(path, _LARGEST_PROTOBUF) as stream:
-        return stream.read()
-
-
-def _lightened(data: bytes, path: Path) -> bytes:
-    """Leave large weights in the file, unless it is a link, which may lead outside the folder."""
-    from rnncli.models.wire import without_weights  # not needed for small models
-
-    try:
-        return without_weights(data, RelativePath(found_in(path.parent, path.name).name))
-    except InvalidRequest:
-        return data
 
 
 def _parse(data: bytes, format_name: str) -> ModelProto:
     try:
-        return _message(data) if format_name == "protobuf" else _text(data, format_name)
+        if format_name == "protobuf":
+            return _message(data)
+        import onnx
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # onnx calls its own text format experimental
+            serializer = onnx.serialization.registry.get(format_name)
+            return serializer.deserialize_proto(data, ModelProto())
     except Exception as error:  # each format has its own exceptions, and text parsers overflow
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         sentence = f"not an ONNX model, or truncated ({format_name}): {reason}"
@@ -219,14 +208,4 @@ def _parse(data: bytes, format_name: str) -> ModelProto:
 def _message(data: bytes) -> ModelProto:
     proto = ModelProto()
     proto.ParseFromString(data)
-    return proto
-
-
-def _text(data: bytes, format_name: str) -> ModelProto:
-    import onnx
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # onnx calls its own text format experimental
-        serializer = onnx.serialization.registry.get(format_name)
-        proto: ModelProto = serializer.deserialize_proto(data, ModelProto())
     return proto

@@ -41,7 +41,7 @@ class Model:
     """A model ready for evaluation.
 
     Attributes:
-        proto: normalised, see `rnncli.models.irregularities`; large weights are left in the file,
+        proto: normalised, see `rnncli.models.structure`; large weights are left in the file,
             see `rnncli.models.wire`.
         name: the name in messages, which is the given path of the file.
         folder: the folder of its external data; None for a model not read from a file.

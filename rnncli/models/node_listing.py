@@ -66,9 +66,41 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     shapes = shapes_in(inferred(model, {}).proto)
     units = units_of(model)
     for site, row in recurrent_sites(model):
-        path = rooted(model, (*site.path, site.name))
-        unit, _ = units[path]
-        yield _described(site, row, path, shapes if path[0] == GRAPH else {}, unit)
+        node, path = site.node, rooted(model, (*site.path, site.name))
+        given = {
+            attribute.name: f"@{attribute.ref_attr_name}"
+            if attribute.ref_attr_name
+            else _plain(attribute_value(attribute))
+            for attribute in node.attribute
+        }
+        values = {name: attribute.default for name, attribute in row.attributes.items()} | given
+        if values.get("activations") is None:
+            directions = 2 if values.get("direction") == "bidirectional" else 1
+            values["activations"] = [*row.default_activations] * directions
+        inputs = zip(row.inputs, node.input, strict=False)
+        outputs = zip(row.outputs, node.output, strict=False)
+        known = shapes if path[0] == GRAPH else {}
+        yield RecurrentNode(
+            name=site.name,
+            operator=row,
+            path=path,
+            attributes=values,
+            inputs={each.name: known.get(name) for each, name in inputs if name},
+            outputs=tuple(each.name for each, name in outputs if name),
+            unit=units[path][0],
+        )
+
+
+MOST_SHOWN = 64  # values of a list; attributes of recurrent operators have fewer
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON allows; tensors, graphs and types only by kind."""
+    if isinstance(value, list):
+        left = [f"... ({len(value)} in all)"] * (len(value) > MOST_SHOWN)
+        return [*map(_plain, value[:MOST_SHOWN]), *left]
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else f"a {type(value).__name__.removesuffix('Proto')}"
 
 
 def units_of(model: Model) -> dict[tuple[str, ...], tuple[QuantisedUnit | None, list[str]]]:
@@ -152,54 +184,3 @@ def dynamic_quantisers(model: Model) -> list[str]:
         for site in walk(model)
         if site.node.input and is_scaled(site.node)
     ]
-
-
-def _described(
-    site: Site,
-    row: Operator,
-    path: tuple[str, ...],
-    shapes: Mapping[str, Shape],
-    unit: QuantisedUnit | None,
-) -> RecurrentNode:
-    node = site.node
-    return RecurrentNode(
-        name=site.name,
-        operator=row,
-        path=path,
-        attributes=_attributes(site, row),
-        inputs={
-            given.name: shapes.get(name)
-            for given, name in zip(row.inputs, node.input, strict=False)
-            if name
-        },
-        outputs=tuple(
-            made.name for made, name in zip(row.outputs, node.output, strict=False) if name
-        ),
-        unit=unit,
-    )
-
-
-MOST_SHOWN = 64  # values of a list; attributes of recurrent operators have fewer
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON allows; tensors, graphs and types only by kind."""
-    if isinstance(value, list):
-        left = [f"... ({len(value)} in all)"] * (len(value) > MOST_SHOWN)
-        return [*map(_plain, value[:MOST_SHOWN]), *left]
-    plain = value is None or isinstance(value, str | int | float)
-    return value if plain else f"a {type(value).__name__.removesuffix('Proto')}"
-
-
-def _attributes(site: Site, row: Operator) -> dict[str, Any]:
-    given = {
-        attribute.name: f"@{attribute.ref_attr_name}"
-        if attribute.ref_attr_name
-        else _plain(attribute_value(attribute))
-        for attribute in site.node.attribute
-    }
-    values = {name: attribute.default for name, attribute in row.attributes.items()} | given
-    if values.get("activations") is None:
-        directions = 2 if values.get("direction") == "bidirectional" else 1
-        values["activations"] = [*row.default_activations] * directions
-    return values

@@ -64,22 +64,19 @@ class Watch:
         if all(map(self._is_constant, read)):
             self.hold(made)
         if isinstance(step.operator, OwnRecurrentNode):
-            others = self._observer(self._occurrence(step.path, step.operator, read, made))
+            node = step.operator
+            inputs = node.by_name(read)
+            occurrence = Occurrence(
+                path=step.path,
+                key=id(node),
+                node=node.node,
+                inputs=inputs,
+                constants=frozenset(n for n, values in inputs.items() if self._is_constant(values)),
+                nbytes=sum(values.nbytes for values in (*inputs.values(), *made)),
+            )
+            others = self._observer(occurrence)
             if others:
                 values.update(zip(filter(None, step.outputs), others.values(), strict=True))
-
-    def _occurrence(
-        self, path: tuple[str, ...], node: OwnRecurrentNode, read: list[Any], made: list[Any]
-    ) -> Occurrence:
-        inputs = node.by_name(read)
-        return Occurrence(
-            path=path,
-            key=id(node),
-            node=node.node,
-            inputs=inputs,
-            constants=frozenset(n for n, values in inputs.items() if self._is_constant(values)),
-            nbytes=sum(values.nbytes for values in (*inputs.values(), *made)),
-        )
 
 
 class Clock(Watch):

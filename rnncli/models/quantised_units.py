@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
     from rnncli.models.model import Model
-    from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.operators.operator import Input, Output
 
@@ -90,12 +89,26 @@ class UnitFinder:
         return QuantisedUnit(tuple(known)) if known else None, left
 
     def _dress(self, node: NodeProto, row: Input | Output, types: tuple[str, ...]) -> Dress | None:
-        scale, point = (self._array(node, k) for k in (1, 2))
+        tensors = (self._constants.get(name) for name in (*node.input[1:3], "", "")[:2])
+        scale, point = (
+            None if each is None else tensor_values(each, self._folder) for each in tensors
+        )
         if scale is None or scale.dtype != np.float32 or scale.ndim > 1:
             return None
-        kind = self._type(node, point)
+
+        # The type of the levels; "" if nothing here says it.
+        if point is not None:
+            kind = dtype_of(point).name
+        elif _is(node, QUANTIZE):
+            said = _has(node, "output_dtype")
+            number = helper.get_node_attr_value(node, "output_dtype") if said else 0
+            kind = dtype_numbered(number or UNSIGNED).name
+        else:
+            levels = self._constants.get(node.input[0])
+            kind = "" if levels is None else dtype_numbered(levels.data_type).name
         if kind not in types or (len(node.input) > 2 and node.input[2] and point is None):
             return None
+
         points = np.zeros(1, int) if point is None else point
         axis: int = helper.get_node_attr_value(node, "axis") if _has(node, "axis") else 1
         several, rank = scale.size > 1 or points.size > 1, len(row.shape(0))
@@ -109,22 +122,6 @@ class UnitFinder:
         )
         is_input = types is INPUT_TYPES
         return None if any(dress_problems(row.name, found, rank, is_input=is_input)) else found
-
-    def _type(self, node: NodeProto, point: Array | None) -> str:
-        """Return the type of a node's levels; "" if nothing here says it."""
-        if point is not None:
-            return dtype_of(point).name
-        if _is(node, QUANTIZE):
-            said = _has(node, "output_dtype")
-            number = helper.get_node_attr_value(node, "output_dtype") if said else 0
-            return dtype_numbered(number or UNSIGNED).name
-        levels = self._constants.get(node.input[0])
-        return "" if levels is None else dtype_numbered(levels.data_type).name
-
-    def _array(self, node: NodeProto, k: int) -> Array | None:
-        name = node.input[k] if k < len(node.input) else ""
-        tensor = self._constants.get(name)
-        return None if tensor is None else tensor_values(tensor, self._folder)
 
 
 def _is(node: NodeProto, op_type: str) -> bool:

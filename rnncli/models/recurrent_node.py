@@ -60,17 +60,32 @@ class OwnRecurrentNode(OwnNode):
         self._makes = [output.name if name else "" for output, name in named]
         self._wanted = [name for name in self._makes if name]
         self._absent = (None,) * (len(row.inputs) - len(onnx_node.input))
-        if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
+        if found := [*self._problems()]:
             raise InvalidOperator(row.name, found)
         engine = backend_named(arithmetic.backend), compute_named(arithmetic.compute)
         self._prepared = PreparedNode(row, self._attributes, self._wanted, self._readings, engine)
 
-    def _node_problems(self) -> Iterator[Problem]:
+    def _problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the node, whatever its inputs are."""
         node, row = self.onnx_node, self._row
+        # Attributes given twice, or as another type than ONNX's: the value 3 is no float 3.0.
+        seen: set[str] = set()
+        for attribute in node.attribute:
+            subject: tuple[str, ...] = ("attributes", attribute.name)
+            if attribute.name in seen:
+                yield Problem(subject, f"attribute '{attribute.name}' is given twice")
+            seen.add(attribute.name)
+            declared = row.attributes.get(attribute.name)
+            names = AttributeProto.AttributeType.Name
+            if declared and attribute.type != (stored := STORED_TYPES[declared.type]):
+                given = names(attribute.type).lower()
+                wanted = f"must be of type {names(stored).lower()}, got type {given}"
+                yield Problem(subject, f"attribute '{attribute.name}' {wanted}")
+
         sides = (("inputs", row.inputs, node.input), ("outputs", row.outputs, node.output))
-        for subject, rows, names in sides:
-            if any(names[len(rows) :]):
-                yield Problem((subject,), f"has {len(rows)} {subject}, the node names {len(names)}")
+        for side, rows, tensors in sides:
+            if any(tensors[len(rows) :]):
+                yield Problem((side,), f"has {len(rows)} {side}, the node names {len(tensors)}")
         for problem in problems(row, self._attributes, {}, self._wanted, self._readings):
             if problem.subject[0] != "inputs":  # their shapes are known when the node runs
                 yield problem
@@ -91,19 +106,3 @@ class OwnRecurrentNode(OwnNode):
             return made
         named = dict(zip(self._wanted, made, strict=True))
         return tuple([named.get(name) for name in self._makes])
-
-
-def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:
-    """Yield attributes given twice, or as another type than ONNX's: the value 3 is no float 3.0."""
-    seen: set[str] = set()
-    for attribute in node.attribute:
-        subject = ("attributes", attribute.name)
-        if attribute.name in seen:
-            yield Problem(subject, f"attribute '{attribute.name}' is given twice")
-        seen.add(attribute.name)
-        declared = row.attributes.get(attribute.name)
-        names = AttributeProto.AttributeType.Name
-        if declared and attribute.type != (stored := STORED_TYPES[declared.type]):
-            given = names(attribute.type).lower()
-            wanted = f"must be of type {names(stored).lower()}, got type {given}"
-            yield Problem(subject, f"attribute '{attribute.name}' {wanted}")

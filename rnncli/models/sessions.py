@@ -88,7 +88,19 @@ class ModelSession:
             Unsupported: a node cannot be evaluated here.
             Exhausted: it takes more memory or time than it may.
         """
-        self._check(inputs)
+        # Inputs are checked against the graph's declarations once per kind of inputs.
+        try:
+            kinds = tuple([(name, type(v), v.dtype, v.shape) for name, v in inputs.items()])
+        except (AttributeError, TypeError):  # what is no array
+            kinds = ()
+        if not kinds or (kinds != self._last and kinds not in self._fitting):
+            check_inputs(self._model, inputs)
+            if len(self._fitting) >= MOST_SHAPES:
+                self._fitting.clear()
+            if kinds:
+                self._fitting.add(kinds)
+        self._last = kinds
+
         try:
             own = self._idle.pop()  # no other thread gets it
         except IndexError:
@@ -97,21 +109,6 @@ class ModelSession:
         if len(self._idle) < MOST_KEPT:  # what failed halfway is not used again
             self._idle.append(own)
         return made
-
-    def _check(self, inputs: Mapping[str, Any]) -> None:
-        """Check inputs against the graph's declarations, once per kind of inputs."""
-        try:
-            kinds = tuple([(name, type(v), v.dtype, v.shape) for name, v in inputs.items()])
-            if kinds == self._last or kinds in self._fitting:
-                self._last = kinds
-                return
-        except (AttributeError, TypeError):  # what is no array
-            kinds = ()
-        check_inputs(self._model, inputs)
-        if len(self._fitting) >= MOST_SHAPES:
-            self._fitting.clear()
-        if len(kinds) == len(inputs):
-            self._fitting.add(kinds)
 
 
 _KEPT: WeakKeyDictionary[Model, list[tuple[EvaluationSettings, ModelSession]]] = WeakKeyDictionary()
@@ -332,7 +329,10 @@ def prepare(
         rnncli.errors.Unsupported: a node, or the backend, has no implementation here.
     """
     settings = EvaluationSettings(backend, compute, readings or {}, host)
-    if row := _operator(what):
+    row = what if isinstance(what, Operator) else None
+    if isinstance(what, str) and (what in OPERATORS or _NAME.fullmatch(what)):
+        row = None if Path(what).exists() else operator_named(what)
+    if row:
         names = {each.name for each in row.inputs}
         fed = {name: held.pop(name) for name in [*held] if name in names}
         prepared = OperatorSession(
@@ -352,14 +352,6 @@ def prepare(
     check_names(model, held)
     fixed = {name: np.array(values) for name, values in held.items()}
     return Session(model.name, ModelSession(model, settings), fixed, limits)
-
-
-def _operator(what: object) -> Operator | None:
-    """Return an operator given by row or name; a name is one that no file has."""
-    if isinstance(what, Operator):
-        return what
-    is_name = isinstance(what, str) and (what in OPERATORS or _NAME.fullmatch(what))
-    return operator_named(str(what)) if is_name and not Path(str(what)).exists() else None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ from onnx import (
     AttributeProto,
     GraphProto,
     ModelProto,
-    NodeProto,
     TensorProto,
     numpy_helper,
     shape_inference,
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from onnx import ValueInfoProto
-
-    from rnncli.models.model import Body
 
 _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
 # Elements of a vector that may be a shape: ONNX's inference writes down each of them.
@@ -42,55 +38,37 @@ def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
 
     The shapes are of some inputs, instead of the declared ones.
     """
-    skeleton = _skeleton(model)
+    # What inference reads, field by field: no larger values are ever copied.
+    source = model.proto
+    skeleton = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
+    skeleton.functions.extend(source.functions)
+    _copy_graph(source.graph, skeleton.graph, model.folder)
     for value in skeleton.graph.input:
         if value.name in shapes:
-            _declare(value, shapes[value.name])
+            value.type.tensor_type.shape.Clear()
+            for size in shapes[value.name]:
+                value.type.tensor_type.shape.dim.add(dim_value=size)
     try:
         if skeleton.functions:
             skeleton = inline_local_functions(skeleton)
-        skeleton = shape_inference.infer_shapes(skeleton, data_prop=not _has_long_vectors(skeleton))
+        lengths = [shape[0] for shape in shapes_in(skeleton).values() if len(shape) == 1]
+        is_long = any(isinstance(n, int) and n > _LONGEST_SHAPE for n in lengths)
+        skeleton = shape_inference.infer_shapes(skeleton, data_prop=not is_long)
     except Exception:  # noqa: BLE001, S110 -- unknown shapes are not an error; evaluation reports others
         pass
     return Model(skeleton, model.name)
-
-
-def _has_long_vectors(proto: ModelProto) -> bool:
-    shapes = shapes_in(proto).values()
-    return any(isinstance(s[0], int) and s[0] > _LONGEST_SHAPE for s in shapes if len(s) == 1)
 
 
 def shapes_in(proto: ModelProto) -> dict[str, tuple[int | str, ...]]:
     """Return the declared or inferred shape of every value of the graph and its subgraphs."""
     found: dict[str, tuple[int | str, ...]] = {}
     for body in bodies(proto.graph):
-        found |= _shapes_of(body)
+        assert isinstance(body, GraphProto)
+        for value in (*body.output, *body.value_info, *body.input):
+            if (shape := declared_shape(value)) is not None:
+                found[value.name] = shape
+        found |= {tensor.name: tuple(tensor.dims) for tensor in body.initializer}
     return found
-
-
-def _shapes_of(body: Body) -> dict[str, tuple[int | str, ...]]:
-    assert isinstance(body, GraphProto)
-    declared = {
-        value.name: shape
-        for value in (*body.output, *body.value_info, *body.input)
-        if (shape := declared_shape(value)) is not None
-    }
-    return declared | {tensor.name: tuple(tensor.dims) for tensor in body.initializer}
-
-
-def _declare(value: ValueInfoProto, shape: Sequence[int]) -> None:
-    value.type.tensor_type.shape.Clear()
-    for size in shape:
-        value.type.tensor_type.shape.dim.add(dim_value=size)
-
-
-def _skeleton(model: Model) -> ModelProto:
-    """Copy what inference reads, field by field: no larger values are ever copied."""
-    source = model.proto
-    skeleton = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
-    skeleton.functions.extend(source.functions)
-    _copy_graph(source.graph, skeleton.graph, model.folder)
-    return skeleton
 
 
 def _copy_graph(source: GraphProto, target: GraphProto, folder: Path | None) -> None:
@@ -100,24 +78,19 @@ def _copy_graph(source: GraphProto, target: GraphProto, folder: Path | None) -> 
     target.value_info.extend(source.value_info)
     target.initializer.extend(_header(tensor, folder) for tensor in source.initializer)
     for node in source.node:
-        _copy_node(node, target.node.add(), folder)
-
-
-def _copy_node(source: NodeProto, target: NodeProto, folder: Path | None) -> None:
-    target.name, target.op_type, target.domain = source.name, source.op_type, source.domain
-    target.overload = source.overload
-    target.input.extend(source.input)
-    target.output.extend(source.output)
-    for attribute in source.attribute:
-        copy = target.attribute.add()
-        if attribute.type == AttributeProto.GRAPH:
-            copy.name, copy.type = attribute.name, attribute.type
-            _copy_graph(attribute.g, copy.g, folder)
-        elif attribute.type == AttributeProto.TENSOR:
-            copy.name, copy.type = attribute.name, attribute.type
-            copy.t.CopyFrom(_header(attribute.t, folder))
-        else:
-            copy.CopyFrom(attribute)
+        held = target.node.add(name=node.name, op_type=node.op_type, domain=node.domain)
+        held.overload = node.overload
+        held.input.extend(node.input)
+        held.output.extend(node.output)
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                copy = held.attribute.add(name=attribute.name, type=attribute.type)
+                _copy_graph(attribute.g, copy.g, folder)
+            elif attribute.type == AttributeProto.TENSOR:
+                copy = held.attribute.add(name=attribute.name, type=attribute.type)
+                copy.t.CopyFrom(_header(attribute.t, folder))
+            else:
+                held.attribute.add().CopyFrom(attribute)
 
 
 def _header(tensor: TensorProto, folder: Path | None) -> TensorProto:

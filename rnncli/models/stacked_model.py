@@ -17,10 +17,8 @@ from rnncli.operators import OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx import NodeProto
-
     from rnncli.models.weights import RecurrentLayer
-    from rnncli.numerics import Array, DType
+    from rnncli.numerics import DType
 
 VERSIONS = (14, 22)  # of opset 14 unless it lacks the dtype
 LARGEST = (1 << 31) - (1 << 20)  # bytes of weights; a protobuf has less than 2 GiB
@@ -40,15 +38,26 @@ def stacked_model(layers: Sequence[RecurrentLayer]) -> ModelProto:
         InvalidRequest: they do not fit, no operator has the dtype, or the model is too large.
     """
     dtype, version = _fitting(layers)
-    stack = [_nodes(layer, number, len(layers)) for number, layer in enumerate(layers)]
-    held = [
-        tensor_of(name, values)
-        for number, layer in enumerate(layers)
-        for name, values in _constants(layer, number).items()
-    ]
+    nodes, held = [], []
+    for number, layer in enumerate(layers):
+        # The node, and those that turn [T, D, N, H] into [T, N, D*H].
+        end, steps = f"_l{number}", f"steps_l{number}"
+        weights = {f"{name}{end}": values for name, values in layer.tensors.items()}
+        shape = np.array([0, 0, len(layer.R) * layer.hidden_size])  # 0 keeps a dimension
+        held += [tensor_of(name, each) for name, each in (weights | {f"shape{end}": shape}).items()]
+        below, above = f"X{end}" if number else "X", f"X_l{number + 1}"
+        made = [f"Y{end}", *_states(layer, number)]
+        node = f"{layer.cell}{end}"
+        nodes += [
+            helper.make_node(layer.cell, [below, *weights], made, name=node, **layer.attributes),
+            helper.make_node("Transpose", [f"Y{end}"], [steps], perm=[0, 2, 1, 3]),
+            helper.make_node(
+                "Reshape", [steps, f"shape{end}"], [above if number + 1 < len(layers) else "Y"]
+            ),
+        ]
     front, width = ["seq_length", "batch_size"], len(layers[-1].R) * layers[-1].hidden_size
     graph = helper.make_graph(
-        [node for nodes in stack for node in nodes],
+        nodes,
         "recurrent layers",
         [helper.make_tensor_value_info("X", dtype.onnx, [*front, layers[0].input_size])],
         [
@@ -92,28 +101,3 @@ def _fitting(layers: Sequence[RecurrentLayer]) -> tuple[DType, int]:
 def _states(layer: RecurrentLayer, number: int) -> list[str]:
     """Return the names of the states after the last step."""
     return [f"{name}_l{number}" for name in ("Y_h", "Y_c")[: 1 + (layer.cell == "LSTM")]]
-
-
-def _constants(layer: RecurrentLayer, number: int) -> dict[str, Array]:
-    weights = {f"{name}_l{number}": values for name, values in layer.tensors.items()}
-    width = len(layer.R) * layer.hidden_size
-    return {**weights, f"shape_l{number}": np.array([0, 0, width])}  # 0 keeps a dimension
-
-
-def _nodes(layer: RecurrentLayer, number: int, count: int) -> list[NodeProto]:
-    """Return a layer's node, and those that turn [T, D, N, H] into [T, N, D*H]."""
-    end = f"l{number}"
-    *weights, shape = _constants(layer, number)
-    return [
-        helper.make_node(
-            layer.cell,
-            [f"X_{end}" if number else "X", *weights],
-            [f"Y_{end}", *_states(layer, number)],
-            name=f"{layer.cell}_{end}",
-            **layer.attributes,
-        ),
-        helper.make_node("Transpose", [f"Y_{end}"], [f"steps_{end}"], perm=[0, 2, 1, 3]),
-        helper.make_node(
-            "Reshape", [f"steps_{end}", shape], [f"X_l{number + 1}" if number + 1 < count else "Y"]
-        ),
-    ]

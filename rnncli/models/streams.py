@@ -26,13 +26,12 @@ from rnncli.models.tensor_values import tensor_values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from onnx import GraphProto, NodeProto
+    from onnx import NodeProto
 
     from rnncli.models.model import Model, Site
     from rnncli.numerics import Array
     from rnncli.operators.operator import Tensor
 
-    Shape = tuple[int | str, ...]
 
 # Words of names that say which end of a step a state is at.
 ENDS = frozenset(
@@ -198,16 +197,7 @@ class DataFlow:
 
     def pairs(self) -> tuple[StatePair, ...]:
         """Return the pairs that names and the graph show, in the order of the inputs."""
-        found = {pair.input: pair for pair in self._paired_by_names()}
-        taken = {pair.output for pair in found.values()}
-        for name in self.inputs:
-            ends = [each for each in self._carried(name) if each not in taken]
-            if name not in found and len(ends) == 1:
-                found[name] = StatePair(name, ends[0], "the graph carries the one into the other")
-                taken.add(ends[0])
-        return tuple(found[name] for name in self.inputs if name in found)
-
-    def _paired_by_names(self) -> Iterator[StatePair]:
+        found: dict[str, StatePair] = {}
         stems = {name: _stem(name) for name in (*self.inputs, *self.outputs)}
         count = Counter(stems[name] for name in self.inputs)
         named: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -218,7 +208,15 @@ class DataFlow:
                 continue
             ends = [end for end in named[stems[begin]] if self._is_alike(begin, end)]
             if len(ends) == 1:
-                yield StatePair(begin, ends[0], f"names and shapes agree: {' '.join(stems[begin])}")
+                reason = f"names and shapes agree: {' '.join(stems[begin])}"
+                found[begin] = StatePair(begin, ends[0], reason)
+        taken = {pair.output for pair in found.values()}
+        for name in self.inputs:
+            ends = [each for each in self._carried(name) if each not in taken]
+            if name not in found and len(ends) == 1:
+                found[name] = StatePair(name, ends[0], "the graph carries the one into the other")
+                taken.add(ends[0])
+        return tuple(found[name] for name in self.inputs if name in found)
 
     def _is_alike(self, begin: str, end: str) -> bool:
         """Whether an input and an output may have one type and shape."""
@@ -238,20 +236,15 @@ class DataFlow:
 
     def _carried(self, begin: str) -> list[str]:
         """Return the outputs like an input that its values reach beside others."""
-        reached = self._reached(begin)
-        return [end for end in self.outputs if reached.get(end) and self._is_alike(begin, end)]
-
-    def _reached(self, begin: str) -> dict[str, bool]:
-        """Return the values that an input's values reach, and whether others may be among them."""
-        found: dict[str, bool] = {}
+        reached: dict[str, bool] = {}  # value -> whether others may be among them
         left = [(begin, False)]
         while left:
             name, is_joined = left.pop()
-            if found.get(name, False) or (name in found and not is_joined):
+            if reached.get(name, False) or (name in reached and not is_joined):
                 continue
-            found[name] = is_joined
+            reached[name] = is_joined
             left += [(to, is_joined or joins) for to, joins in self._edges[name]]
-        return found
+        return [end for end in self.outputs if reached.get(end) and self._is_alike(begin, end)]
 
     @cached_property
     def _edges(self) -> Mapping[str, list[tuple[str, bool]]]:
@@ -272,45 +265,32 @@ class DataFlow:
         """Return the axes of the inputs that are a size of recurrent nodes, or are named so."""
         found: dict[str, FreeAxis] = {}
         for name, value in self.inputs.items():
+            if name in but:
+                continue
             shape = declared_shape(value) or ()
-            if name not in but and (axis := self._axis(shape, size, words)):
-                found[name] = axis
+            for site, where in self._sizes(size):
+                is_free = isinstance(where, str) and where and shape.count(where) == 1
+                if is_free and not (size == "batch_size" and site.name in self._of_fixed_batch):
+                    found[name] = FreeAxis(shape.index(where), str(where), f"{size} of {site.name}")
+                    break
+            else:
+                for axis, symbol in enumerate(shape):
+                    if isinstance(symbol, str) and not words.isdisjoint(
+                        _words(AUTOMATIC.sub("", symbol))
+                    ):
+                        found[name] = FreeAxis(axis, symbol, "its name")
+                        break
         return found
-
-    def _axis(self, shape: Shape, size: str, words: frozenset[str]) -> FreeAxis | None:
-        for site, where in self._sizes(size):
-            is_free = isinstance(where, str) and where and shape.count(where) == 1
-            if is_free and not (size == "batch_size" and site.name in self._of_fixed_batch):
-                return FreeAxis(shape.index(where), str(where), f"{size} of {site.name}")
-        for axis, symbol in enumerate(shape):
-            if isinstance(symbol, str) and words.intersection(_words(AUTOMATIC.sub("", symbol))):
-                return FreeAxis(axis, symbol, "its name")
-        return None
 
     @cached_property
     def _of_fixed_batch(self) -> set[str]:
         """The recurrent nodes whose initial state has one batch size, whatever is said of X."""
-        states = {
-            site.name: (self._shapes.get(roles.get("initial_h", ""), ()), _is_batch_first(site))
-            for site, _, roles in self._recurrent
-        }
-        return {
-            name
-            for name, (shape, is_first) in states.items()
-            if len(shape) == 3 and isinstance(shape[0 if is_first else 1], int)
-        }
-
-    def _frozen(self, pairs: Sequence[StatePair]) -> Iterator[str]:
-        """Yield axes of a model without states that have the fixed length of recurrent nodes."""
-        steps = {size: site.name for site, size in self._sizes("seq_length")}
-        for name, value in {} if pairs else self.inputs.items():
-            shape = declared_shape(value) or ()
-            for axis, size in enumerate(shape):
-                if size in steps and isinstance(size, int) and size > 1 and shape.count(size) == 1:
-                    yield (
-                        f"{name}: its axis of time, {axis}, is frozen to {size} steps, the length"
-                        f" of {steps[size]} when it was traced"
-                    )
+        found = set()
+        for site, _, roles in self._recurrent:
+            shape = self._shapes.get(roles.get("initial_h", ""), ())
+            if len(shape) == 3 and isinstance(shape[0 if _is_batch_first(site) else 1], int):
+                found.add(site.name)
+        return found
 
     def _sizes(self, size: str) -> Iterator[tuple[Site, int | str]]:
         """Yield recurrent nodes with a size of theirs, as far as it is known."""
@@ -322,12 +302,40 @@ class DataFlow:
 
     def warnings(self, pairs: Sequence[StatePair]) -> Iterator[str]:
         """Yield in sentences whatever of states and axes makes streaming wrong or impossible."""
-        yield from self._frozen(pairs)
-        yield from self._fixed_states()
+        # Without states, axes that have the fixed length of recurrent nodes.
+        steps = {size: site.name for site, size in self._sizes("seq_length")}
+        for name, value in {} if pairs else self.inputs.items():
+            shape = declared_shape(value) or ()
+            for axis, own in enumerate(shape):
+                if own in steps and isinstance(own, int) and own > 1 and shape.count(own) == 1:
+                    yield (
+                        f"{name}: its axis of time, {axis}, is frozen to {own} steps, the length"
+                        f" of {steps[own]} when it was traced"
+                    )
+
+        # Initial states of one batch size, although X has any.
+        nodes = [node for body in bodies(self._graph) for node in body.node]
+        constants = self._model.initializers.union(
+            *(node.output for node in nodes if node.op_type == "Constant")
+        )
+        batches = {site.name: size for site, size in self._sizes("batch_size")}
+        for site, _, roles in self._recurrent:
+            for role in CONTINUED:
+                name = roles.get(role, "")
+                shape = self._shapes.get(name, ())
+                size = shape[0 if _is_batch_first(site) else 1] if len(shape) == 3 else None
+                if isinstance(size, int) and isinstance(batches.get(site.name), str):
+                    what = "a constant of" if name in constants else "computed for"
+                    what = f"the input {name}, of" if name in self.inputs else what
+                    yield (f"{site.name}: {role} is {what} batch_size {size}, although X has any")
+
+        # States that nothing reads, or that do not go on.
+        read = {name for node in nodes for name in node.input}
+        read.update(value.name for body in bodies(self._graph) for value in body.output)
         fed = self.inputs.keys() - {pair.input for pair in pairs}
         for begin, end, _ in pairs:
             needs = self._needs(end)
-            if begin not in self._read:
+            if begin not in read:
                 yield f"{begin}: a state that no node reads"
             elif begin not in needs:
                 yield f"{end}: does not depend on the state {begin}, which it continues"
@@ -359,7 +367,13 @@ class DataFlow:
         """
         lengths = {site.name: size for site, size in self._sizes("seq_length")}
         sites = [(site, roles) for site, _, roles in self._recurrent if not site.path]
-        if any(_direction(site) != "forward" for site, _ in sites):
+        directions = [
+            attribute.s
+            for site, _ in sites
+            for attribute in site.node.attribute
+            if attribute.name == "direction"
+        ]
+        if any(direction != b"forward" for direction in directions):
             return
         for site, roles in sites:
             begins = {role: self._constant(roles.get(role, "")) for role in CONTINUED}
@@ -386,32 +400,6 @@ class DataFlow:
             name = node.input[0]
         return np.zeros(1)
 
-    def _fixed_states(self) -> Iterator[str]:
-        constants = self._model.initializers | {
-            name
-            for body in bodies(self._graph)
-            for node in body.node
-            if node.op_type == "Constant"
-            for name in node.output
-        }
-        batches = {site.name: size for site, size in self._sizes("batch_size")}
-        for site, _, roles in self._recurrent:
-            for role in CONTINUED:
-                name = roles.get(role, "")
-                shape = self._shapes.get(name, ())
-                size = shape[0 if _is_batch_first(site) else 1] if len(shape) == 3 else None
-                if isinstance(size, int) and isinstance(batches.get(site.name), str):
-                    what = "a constant of" if name in constants else "computed for"
-                    what = f"the input {name}, of" if name in self.inputs else what
-                    yield (f"{site.name}: {role} is {what} batch_size {size}, although X has any")
-
-    @cached_property
-    def _read(self) -> set[str]:
-        nodes = (node for body in bodies(self._graph) for node in body.node)
-        return {name for node in nodes for name in node.input} | {
-            value.name for body in bodies(self._graph) for value in body.output
-        }
-
     @cached_property
     def _read_by(self) -> Mapping[str, set[str]]:
         """Value -> the values that the node that makes it reads."""
@@ -426,11 +414,6 @@ class DataFlow:
             needs |= more
             left += more
         return needs
-
-
-def _direction(site: Site) -> str:
-    named = (a.s.decode() for a in site.node.attribute if a.name == "direction")
-    return next(named, "forward")
 
 
 def _is_batch_first(site: Site) -> bool:
@@ -448,17 +431,13 @@ def _moves(node: NodeProto) -> Iterator[tuple[str, str, bool]]:
         joins = node.op_type in JOINING
         for begin in node.input if joins else node.input[:1]:
             yield from ((begin, end, joins) for end in node.output)
-    for _, body in subgraphs(node):
-        yield from _moves_of_body(node, body)
-
-
-def _moves_of_body(node: NodeProto, body: GraphProto) -> Iterator[tuple[str, str, bool]]:
-    """Yield the values that enter and leave a body of If, Loop or Scan."""
+    # What enters and leaves a body of If, Loop or Scan.
     entering, leaving = {"Loop": (2, 1)}.get(node.op_type, (0, 0))
-    for begin, inside in zip(node.input[entering:], body.input[entering:], strict=False):
-        yield begin, inside.name, False
-    for inside, end in zip(body.output[leaving:], node.output, strict=False):
-        yield inside.name, end, False
+    for _, body in subgraphs(node):
+        for begin, inside in zip(node.input[entering:], body.input[entering:], strict=False):
+            yield begin, inside.name, False
+        for inside, end in zip(body.output[leaving:], node.output, strict=False):
+            yield inside.name, end, False
 
 
 def _words(name: str) -> list[str]:

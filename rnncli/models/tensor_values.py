@@ -7,7 +7,7 @@ is never copied into a protobuf. A path, with links resolved, must stay inside t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import TensorProto
@@ -44,8 +44,9 @@ def tensor_values(tensor: TensorProto, folder: Path | None) -> Array:
         InvalidRequest: shape, type and data disagree.
         UnreadableFile: external data is missing, too short or outside the folder.
     """
+    if min(tensor.dims, default=0) < 0:  # NumPy would infer -1
+        raise InvalidRequest(f"tensor '{tensor.name}': declares the shape {list(tensor.dims)}")
     try:
-        _refuse_impossible_shape(tensor)
         if tensor.data_location == TensorProto.EXTERNAL:
             return _external_values(tensor, folder)
         return array_of(tensor)
@@ -66,21 +67,7 @@ def sparse_tensor_values(tensor: SparseTensorProto, folder: Path | None) -> Arra
         raise InvalidRequest(f"sparse tensor '{name}' declares the shape {list(shape)}")
     values = tensor_values(tensor.values, folder)
     ask(math.prod(shape) * values.itemsize, f"sparse tensor '{name}'")
-    places = _places(tensor_values(tensor.indices, folder), shape, name)
-    try:
-        dense = np.zeros(shape, values.dtype)
-        dense.reshape(-1)[places] = values
-    except (IndexError, ValueError) as error:
-        raise InvalidRequest(f"sparse tensor '{name}': {error}") from error
-    return dense
-
-
-def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
-    """Return the positions of a sparse tensor's values in the dense one, in C order.
-
-    Raises:
-        InvalidRequest: an index lies outside the shape, or is given twice.
-    """
+    indices = tensor_values(tensor.indices, folder)
     limits = np.array([math.prod(shape)] if indices.ndim == 1 else shape)
     rows = indices.reshape(-1, 1) if indices.ndim == 1 else indices
     if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1] != len(limits):
@@ -92,11 +79,17 @@ def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
         raise InvalidRequest(
             f"sparse tensor '{name}': an index lies outside the shape {list(shape)}"
         )
-    flat = len(limits) == 1 or not rows.size
-    places = rows[:, 0] if flat else np.ravel_multi_index(tuple(rows.T), shape)
+    # The positions of the values in C order.
+    is_flat = len(limits) == 1 or not rows.size
+    places = rows[:, 0] if is_flat else np.ravel_multi_index(tuple(rows.T), shape)
     if len(np.unique(places)) < len(places):
         raise InvalidRequest(f"sparse tensor '{name}': an index is given twice")
-    return np.asarray(places)
+    try:
+        dense = np.zeros(shape, values.dtype)
+        dense.reshape(-1)[places] = values
+    except (IndexError, ValueError) as error:
+        raise InvalidRequest(f"sparse tensor '{name}': {error}") from error
+    return dense
 
 
 def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
@@ -129,19 +122,21 @@ def external_files(proto: ModelProto) -> list[str]:
     return list(dict.fromkeys(entries))
 
 
-def _refuse_impossible_shape(tensor: TensorProto) -> None:
-    """Raise for negative sizes, since NumPy would infer -1."""
-    if min(tensor.dims, default=0) < 0:
-        raise InvalidRequest(f"declares the shape {list(tensor.dims)}")
-
-
 def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
     dtype, shape = dtype_numbered(tensor.data_type), tuple(tensor.dims)
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    path = _external_file(entries.get("location", ""), folder)
+    if folder is None:
+        raise UnreadableFile("its data is in a file, but this model was not read from a folder")
+    location = entries.get("location", "")
+    try:
+        path = (folder / RelativePath(location.removeprefix("./"))).resolve()
+    except InvalidRequest as error:
+        raise UnreadableFile(f"its data is outside the model's folder: {error}") from error
+    if not path.is_relative_to(folder.resolve()):
+        raise UnreadableFile(f"its data '{location}' is outside the model's folder")
     if dtype.name == "string":
         raise InvalidRequest("strings cannot be external data")
-    size = _stored_bytes(dtype, math.prod(shape))
+    size = -(-math.prod(shape) * _bits(dtype) // 8)
     offset = _whole_number(entries.get("offset", "0"))
     length = _whole_number(entries.get("length", str(size)))
     with open_regular(path, may_be_sparse=True) as stream:
@@ -153,27 +148,16 @@ def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
             )
         if not size:
             return np.zeros(shape, dtype.numpy)
-        return _interpret(_bytes_of(stream, offset, size), tensor, dtype)
-
-
-def _bytes_of(stream: BinaryIO, offset: int, size: int) -> Array:
-    """Read bytes, or map them if they are many and aligned: NumPy copies unaligned ones."""
-    if size < LEAST_MAPPED or offset % ALIGNED:
-        stream.seek(offset)
-        return np.fromfile(stream, np.uint8, size)
-    return np.memmap(stream, np.uint8, "r", offset, (size,)).view(np.ndarray)
-
-
-def _external_file(location: str, folder: Path | None) -> Path:
-    if folder is None:
-        raise UnreadableFile("its data is in a file, but this model was not read from a folder")
-    try:
-        path = (folder / RelativePath(location.removeprefix("./"))).resolve()
-    except InvalidRequest as error:
-        raise UnreadableFile(f"its data is outside the model's folder: {error}") from error
-    if not path.is_relative_to(folder.resolve()):
-        raise UnreadableFile(f"its data '{location}' is outside the model's folder")
-    return path
+        if size < LEAST_MAPPED or offset % ALIGNED:  # NumPy copies unaligned ones
+            stream.seek(offset)
+            data = np.fromfile(stream, np.uint8, size)
+        else:
+            data = np.memmap(stream, np.uint8, "r", offset, (size,)).view(np.ndarray)
+    if _bits(dtype) % 8:  # onnx unpacks them
+        packed = TensorProto(data_type=tensor.data_type, dims=shape)
+        packed.raw_data = data.tobytes()
+        return array_of(packed)
+    return data.view(dtype.numpy).reshape(shape)
 
 
 def _whole_number(text: str) -> int:
@@ -182,21 +166,8 @@ def _whole_number(text: str) -> int:
     return int(text)
 
 
-def _stored_bytes(dtype: DType, count: int) -> int:
-    return -(-count * _bits(dtype) // 8)
-
-
 def _bits(dtype: DType) -> int:
     """Return the bits of an element in a file, where types narrower than a byte are packed."""
     packed = {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2}
     packed |= {"float6e2m3": 6, "float6e3m2": 6}
     return packed.get(dtype.name, 8 * dtype.numpy.itemsize)
-
-
-def _interpret(mapped: Array, tensor: TensorProto, dtype: DType) -> Array:
-    """Return the bytes as the tensor's elements; onnx unpacks packed ones."""
-    if _bits(dtype) % 8:
-        packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-        packed.raw_data = mapped.tobytes()
-        return array_of(packed)
-    return mapped.view(dtype.numpy).reshape(tuple(tensor.dims))

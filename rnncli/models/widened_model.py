@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
 from rnncli.errors import RnncliError
 from rnncli.files.formats.pb import tensor_of
@@ -115,10 +115,23 @@ class _Widening:
         """Yield a node that computes in float64, between the casts that it needs."""
         _refill(node.attribute, [self._attribute(each) for each in node.attribute])
         is_old = versions.get("", 0) < BROADCASTS
-        is_moved = self._change and not is_old and _is_bounded(node, versions)
+        if operator_for(node.domain, node.op_type, versions.get(node.domain, 0)):
+            given = [each.strings for each in node.attribute if each.name == "activations"]
+            named = {each.decode() for each in given[0]} if given else BOUNDED
+        else:
+            named = set() if node.domain else {node.op_type}
+        is_moved = self._change and not is_old and not BOUNDED.isdisjoint(named)
         changes = [*self._changes(node)] if is_moved else []
         if self._shift and node.op_type in LEVELLING:
-            yield from self._shifted(node)
+            # It takes its values plus a part of the largest of them.
+            values = node.input[0]
+            size, largest, part, shift, node.input[0] = (self._new(values) for _ in range(5))
+            yield helper.make_node("Abs", [values], [size])
+            yield helper.make_node("ReduceMax", [size], [largest], keepdims=0)
+            held = tensor_of("", np.asarray(self._shift))
+            yield helper.make_node("Constant", [], [part], value=held)
+            yield helper.make_node("Mul", [largest, part], [shift])
+            yield helper.make_node("Add", [values, shift], [node.input[0]])
         is_call = (node.domain, node.op_type) in self._functions
         inputs, outputs = ((), ()) if is_call else _narrow_places(node, versions)
         for k in inputs:
@@ -144,17 +157,6 @@ class _Widening:
                 yield helper.make_node("Constant", [], [moved], value=held)
                 yield helper.make_node("Add", [node.output[k], moved], [name])
 
-    def _shifted(self, node: NodeProto) -> Iterator[NodeProto]:
-        """Yield nodes that shift the values which a node rounds to levels; it takes the result."""
-        values = node.input[0]
-        size, largest, part, shift, node.input[0] = (self._new(values) for _ in range(5))
-        yield helper.make_node("Abs", [values], [size])
-        yield helper.make_node("ReduceMax", [size], [largest], keepdims=0)
-        held = tensor_of("", np.asarray(self._shift))
-        yield helper.make_node("Constant", [], [part], value=held)
-        yield helper.make_node("Mul", [largest, part], [shift])
-        yield helper.make_node("Add", [values, shift], [node.input[0]])
-
     def _new(self, name: str) -> str:
         self._casts += 1
         return f"{name}/float32/{self._casts}"
@@ -171,14 +173,6 @@ class _Widening:
         if attribute.HasField("tp"):
             _widen_type(attribute.tp)
         return attribute
-
-
-def _is_bounded(node: NodeProto, versions: Mapping[str, int]) -> bool:
-    """Whether a node is a bounded activation, or a recurrent node with one."""
-    if operator_for(node.domain, node.op_type, versions.get(node.domain, 0)):
-        given = [each.strings for each in node.attribute if each.name == "activations"]
-        return not given or not BOUNDED.isdisjoint(each.decode() for each in given[0])
-    return not node.domain and node.op_type in BOUNDED
 
 
 def _refill(field: Any, values: Sequence[Any]) -> None:
@@ -210,26 +204,23 @@ def _narrow_places(
             [(each.dtypes or row.dtypes) for each in side] for side in (row.inputs, row.outputs)
         ]
     elif schema := schema_of(node.domain, node.op_type, version):
-        _write_default_types(node, schema)
+        given = {attribute.name for attribute in node.attribute}
+        for name in (TYPE_ATTRIBUTES & schema.attributes.keys()) - given:
+            if schema.attributes[name].default_value.i in NUMBERS:
+                node.attribute.append(helper.make_attribute(name, TensorProto.DOUBLE))
+        if node.op_type == "ConstantOfShape" and "value" not in given:
+            node.attribute.append(helper.make_attribute("value", tensor_of("", np.zeros(1))))
         sides = [[each.types for each in side] for side in (schema.inputs, schema.outputs)]
     else:
         return (), ()
-    inputs, outputs = (
-        [k for k, name in enumerate(names) if name and types and _is_narrow(types, k)]
-        for names, types in zip((node.input, node.output), sides, strict=True)
-    )
+    inputs: list[int] = []
+    outputs: list[int] = []
+    for names, types, found in zip(
+        (node.input, node.output), sides, (inputs, outputs), strict=True
+    ):
+        for k, name in enumerate(names):
+            # The last type may stand for any number.
+            allowed = {*types[min(k, len(types) - 1)]} if name and types else set[str]()
+            if allowed & FLOAT and not allowed & DOUBLE:
+                found.append(k)
     return inputs, outputs
-
-
-def _is_narrow(types: Sequence[Collection[str]], k: int) -> bool:
-    allowed = {*types[min(k, len(types) - 1)]}  # the last may stand for any number
-    return bool(allowed & FLOAT) and not allowed & DOUBLE
-
-
-def _write_default_types(node: NodeProto, schema: defs.OpSchema) -> None:
-    given = {attribute.name for attribute in node.attribute}
-    for name in (TYPE_ATTRIBUTES & schema.attributes.keys()) - given:
-        if schema.attributes[name].default_value.i in NUMBERS:
-            node.attribute.append(helper.make_attribute(name, TensorProto.DOUBLE))
-    if node.op_type == "ConstantOfShape" and "value" not in given:
-        node.attribute.append(helper.make_attribute("value", tensor_of("", np.zeros(1))))

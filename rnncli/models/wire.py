@@ -92,14 +92,19 @@ def refuse_bomb(data: bytes, format_name: str) -> None:
     Raises:
         UnreadableFile: the file is not a model.
     """
-    if format_name == "protobuf":
-        _count_messages(data)
-    else:
-        _count_brackets(data)
+    if format_name != "protobuf":  # brackets enclose the messages of a text, except in quotes
+        depth = count = 0
+        for found in _BRACKETS.finditer(_QUOTED.sub(b"", data)):
+            opens = found[0] in b"([{<"
+            count += opens
+            depth += 1 if opens else -1
+            if depth > _DEEPEST_TEXT:
+                raise UnreadableFile(f"nested deeper than {_DEEPEST_TEXT} levels")
+            if count > _MOST_MESSAGES:
+                raise UnreadableFile(f"more than {_MOST_MESSAGES} brackets")
+        return
 
-
-def _count_messages(data: bytes) -> None:
-    """Count messages in the wire format; malformed parts are left to the parser."""
+    # Malformed parts are left to the parser.
     count = walked = 0
     pending = [(0, len(data), ModelProto.DESCRIPTOR)]
     while pending:
@@ -120,19 +125,6 @@ def _count_messages(data: bytes) -> None:
 def _inner_messages(message: Descriptor) -> dict[int, Descriptor]:
     """Return the fields of a message that are messages themselves, by number."""
     return {field.number: field.message_type for field in message.fields if field.message_type}
-
-
-def _count_brackets(data: bytes) -> None:
-    """Count the brackets of a text, which enclose messages, except in quotes."""
-    depth = count = 0
-    for found in _BRACKETS.finditer(_QUOTED.sub(b"", data)):
-        opens = found[0] in b"([{<"
-        count += opens
-        depth += 1 if opens else -1
-        if depth > _DEEPEST_TEXT:
-            raise UnreadableFile(f"nested deeper than {_DEEPEST_TEXT} levels")
-        if count > _MOST_MESSAGES:
-            raise UnreadableFile(f"more than {_MOST_MESSAGES} brackets")
 
 
 # The least bytes of values left in the file; shapes and axes, which inference reads, have fewer.
@@ -167,14 +159,10 @@ def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location:
             inner = _lightened(data, field.start, field.end, rest, location)
             pieces.append(field_of_bytes(first, inner))
         else:
-            told = _elsewhere(location, field.start, field.end - field.start)
+            external = TensorProto(data_location=TensorProto.EXTERNAL)
+            about = {"location": location, "offset": field.start, "length": field.end - field.start}
+            for key, value in about.items():
+                external.external_data.add(key=key, value=str(value))
+            told = external.SerializeToString()
         done = field.end
     return b"".join([*pieces, data[done:end], told])
-
-
-def _elsewhere(location: str, offset: int, length: int) -> bytes:
-    """Return the fields of a tensor that refer to external data."""
-    told = TensorProto(data_location=TensorProto.EXTERNAL)
-    for key, value in (("location", location), ("offset", offset), ("length", length)):
-        told.external_data.add(key=key, value=str(value))
-    return bytes(told.SerializeToString())

@@ -78,19 +78,43 @@ def from_keras(
         rnncli.errors.InvalidRequest: there are no such layers, variables are missing or unknown,
             shapes do not fit, or nothing tells what a GRU resets.
     """
-    groups = _layers_of(_groups(variables), module)
+    groups = _groups(variables)
+    within = {g: held for g, held in groups.items() if f"{g}/".startswith(f"{module or ''}/")}
+    if module and within:
+        groups = within
+    else:  # all, if they are of one model
+        parents = {group: _parent(group) for group in groups}
+        chosen = only_module(parents.values(), module)
+        groups = {group: held for group, held in groups.items() if parents[group] == chosen}
     if any(map(_STORED.fullmatch, variables)):
-        groups = _by_number(groups)
+        # In the order of the numbers that end the names of layers: each class is counted by itself.
+        names = {group: _COUNTED.fullmatch(group) for group in groups}
+        kinds = sorted({name[1] for name in names.values() if name})
+        if len(kinds) > 1:
+            raise InvalidRequest(
+                f"has layers of {' and '.join(kinds)}, whose order is not in it; choose one"
+                " (--module), or save the model as .keras"
+            )
+        numbers = {group: int((name and name[2]) or 0) for group, name in names.items()}
+        groups = {group: groups[group] for group in sorted(groups, key=lambda g: numbers[g])}
     pairs: dict[str, list[str]] = {}
     for group in groups:
-        pairs.setdefault(_owner(group), []).append(group)
+        # Without the direction that Bidirectional puts before a name.
+        owner = "/".join(
+            part.removeprefix(PREFIXES[_turn(part)]) if _is_directed(part) else part
+            for part in group.split("/")
+        )
+        pairs.setdefault(owner, []).append(group)
     layers = []
     for owner, members in pairs.items():
         directions = [
             _direction(groups[each], each, cell, reset_after=reset_after) for each in members
         ]
         forms = {form for form, _ in directions}
-        if len(members) > 2 or len(forms) > 1 or _has_only_one(members):
+        # A direction may be there without the other, or twice.
+        directed = [each for each in members if any(map(_is_directed, each.split("/")))]
+        count, turns = 2 if directed else 1, {*map(_turn, members)}
+        if len(forms) > 1 or not len(members) == count == len(turns):
             raise InvalidRequest(
                 f"'{owner:.80}': Bidirectional has a forward_ and a backward_ layer of one kind,"
                 f" given {', '.join(members)}"
@@ -156,49 +180,12 @@ def named_variable(path: str) -> str:
     return f"{stored[1]}/{VARIABLES[int(stored[2])]}" if stored else path
 
 
-def _by_number(groups: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
-    """Return groups in the order of the numbers that end the names of their layers.
-
-    Raises:
-        InvalidRequest: layers are of several classes, each of which is counted by itself.
-    """
-    names = {group: _COUNTED.fullmatch(group) for group in groups}
-    kinds = sorted({name[1] for name in names.values() if name})
-    if len(kinds) > 1:
-        raise InvalidRequest(
-            f"has layers of {' and '.join(kinds)}, whose order is not in it; choose one"
-            " (--module), or save the model as .keras"
-        )
-    in_order = sorted(groups, key=lambda group: int(((name := names[group]) and name[2]) or 0))
-    return {group: groups[group] for group in in_order}
-
-
-def _layers_of(
-    groups: Mapping[str, dict[str, Array]], module: str | None
-) -> dict[str, dict[str, Array]]:
-    """Return the groups of a module; without one all, if they are of one model."""
-    parents = {group: _parent(group) for group in groups}
-    within = {g: held for g, held in groups.items() if f"{g}/".startswith(f"{module or ''}/")}
-    if module and within:
-        return within
-    chosen = only_module(parents.values(), module)
-    return {group: held for group, held in groups.items() if parents[group] == chosen}
-
-
 def _parent(group: str) -> str:
     """Return the path of the model that holds a layer: without its cell, name and wrapper."""
     *outer, last = group.split("/")
     if outer and _CELL.search(last):
         *outer, last = outer
     return "/".join(outer[:-1] if _is_directed(last) else outer)
-
-
-def _owner(group: str) -> str:
-    """Return a group's name without the direction that Bidirectional puts before it."""
-    return "/".join(
-        part.removeprefix(PREFIXES[_turn(part)]) if _is_directed(part) else part
-        for part in group.split("/")
-    )
 
 
 def _is_directed(part: str) -> bool:
@@ -208,12 +195,6 @@ def _is_directed(part: str) -> bool:
 def _turn(group: str) -> int:
     """Return 0 for the forward direction, 1 for the backward one."""
     return int(any(part.startswith(PREFIXES[1]) for part in group.split("/")))
-
-
-def _has_only_one(members: list[str]) -> bool:
-    """Return whether a direction of Bidirectional is there without the other, or twice."""
-    directed = [each for each in members if any(map(_is_directed, each.split("/")))]
-    return len(members) != (2 if directed else 1) or len({*map(_turn, members)}) != len(members)
 
 
 def _direction(
@@ -296,7 +277,14 @@ def in_order(
     layers = [each for each in _layers(config, "") if each.kind in RECURRENT]
     chosen = [each for each in layers if f"{each.path}/".startswith(f"{module}/" if module else "")]
     for layer in chosen:
-        _check(layer)
+        for name, right in _SETTINGS.items():
+            given = layer.settings.get(name, right[0])
+            is_relu = layer.kind == "SimpleRNN" and (name, given) == ("activation", "relu")
+            if given not in right and not is_relu:
+                raise InvalidRequest(
+                    f"'{layer.path:.80}': {layer.kind} with {name} {str(given)[:80]!r} is not"
+                    f" converted: {name} must be {right[0]}"
+                )
     told = {
         "activation": {
             e.settings.get("activation", "tanh") for e in chosen if e.kind == "SimpleRNN"
@@ -342,17 +330,6 @@ def _described(layer: Any) -> tuple[str, Mapping[str, Any]]:
     if not (known and isinstance(layer.get("config"), dict)):
         raise UnreadableFile("its config has a layer without class_name and config")
     return layer["class_name"], layer["config"]
-
-
-def _check(layer: StoredLayer) -> None:
-    for name, right in _SETTINGS.items():
-        given = layer.settings.get(name, right[0])
-        is_relu = layer.kind == "SimpleRNN" and (name, given) == ("activation", "relu")
-        if given not in right and not is_relu:
-            raise InvalidRequest(
-                f"'{layer.path:.80}': {layer.kind} with {name} {str(given)[:80]!r} is not"
-                f" converted: {name} must be {right[0]}"
-            )
 
 
 def _snake(name: str) -> str:

@@ -65,7 +65,13 @@ def from_openvino(
         rnncli.errors.InvalidRequest: inputs are missing or unknown, shapes do not fit.
     """
     at, own = module_of(inputs, _KEY, module)
-    ends = _ends(own, at)
+    # The ends of the names of each layer: _l0 and so on, or nothing for a single one.
+    matches = {key: _KEY.fullmatch(key.removeprefix(at)) for key in own}
+    numbers = [int(match[1]) for match in matches.values() if match and match[1]]
+    ends = [f"_l{number}" for number in range(max(numbers) + 1)] if numbers else [""]
+    known = {f"{at}{key}{end}{turn}" for key in INPUTS for end in ends for turn in TURNS}
+    if unknown := [key for key in own if key not in known]:
+        raise InvalidRequest(f"unknown '{unknown[0]:.80}': wanted {', '.join(INPUTS)}")
     layers = []
     for end in ends:
         turns = [turn for turn in TURNS if any(f"{at}{key}{end}{turn}" in own for key in INPUTS)]
@@ -102,17 +108,6 @@ def to_openvino(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
             f"B{end}": np.stack([blank if bias is None else bias for _, _, bias in directions]),
         }
     return inputs
-
-
-def _ends(inputs: Mapping[str, Array], at: str) -> list[str]:
-    """Return the ends of the names of each layer: _l0 and so on, or nothing for a single one."""
-    matches = {key: _KEY.fullmatch(key.removeprefix(at)) for key in inputs}
-    numbers = [int(match[1]) for match in matches.values() if match and match[1]]
-    ends = [f"_l{number}" for number in range(max(numbers) + 1)] if numbers else [""]
-    known = {f"{at}{key}{end}{turn}" for key in INPUTS for end in ends for turn in TURNS}
-    if unknown := [key for key in inputs if key not in known]:
-        raise InvalidRequest(f"unknown '{unknown[0]:.80}': wanted {', '.join(INPUTS)}")
-    return ends
 
 
 def _operator(

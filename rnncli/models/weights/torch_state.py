@@ -30,7 +30,6 @@ from rnncli.models.weights.layer import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.models.weights.layer import WeightForm
     from rnncli.numerics import Array
 
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -60,7 +59,19 @@ def from_torch(
             shapes do not fit.
     """
     at, own = module_of(state, _KEY, module)
-    count = max((_layer_number(key, at) for key in own), default=0) + 1
+    count = 1
+    for key in own:
+        name = key.removeprefix(at)
+        if name.startswith("weight_hr_l"):
+            raise InvalidRequest(
+                f"'{key:.80}': a layer with proj_size projects its state, which ONNX cannot"
+            )
+        match = _KEY.fullmatch(name)
+        if not match:
+            raise InvalidRequest(
+                f"unknown '{key:.80}': wanted {', '.join(PARTS)}, each with _l0 or _l0_reverse"
+            )
+        count = max(count, int(match[1]) + 1)
     has_bias = any(key.startswith(f"{at}bias") for key in own)
     D = 1 + any(key.endswith(SUFFIXES[1]) for key in own)
     wanted = PARTS if has_bias else PARTS[:2]
@@ -81,10 +92,15 @@ def from_torch(
         key = f"{at}weight_hh_l{number}"
         cell = cell_of(own[key], len(own[key]), own[key].shape[1], cell, key)
         form = form_of("PyTorch", cell, int(cell == "GRU"))
-        directions = [
-            _direction(form, each, at, f"l{number}{suffix}")
-            for each, suffix in zip(parts, SUFFIXES, strict=False)
-        ]
+        directions = []
+        for (W, R, *biases), suffix in zip(parts, SUFFIXES, strict=False):
+            end, rows = f"l{number}{suffix}", len(form.gates) * R.shape[1]
+            expect_shape(f"{at}weight_hh_{end}", R, (rows, R.shape[1]), "[G*H, H]")
+            expect_shape(f"{at}weight_ih_{end}", W, (rows, W.shape[1]), "[G*H, I]")
+            for part, bias in zip(PARTS[2:], biases, strict=False):
+                expect_shape(f"{at}{part}_{end}", bias, (rows,), "[G*H]")
+            joint = np.concatenate(biases) if biases else None
+            directions.append(to_onnx(form, W, R, joint))
         layers.append(joined(directions, form, activation=activation))
     return layers
 
@@ -109,34 +125,7 @@ def to_torch(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
     return state
 
 
-def _layer_number(key: str, at: str) -> int:
-    name = key.removeprefix(at)
-    if name.startswith("weight_hr_l"):
-        raise InvalidRequest(
-            f"'{key:.80}': a layer with proj_size projects its state, which ONNX cannot"
-        )
-    match = _KEY.fullmatch(name)
-    if not match:
-        raise InvalidRequest(
-            f"unknown '{key:.80}': wanted {', '.join(PARTS)}, each with _l0 or _l0_reverse"
-        )
-    return int(match[1])
-
-
 def _value(state: Mapping[str, Array], key: str, at: str) -> Array:
     values = array_with(state, key, [f"{at}{part}_l0" for part in PARTS])
     expect_rank(key, values, "[G*H]" if "bias" in key.removeprefix(at) else "[G*H, columns]")
     return values
-
-
-def _direction(
-    form: WeightForm, parts: list[Array], at: str, end: str
-) -> tuple[Array, Array, Array | None]:
-    W, R, *biases = parts
-    H = R.shape[1]
-    rows = len(form.gates) * H
-    expect_shape(f"{at}weight_hh_{end}", R, (rows, H), "[G*H, H]")
-    expect_shape(f"{at}weight_ih_{end}", W, (rows, W.shape[1]), "[G*H, I]")
-    for part, bias in zip(PARTS[2:], biases, strict=False):
-        expect_shape(f"{at}{part}_{end}", bias, (rows,), "[G*H]")
-    return to_onnx(form, W, R, np.concatenate(biases) if biases else None)
