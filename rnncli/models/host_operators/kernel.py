@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,8 +12,6 @@ from onnx.reference.op_run import OpRun
 from rnncli.errors import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import onnx
 
 
@@ -37,19 +34,9 @@ class HostOperator:
         """Return whether the row covers an opset."""
         return self.first <= opset and (self.last is None or opset <= self.last)
 
-    def load(self) -> Any:
-        """Import the kernel."""
-        module, name = self.kernel.split(":")
-        here = "" if module.startswith("rnncli.") else "rnncli.models.host_operators."
-        return getattr(importlib.import_module(here + module), name)
-
 
 class KernelRun(OpRun):
-    """A node that runs the kernel of a row; its attributes are final.
-
-    Attributes:
-        call: what `run` does, as a function.
-    """
+    """A node that runs the kernel of a row; its attributes are final."""
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
@@ -58,39 +45,23 @@ class KernelRun(OpRun):
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
         self._wanted = len(onnx_node.output)
-        arguments = self._arguments()
-        self.call = _call(partial(self.kernel, **arguments), self._wanted)
+        # consumed_inputs, only in opset 1, was just a hint at reusable memory.
+        names = self.attributes_names_ - {"consumed_inputs", *self.row.inert}
+        attributes = {name: getattr(self, name) for name in names}
+        self._given = {name: value for name, value in attributes.items() if value is not None}
+        if self.row.counts_outputs:
+            self._given["outputs"] = self._wanted
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel; return as many outputs as the node names."""
-        return self.call(*inputs)
+        made = self.kernel(*inputs, **self._given)
+        results = made if isinstance(made, tuple) else (made,)
+        if len(results) < self._wanted:
+            raise Unsupported(f"only {len(results)} of the {self._wanted} outputs can be computed")
+        return tuple(map(np.asarray, results[: self._wanted]))
 
     def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         return self.run(*inputs)
-
-    def _arguments(self) -> dict[str, Any]:
-        # consumed_inputs, only in opset 1, was just a hint at reusable memory.
-        inert = {"consumed_inputs", *self.row.inert}
-        attributes = {name: getattr(self, name) for name in self.attributes_names_ - inert}
-        given = {name: value for name, value in attributes.items() if value is not None}
-        if self.row.counts_outputs:
-            given["outputs"] = self._wanted
-        return given
-
-
-def _call(kernel: Callable[..., Any], wanted: int) -> Callable[..., tuple[Any, ...]]:
-    """Return a kernel as a function to as many outputs as a node names."""
-
-    def call(*inputs: Any) -> tuple[Any, ...]:
-        results = kernel(*inputs)
-        if type(results) is np.ndarray and wanted == 1:
-            return (results,)
-        results = results if isinstance(results, tuple) else (results,)
-        if len(results) < wanted:
-            raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
-        return tuple(map(np.asarray, results[:wanted]))
-
-    return call
 
 
 def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
@@ -99,16 +70,15 @@ def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
     The class carries the schema; otherwise onnx would fill in the defaults of the newest version
     (axis = -1 for a Softmax-11, whose default is 1).
     """
-    kernel = row.load()
-    if isinstance(kernel, type):
-        standard = () if issubclass(kernel, OpRun) else (_of_onnx(schema),)
-        return type(row.op_type, (kernel, *standard), {"op_schema": schema})
-    body = {"row": row, "kernel": staticmethod(kernel), "op_schema": schema}
-    return type(row.op_type, (KernelRun,), body)
+    module, name = row.kernel.split(":")
+    here = "" if module.startswith("rnncli.") else "rnncli.models.host_operators."
+    kernel = getattr(importlib.import_module(here + module), name)
+    if not isinstance(kernel, type):
+        own = {"row": row, "kernel": staticmethod(kernel), "op_schema": schema}
+        return type(row.op_type, (KernelRun,), own)
+    standard: tuple[Any, ...] = ()
+    if not issubclass(kernel, OpRun):
+        from onnx.reference.ops import load_op  # imports all of them
 
-
-def _of_onnx(schema: onnx.defs.OpSchema) -> Any:
-    """Return onnx's own class for a version of an operator."""
-    from onnx.reference.ops import load_op  # imports all of them
-
-    return load_op(schema.domain, schema.name, schema.since_version)
+        standard = (load_op(schema.domain, schema.name, schema.since_version),)
+    return type(row.op_type, (kernel, *standard), {"op_schema": schema})
