@@ -199,7 +199,9 @@ def test_a_second_stage_keeps_nothing_of_a_call(parse):
     """Outputs of earlier calls stay as they were, whatever their length."""
     prepared = prepare(parse(CONV.replace("1,1,4", "N,1,L")))
     shapes = [(1, 1, 4), (1, 1, 4), (2, 1, 4), (1, 1, 6), (1, 1, 4)]
-    found = [run(prepared, {"x": np.full(shape, k)})[0] for k, shape in enumerate(shapes)]
+    found = [
+        run(prepared, {"x": np.full(shape, k, np.float32)})[0] for k, shape in enumerate(shapes)
+    ]
 
     for k, (y, shape) in enumerate(zip(found, shapes, strict=True)):
         inner = [10 + 6 * k] * (shape[-1] - 2)
