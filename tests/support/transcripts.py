@@ -328,6 +328,7 @@ def rnncli(*words, stdin=None, variables=None):
 def _bash(line, stdin=""):
     done = subprocess.run(
         ["bash", "-c", line],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},  # the order of `ls`, and messages of the system
         input=stdin,
         capture_output=True,
         text=True,
