@@ -87,9 +87,9 @@ _ROWS = (
     Row("QuantizeLinear", 1, None, _QUANTIZE, domain=contrib.DOMAIN),
     Row("DequantizeLinear", 1, None, _DEQUANTIZE, domain=contrib.DOMAIN),
     # What ONNX Runtime's optimiser writes.
-    Row("FusedConv", 1, None, "fused:fused_conv", domain=contrib.DOMAIN),
-    Row("FusedGemm", 1, None, "fused:fused_gemm", domain=contrib.DOMAIN),
-    Row("FusedMatMul", 1, None, "fused:fused_matmul", domain=contrib.DOMAIN),
+    Row("FusedConv", 1, None, "contrib:fused_conv", domain=contrib.DOMAIN),
+    Row("FusedGemm", 1, None, "contrib:fused_gemm", domain=contrib.DOMAIN),
+    Row("FusedMatMul", 1, None, "contrib:fused_matmul", domain=contrib.DOMAIN),
     # It has little of the older versions, and fails where both scales and sizes are there.
     Row("Upsample", 1, 9, "corrections:resize_10"),
     Row("Resize", 10, 10, "corrections:resize_10"),
