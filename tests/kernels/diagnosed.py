@@ -159,6 +159,12 @@ def attempts(session, folder):
 
 def diagnosis_of(kernel, names, folder):
     """Return what is said of a kernel with some bugs, or None where no case differs."""
+    begin = investigation_of(kernel, names, folder)
+    return begin and begin().diagnosis()
+
+
+def investigation_of(kernel, names, folder):
+    """Return what begins an investigation of such a kernel, or None where no case differs."""
     read, failures = {}, []
     for vector, attempt in attempts(KERNELS[kernel](names), folder):
         found = judged(vector, attempt)
@@ -171,10 +177,10 @@ def diagnosis_of(kernel, names, folder):
             failures.append(evidence_of_failure(found.measured, mutants, fits))
     cells = {each.cell for each in failures}
     asked = [vector for vector in read.values() if vector.recurrence.cell.name in cells]
-    rule_out = partial(_ruled_out, asked)
+    rule_out = cache(lambda names: list(_ruled_out(asked, names)))
     if not failures:
         return None
-    return Investigation(failures, rule_out, read.__getitem__, PACK_RULE).diagnosis()
+    return partial(Investigation, failures, rule_out, read.__getitem__, PACK_RULE)
 
 
 def _ruled_out(asked, names):

@@ -4,8 +4,10 @@ import pytest
 from kernels import diagnosed
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS
+from kernels.thresholds import OTHERS
 from support.judged import CORE
 
+from rnncli.judging.explaining import diagnosis
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 
 INVERTED = "units:blend-inverted"
@@ -99,3 +101,15 @@ def test_held_out_bugs_are_not_printed(capsys, monkeypatch):
 
     assert printed.count("\n") == 1
     assert not any(bug.name in printed for bug in BUGS.values())
+
+
+def test_every_constant_of_diagnosis_is_measured():
+    """What is tuned has other values to be compared with, none of which is its own."""
+    tuned = {
+        name
+        for name, value in vars(diagnosis).items()
+        if name.isupper() and type(value) in {int, float, set}
+    }
+
+    assert tuned == {name for module, name in OTHERS if module is diagnosis}
+    assert all(getattr(*row) not in values for row, values in OTHERS.items())
