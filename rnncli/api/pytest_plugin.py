@@ -201,7 +201,7 @@ def vectors(
         parameters = [
             pytest.param(
                 case,
-                id=case.record.id,
+                id=str(case.record.id),
                 marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
             )
             for case in given_cases
@@ -346,7 +346,9 @@ class PackCollector(pytest.Collector):
         except (RnncliError, ImportError, AttributeError, ValueError) as error:
             raise self.CollectError(str(error)) from error
         for case in cases:
-            item = CaseItem.from_parent(self, name=case.record.id, case=case, function=function)
+            item = CaseItem.from_parent(
+                self, name=str(case.record.id), case=case, function=function
+            )
             yield item
 
 
