@@ -317,7 +317,12 @@ def refuse_losses(ctx: click.Context) -> None:
         InvalidRequest: an option or argument names such a file or folder; names both.
     """
     written = [row for row in ctx.command.params if isinstance(row.type, Written)]
-    others = [row for row in ctx.command.params if row not in written]
+    # A choice, such as a layout, is no path, even where a folder has its name.
+    others = [
+        row
+        for row in ctx.command.params
+        if row not in written and not isinstance(row.type, click.Choice)
+    ]
     read = [text for row in others for text in texts([ctx.params.get(row.name or "")])]
     taken: dict[str, str] = {}
     if ctx.command.name == "generate":  # brings a folder up to date, which may be called as a suite

@@ -519,8 +519,8 @@ class Evaluator:
             self.opsets,
             functions=library.called(node for _, node in nodes).values(),
             constants={name: known[name] for name in read if name in known},
-            rows=lambda graph, constants: Evaluator(
-                graph, self.opsets, library.without_host, self._path, outer=constants
+            rows=lambda graph, constants: (
+                Evaluator(graph, self.opsets, library.without_host, self._path, outer=constants).run
             ),
             types=lambda: library.types,
         )

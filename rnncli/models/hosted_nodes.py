@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, TypeProto
 
-    from rnncli.models.evaluator import Evaluator
     from rnncli.numerics import Array
 
 Numbered: TypeAlias = tuple[int, NodeProto]
+# What evaluates a graph, as onnx's evaluators do: from None, for all outputs, and the inputs.
+Run: TypeAlias = "Callable[[None, dict[str, Any]], list[Any]]"
 """A node with its place in its body."""
 
 COPIES = frozenset(
@@ -102,7 +103,7 @@ class HostedNodes(OwnNode):
         opsets: the versions of the domains imported there.
         functions: the model's functions that it calls.
         constants: the values it reads that never change, by name.
-        rows: makes the evaluator of a graph with its constants by onnx's reference.
+        rows: makes what evaluates a graph with its constants by onnx's reference.
         types: of the model's values as far as it tells them, by name.
     """
 
@@ -115,7 +116,7 @@ class HostedNodes(OwnNode):
         *,
         functions: Iterable[FunctionProto],
         constants: Mapping[str, Array],
-        rows: Callable[[GraphProto, Mapping[str, Array]], Evaluator],
+        rows: Callable[[GraphProto, Mapping[str, Array]], Run],
         types: Callable[[], Mapping[str, TypeProto]],
     ) -> None:
         super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
@@ -128,7 +129,7 @@ class HostedNodes(OwnNode):
         self._model.opset_import.extend(map(helper.make_opsetid, imports, imports.values()))
         self._inputs, self._outputs = inputs, outputs
         self._constants, self._make_rows, self._types = constants, rows, types
-        self._rows: Evaluator | None = None
+        self._rows: Run | None = None
         self._declared: list[TypeProto] = []  # the types of the inputs, with their ranks
         self._threads = 0
         self._session: Any = None
@@ -225,7 +226,7 @@ class HostedNodes(OwnNode):
         try:
             if self._rows is None:
                 self._rows = self._make_rows(self._model.graph, self._constants)
-            made = tuple(self._rows.run(None, fed))
+            made = tuple(self._rows(None, fed))
         except Unsupported as error:
             raise Unsupported(
                 f"ONNX Runtime does not evaluate it: {reason}; nor does rnncli: {error}"

@@ -93,9 +93,9 @@ class Edit(NamedTuple):
         return self.old in (_part(kernel_of(cell), part) if part else kernel_of(cell))
 
 
-def text_of(name: str) -> str:
-    """Return a text beside this module: a kernel or its bugs."""
-    return files("rnncli.mutants").joinpath(name).read_text("utf-8")
+def text_of(name: str, package: str = "rnncli.mutants") -> str:
+    """Return a text beside the modules of a package: a kernel or its bugs."""
+    return files(package).joinpath(name).read_text("utf-8")
 
 
 @cache

@@ -45,9 +45,7 @@ ALLOWED = {
         "np.fromfile": "of a stream that was checked",
         "np.memmap": "of a stream that was checked",
     },
-    "mutants/edits.py": {
-        "files('rnncli.mutants').joinpath(name).read_text": "a text that ships with us"
-    },
+    "mutants/edits.py": {"files(package).joinpath(name).read_text": "a text that ships with us"},
     "reports/pages.py": {
         "(files('rnncli.reports') / 'page' / name).read_text": "a page that ships with us"
     },

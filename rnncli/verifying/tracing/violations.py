@@ -6,7 +6,6 @@ of `violations.txt` are finer than the bugs of real kernels, so suites are not s
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants.bug_table import SemanticBugs
 from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.edits import text_of
 from rnncli.mutants.equivalence import where
 from rnncli.mutants.mutant import ALL, Change, mutant_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rnncli.mutants.mutant import Mutant
 
-_TEXT = files("rnncli.verifying.tracing").joinpath("violations.txt").read_text("utf-8")
+_TEXT = text_of("violations.txt", "rnncli.verifying.tracing")
 _TABLE = SemanticBugs(_TEXT, "violations.txt")
 # No edit of a kernel says what it computes in.
 _NARROWED = mutant_of(
