@@ -7,7 +7,6 @@ value until the end, where the nodes of onnx's reference run graphs of their own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, partial
 from traceback import clear_frames
 from types import MappingProxyType
@@ -20,7 +19,7 @@ from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.limits import budget, deadline
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.hosted_nodes import HostedNodes, divided, shadows
-from rnncli.models.memory import MemoryTally, refuse_giant
+from rnncli.models.memory import MemoryTally
 from rnncli.models.model import (
     bodies,
     captured_names,
@@ -34,7 +33,7 @@ from rnncli.models.model import (
     walk,
 )
 from rnncli.models.placing import place, placed
-from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode
+from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode, Step
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import is_constant, lock
@@ -311,35 +310,6 @@ class TypedFunctionCall(OwnNode):
             made = Evaluator(function, {}, self._library, (node.op_type,))
             self._types, self._call = types, FunctionCall(node, made)
         return self._call.run(*inputs)
-
-
-@dataclass(slots=True, eq=False)
-class Step:
-    """A prepared node with the names it reads, produces, and is the last to read.
-
-    An omitted output is None, because "" is the name of omitted inputs.
-    """
-
-    operator: Any
-    path: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str | None, ...]
-    captured: frozenset[str] = frozenset()
-    last_reads: tuple[str | None, ...] = ()
-
-    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
-        """Run the node; return its outputs, at least the named ones."""
-        operator, inputs = self.operator, [values[name] for name in self.inputs]
-        if not operator.onnx_node.domain:
-            refuse_giant(operator.op_type, inputs)
-        if operator.need_context():
-            outer = {name: values[name] for name in self.captured}
-            made: tuple[Any, ...] = operator.run(*inputs, context=outer)
-        else:
-            made = operator.run(*inputs)
-        if any(self.outputs[len(made) :]):
-            raise ValueError(f"makes {len(made)} outputs, the node names {len(self.outputs)}")
-        return made
 
 
 class Evaluator:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.models.evaluator import Step
+    from rnncli.models.recurrent_node import Step
     from rnncli.numerics import Array
     from rnncli.operators import Node
 

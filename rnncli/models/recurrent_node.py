@@ -1,13 +1,15 @@
-"""Nodes that onnx's operators do not evaluate: recurrent ones, by our operators."""
+"""Nodes that run: the step of a graph, and recurrent ones, by our operators."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
+from rnncli.models.memory import refuse_giant
 from rnncli.models.model import attribute_value
 from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import problems
@@ -15,13 +17,42 @@ from rnncli.operators.evaluation import compute_named
 from rnncli.operators.prepared_node import PreparedNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from onnx import NodeProto
 
     from rnncli.models.evaluation_settings import EvaluationSettings
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A prepared node with the names it reads, produces, and is the last to read.
+
+    An omitted output is None, because "" is the name of omitted inputs.
+    """
+
+    operator: Any
+    path: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str | None, ...]
+    captured: frozenset[str] = frozenset()
+    last_reads: tuple[str | None, ...] = ()
+
+    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
+        """Run the node; return its outputs, at least the named ones."""
+        operator, inputs = self.operator, [values[name] for name in self.inputs]
+        if not operator.onnx_node.domain:
+            refuse_giant(operator.op_type, inputs)
+        if operator.need_context():
+            outer = {name: values[name] for name in self.captured}
+            made: tuple[Any, ...] = operator.run(*inputs, context=outer)
+        else:
+            made = operator.run(*inputs)
+        if any(self.outputs[len(made) :]):
+            raise ValueError(f"makes {len(made)} outputs, the node names {len(self.outputs)}")
+        return made
 
 
 class OwnNode:

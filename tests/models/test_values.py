@@ -10,7 +10,8 @@ from rnncli.errors import InvalidRequest
 from rnncli.limits import Limits
 from rnncli.limits.budget import OutOfMemory
 from rnncli.models import evaluator
-from rnncli.models.evaluator import Step, prepare, run
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.recurrent_node import Step
 from rnncli.models.sessions import evaluate_model
 
 CUT = """g (float[2] x) => (float[2] y)
