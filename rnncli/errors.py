@@ -70,26 +70,17 @@ class UndefinedDefault(RnncliWarning):
 
 
 class NodeFailure(NamedTuple):
-    """The node of a model that failed in a run.
+    """The node of a model that failed in a run."""
 
-    Attributes:
-        node: the innermost node as in messages: ``node 'lstm_3' (LSTM-14)``.
-        makes: the outputs of the enclosing node of the model's graph, or its own.
-    """
-
-    node: str
-    makes: tuple[str, ...]
+    node: str  # the innermost node as in messages: ``node 'lstm_3' (LSTM-14)``
+    makes: tuple[str, ...]  # the outputs of the enclosing node of the model's graph, or its own
 
 
 class RnncliError(Exception):
-    """The base of all expected errors; `str()` is the message to the user.
-
-    Attributes:
-        failure: the node that caused it, or None.
-    """
+    """The base of all expected errors; `str()` is the message to the user."""
 
     exit_code: ClassVar[int] = 70
-    failure: NodeFailure | None = None
+    failure: NodeFailure | None = None  # the node that caused it, or None
 
 
 class InvalidRequest(RnncliError):  # noqa: N818 -- reads well: `except InvalidRequest`

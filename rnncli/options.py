@@ -61,33 +61,21 @@ class OptionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionTraits:
-    """What a command line, and a check, must know of an option besides its text.
+    """What a command line, and a check, must know of an option besides its text."""
 
-    Attributes:
-        kind: what it takes.
-        flags: short flags, besides the one that is its name; or all of them, and perhaps what its
-            value is called on a command line, of which the name of its variable is made.
-        least: the least number, of a count.
-        known: the names that there are, of a name; "" stands for none of them.
-        table: "module:attribute" of the names, or of a function that returns them.
-        metavar: what stands for its value in help.
-        form: what a pair looks like, for the message on one that does not.
-        variable: the environment variable that gives its value where no default does.
-        joins: whether several values can be joined to one by `and`.
-        section: the title under which help lists it.
-        once: whether it concerns a run as a whole: what repeats one of its cases does without.
-    """
-
-    kind: OptionKind = OptionKind.TEXT
+    kind: OptionKind = OptionKind.TEXT  # what it takes
+    # short flags, besides the one that is its name; or all of them, and perhaps what its value is
+    # called on a command line, of which the name of its variable is made
     flags: tuple[str, ...] = ()
-    least: int = 0
-    known: Collection[str] = ()
-    table: str = ""
-    metavar: str = ""
-    form: str = "NAME=VALUE"
-    variable: str = ""
-    joins: bool = False
-    section: str = ""
+    least: int = 0  # the least number, of a count
+    known: Collection[str] = ()  # the names that there are, of a name; "" stands for none of them
+    table: str = ""  # "module:attribute" of the names, or of a function that returns them
+    metavar: str = ""  # what stands for its value in help
+    form: str = "NAME=VALUE"  # what a pair looks like, for the message on one that does not
+    variable: str = ""  # the environment variable that gives its value where no default does
+    joins: bool = False  # whether several values can be joined to one by `and`
+    section: str = ""  # the title under which help lists it
+    # whether it concerns a run as a whole: what repeats one of its cases does without
     once: bool = False
 
     def words(self, name: str, value: Any) -> list[str]:

@@ -194,16 +194,11 @@ def texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 class OptionType(NamedTuple):
-    """How options of a kind are read.
+    """How options of a kind are read."""
 
-    Attributes:
-        type: the type of one value.
-        multiple: whether it may be given several times.
-        read: turns what the command line has into the field's value; None stands for the default.
-    """
-
-    type: Callable[[OptionTraits], click.ParamType[Any] | None]
-    multiple: bool = False
+    type: Callable[[OptionTraits], click.ParamType[Any] | None]  # the type of one value
+    multiple: bool = False  # whether it may be given several times
+    # turns what the command line has into the field's value; None stands for the default
     read: Callable[[Any], Any] = lambda value: value
 
 
@@ -261,19 +256,12 @@ TYPES: Mapping[OptionKind, OptionType] = {
 
 
 class Row(NamedTuple):
-    """What a command must know of an argument or option besides what its function says.
+    """What a command must know of an argument or option besides what its function says."""
 
-    Attributes:
-        flags: as of `OptionTraits`; none of an argument.
-        only: the fields of a value that are options; all by default.
-        after: the option that it follows in help.
-        settings: those of `Option` or `click.Argument`.
-    """
-
-    flags: tuple[str, ...] = ()
-    only: Sequence[str] = ()
-    after: str = ""
-    settings: Mapping[str, Any] = MappingProxyType({})
+    flags: tuple[str, ...] = ()  # as of `OptionTraits`; none of an argument
+    only: Sequence[str] = ()  # the fields of a value that are options; all by default
+    after: str = ""  # the option that it follows in help
+    settings: Mapping[str, Any] = MappingProxyType({})  # those of `Option` or `click.Argument`
 
 
 def row(*flags: str, only: Sequence[str] = (), after: str = "", **settings: Any) -> Row:

@@ -31,19 +31,12 @@ class Executor(Protocol):
 
 
 class ExecutorRow(NamedTuple):
-    """One executor.
+    """One executor."""
 
-    Attributes:
-        where: "module:attribute", imported on first use.
-        summary: one line for help.
-        shares_files: whether this process surely sees the files that a task writes.
-        extra: the extra that it needs, or "".
-    """
-
-    where: str
-    summary: str
-    shares_files: bool
-    extra: str = ""
+    where: str  # "module:attribute", imported on first use
+    summary: str  # one line for help
+    shares_files: bool  # whether this process surely sees the files that a task writes
+    extra: str = ""  # the extra that it needs, or ""
 
 
 EXECUTORS: Mapping[str, ExecutorRow] = {

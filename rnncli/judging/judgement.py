@@ -248,19 +248,13 @@ def _problem(found: MeasuredAttempt) -> str:
 
 
 class SessionCalls(NamedTuple):
-    """The calls of a case in one session.
+    """The calls of a case in one session."""
 
-    Attributes:
-        vector: the vector of the first data set, with the others.
-        order: the data sets to call, in order.
-        attempts: the calls made; a session ends at a call that gives nothing.
-        alone: runs a data set in a session of its own; None if every call had one, or if the
-            implementation is a function, which has no other.
-    """
-
-    vector: Vector
-    order: Sequence[int]
-    attempts: Sequence[Attempt]
+    vector: Vector  # the vector of the first data set, with the others
+    order: Sequence[int]  # the data sets to call, in order
+    attempts: Sequence[Attempt]  # the calls made; a session ends at a call that gives nothing
+    # runs a data set in a session of its own; None if every call had one, or if the implementation
+    # is a function, which has no other
     alone: Callable[[Vector], Attempt] | None = None
 
 

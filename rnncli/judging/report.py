@@ -66,21 +66,16 @@ class JudgedSubject(Described):
 
 
 class JudgedCase(NamedTuple):
-    """A case and its verdict.
+    """A case and its verdict."""
 
-    Attributes:
-        record: its manifest entry, see `CaseRecord`.
-        details: the verdict with its message, the errors of each output and what explains them.
-        error_over_time: the largest margin at each step of the output that has all steps, by
-            direction; beyond 256 steps at each of so many runs of steps. () if it could not be
-            compared, or is not known.
-        relation: of a relation of the case, its name; "" of the case that fails as it is; None of a
-            case that is judged by its answers.
-    """
-
-    record: CaseRecord
+    record: CaseRecord  # its manifest entry, see `CaseRecord`
+    # the verdict with its message, the errors of each output and what explains them
     details: CaseVerdict
+    # the largest margin at each step of the output that has all steps, by direction; beyond 256
+    # steps at each of so many runs of steps. () if it could not be compared, or is not known.
     error_over_time: tuple[tuple[float, ...], ...] = ()
+    # of a relation of the case, its name; "" of the case that fails as it is; None of a case that
+    # is judged by its answers
     relation: str | None = None
 
     def __repr__(self) -> str:
@@ -125,28 +120,18 @@ class JudgedCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts over a group of cases.
+    """Counts over a group of cases."""
 
-    Attributes:
-        name: what the cases have in common.
-        counts: number of cases with each verdict, in the order of `MEANINGS`.
-        answered: number of cases in which a computed element, or the response to an invalid case,
-            was judged.
-        expected: number of expected failures that fail.
-        excused: number of cases with each verdict that an option allows.
-        fails: number of cases that make the run fail.
-        margin: the largest error / tolerance of their outputs; None if none was compared.
-        seconds: the time they took to run.
-    """
-
-    name: str
-    counts: Mapping[Verdict, int]
+    name: str  # what the cases have in common
+    counts: Mapping[Verdict, int]  # number of cases with each verdict, in the order of `MEANINGS`
+    # number of cases in which a computed element, or the response to an invalid case, was judged
     answered: int
-    expected: int
-    excused: Mapping[Verdict, int]
-    fails: int
+    expected: int  # number of expected failures that fail
+    excused: Mapping[Verdict, int]  # number of cases with each verdict that an option allows
+    fails: int  # number of cases that make the run fail
+    # the largest error / tolerance of their outputs; None if none was compared
     margin: float | None
-    seconds: float
+    seconds: float  # the time they took to run
 
     @property
     def cases(self) -> int:

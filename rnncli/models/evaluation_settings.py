@@ -17,19 +17,13 @@ HOSTS = (ONNX, "onnxruntime")
 
 
 class EvaluationSettings(NamedTuple):
-    """How the nodes of a model are evaluated.
+    """How the nodes of a model are evaluated."""
 
-    Attributes:
-        backend: name of the backend of recurrent nodes.
-        compute: "float64" or "native".
-        readings: contested points, each by its name; the operators' own defaults otherwise.
-        host: what evaluates all other nodes: "onnx", its reference with our corrections, or
-            "onnxruntime".
-    """
-
-    backend: str = "numpy"
-    compute: str = "float64"
+    backend: str = "numpy"  # name of the backend of recurrent nodes
+    compute: str = "float64"  # "float64" or "native"
+    # contested points, each by its name; the operators' own defaults otherwise
     readings: Mapping[str, str] = {}
+    # what evaluates all other nodes: "onnx", its reference with our corrections, or "onnxruntime"
     host: str = ONNX
 
     def check(self) -> None:

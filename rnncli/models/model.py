@@ -38,23 +38,17 @@ RANDOM = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model ready for evaluation.
+    """A model ready for evaluation."""
 
-    Attributes:
-        proto: normalised, see `rnncli.models.structure`; large weights are left in the file,
-            see `rnncli.models.wire`.
-        name: the name in messages, which is the given path of the file.
-        folder: the folder of its external data; None for a model not read from a file.
-        data_sets: folders ``test_data_set_N`` beside it, in numeric order.
-        file: the file it was read from, or None.
-        unpacked: the owner of the temporary folder, which goes with the last copy of the model.
-    """
-
+    # normalised, see `rnncli.models.structure`; large weights are left in the file, see
+    # `rnncli.models.wire`
     proto: ModelProto
-    name: str = "model"
+    name: str = "model"  # the name in messages, which is the given path of the file
+    # the folder of its external data; None for a model not read from a file
     folder: Path | None = None
-    data_sets: tuple[Path, ...] = ()
-    file: Path | None = None
+    data_sets: tuple[Path, ...] = ()  # folders ``test_data_set_N`` beside it, in numeric order
+    file: Path | None = None  # the file it was read from, or None
+    # the owner of the temporary folder, which goes with the last copy of the model
     unpacked: object = field(default=None, repr=False)
 
     @property

@@ -72,17 +72,11 @@ class StatePair(NamedTuple):
 
 
 class FreeAxis(NamedTuple):
-    """An axis of time or of the batch, whose size is free.
+    """An axis of time or of the batch, whose size is free."""
 
-    Attributes:
-        axis: counted from 0.
-        size: the symbol that the model declares.
-        reason: how it is known.
-    """
-
-    axis: int
-    size: str
-    reason: str
+    axis: int  # counted from 0
+    size: str  # the symbol that the model declares
+    reason: str  # how it is known
 
 
 class Streams(NamedTuple):

@@ -53,27 +53,16 @@ class _Entry:
 
 
 class WrittenBug(NamedTuple):
-    """A bug as it is written, with the words of its variant in place.
+    """A bug as it is written, with the words of its variant in place."""
 
-    Attributes:
-        id: its id.
-        cells: the names of the cells whose kernels can have it.
-        family: the sentence of its family.
-        sentence: what goes wrong.
-        words: what it, its variant and its family say besides.
-        unseen: why it cannot be seen.
-        edits: what it edits.
-        place: where it is written.
-    """
-
-    id: str
-    cells: tuple[str, ...]
-    family: str
-    sentence: str
-    words: Mapping[str, str]
-    unseen: Reason
-    edits: tuple[Edit, ...]
-    place: str
+    id: str  # its id
+    cells: tuple[str, ...]  # the names of the cells whose kernels can have it
+    family: str  # the sentence of its family
+    sentence: str  # what goes wrong
+    words: Mapping[str, str]  # what it, its variant and its family say besides
+    unseen: Reason  # why it cannot be seen
+    edits: tuple[Edit, ...]  # what it edits
+    place: str  # where it is written
 
 
 class BugTable(Generic[Kind]):

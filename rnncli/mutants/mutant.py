@@ -56,16 +56,13 @@ MATH = NumPyArithmetic()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The replaced part of a right evaluation; the defaults are right.
+    """The replaced part of a right evaluation; the defaults are right."""
 
-    Attributes:
-        recurrence: recurrence -> the one that the kernel computes, whose cell may differ as well.
-        engine: working dtype -> the engine that computes.
-        result: (run, recurrence) -> the result, from any number of runs.
-    """
-
+    # recurrence -> the one that the kernel computes, whose cell may differ as well
     recurrence: Callable[[Recurrence], Recurrence] = lambda recurrence: recurrence
+    # working dtype -> the engine that computes
     engine: Callable[[np.dtype[Any]], Engine] = NumPyEngine
+    # (run, recurrence) -> the result, from any number of runs
     result: Callable[[Run, Recurrence], Result] = lambda run, recurrence: run(recurrence)
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
@@ -102,29 +99,18 @@ _CHANGED: Slot[Recurrence] = Slot()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutant:
-    """One plausible bug.
+    """One plausible bug."""
 
-    Attributes:
-        id: its id, as in `--backend mutant:ID`.
-        cells: the names of the cells whose kernels can have it.
-        family: the part of the kernel that is wrong.
-        sentence: what goes wrong.
-        effect: the visible effect.
-        change: the change of the right evaluation.
-        unseen: recurrence -> why the mutant cannot be seen in it, or ""; needs no evaluation.
-        idle: the same, by applying the change or evaluating with it.
-        edits: what it edits in the plain kernel; () for a function.
-    """
-
-    id: str
-    cells: tuple[str, ...]
-    family: str
-    sentence: str
-    effect: str
-    change: Change
+    id: str  # its id, as in `--backend mutant:ID`
+    cells: tuple[str, ...]  # the names of the cells whose kernels can have it
+    family: str  # the part of the kernel that is wrong
+    sentence: str  # what goes wrong
+    effect: str  # the visible effect
+    change: Change  # the change of the right evaluation
+    # recurrence -> why the mutant cannot be seen in it, or ""; needs no evaluation
     unseen: Reason = always_seen
-    idle: Reason = always_seen
-    edits: Edits = ()
+    idle: Reason = always_seen  # the same, by applying the change or evaluating with it
+    edits: Edits = ()  # what it edits in the plain kernel; () for a function
 
     def equivalent_when(self, recurrence: Recurrence) -> str:
         """Return why the mutant cannot be seen in a recurrence, or ""."""

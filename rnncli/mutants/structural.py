@@ -57,18 +57,13 @@ class Reach(StrEnum):
 
 
 class SizeClass(NamedTuple):
-    """Sizes at which a bug can be seen.
+    """Sizes at which a bug can be seen."""
 
-    Attributes:
-        axis: T, N, I or H, a product of them, of directions D and of gates G, such as "G*H*I", or
-            an equation of two, such as "I = H".
-        edge: the block size behind it; 0 for an equation.
-        words: the class in words, such as "H beyond 8 and not a multiple of it".
-    """
-
+    # T, N, I or H, a product of them, of directions D and of gates G, such as "G*H*I", or an
+    # equation of two, such as "I = H"
     axis: str
-    edge: int
-    words: str
+    edge: int  # the block size behind it; 0 for an equation
+    words: str  # the class in words, such as "H beyond 8 and not a multiple of it"
 
     def reached(self, recurrence: Recurrence) -> bool:
         """Whether the sizes of a recurrence are in the class; those that equal others beyond 1."""
@@ -164,29 +159,18 @@ class BlockedKernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructuralMutant:
-    """One plausible bug of a blocked kernel.
+    """One plausible bug of a blocked kernel."""
 
-    Attributes:
-        id: its id, as in `--backend mutant:ID`.
-        cells: the names of the cells whose kernels can have it.
-        family: the part of the kernel that is wrong.
-        sentence: what goes wrong.
-        edits: what it edits in the blocked kernel.
-        size: the sizes that show it; None if small ones do.
-        blocks: the kernel's block sizes that are not the usual ones.
-        calls: number of calls of one session that show it.
-        unseen: recurrence of its sizes -> why it cannot be seen there, or "".
-    """
-
-    id: str
-    cells: tuple[str, ...]
-    family: str
-    sentence: str
-    edits: Edits
-    size: SizeClass | None = None
+    id: str  # its id, as in `--backend mutant:ID`
+    cells: tuple[str, ...]  # the names of the cells whose kernels can have it
+    family: str  # the part of the kernel that is wrong
+    sentence: str  # what goes wrong
+    edits: Edits  # what it edits in the blocked kernel
+    size: SizeClass | None = None  # the sizes that show it; None if small ones do
+    # the kernel's block sizes that are not the usual ones
     blocks: Mapping[str, int] = field(default_factory=dict)
-    calls: int = 1
-    unseen: Reason = always_seen
+    calls: int = 1  # number of calls of one session that show it
+    unseen: Reason = always_seen  # recurrence of its sizes -> why it cannot be seen there, or ""
 
     @property
     def reach(self) -> Reach:

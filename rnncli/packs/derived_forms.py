@@ -40,18 +40,12 @@ _LIKE_OURS = re.compile(r"_(?=x[0-9a-f]+[^A-Za-z0-9])|(?<=^case)_(?![A-Za-z])")
 
 
 class NamedTensor(NamedTuple):
-    """A tensor of a case.
+    """A tensor of a case."""
 
-    Attributes:
-        name: an identifier that is unique in the case: X, Y, Y_tol, X_scale, call1_X,
-            clip_scope_gates_Y.
-        path: its path in the raw form, without the extension; there, scales have none.
-        values: its elements; a tolerance that the raw form writes as 0 is an array of zeros.
-    """
-
+    # an identifier that is unique in the case: X, Y, Y_tol, X_scale, call1_X, clip_scope_gates_Y
     name: str
-    path: str
-    values: Array
+    path: str  # its path in the raw form, without the extension; there, scales have none
+    values: Array  # its elements; a tolerance that the raw form writes as 0 is an array of zeros
 
 
 def require_result(vector: Vector, dialect: str) -> None:

@@ -19,23 +19,17 @@ PREFIX = "test_"
 
 
 class PackLayout(NamedTuple):
-    """A form of a pack.
+    """A form of a pack."""
 
-    Attributes:
-        summary: one phrase for helps and the manifest's schema.
-        files: `module:function` that returns the files of a vector by path within its folder; ""
-            for a layout of one file, `file_of(name)`.
-        reader: `module:function` that returns the vector of (pack, record); "" if the layout is
-            only written.
-        options: the keyword arguments of `files` that `convert` can set -> their options there.
-        has_units: whether it tells the scales and zero points of quantised units.
-    """
-
-    summary: str
+    summary: str  # one phrase for helps and the manifest's schema
+    # `module:function` that returns the files of a vector by path within its folder; "" for a
+    # layout of one file, `file_of(name)`
     files: str = ""
+    # `module:function` that returns the vector of (pack, record); "" if the layout is only written
     reader: str = ""
+    # the keyword arguments of `files` that `convert` can set -> their options there
     options: Mapping[str, str] = MappingProxyType({})
-    has_units: bool = False
+    has_units: bool = False  # whether it tells the scales and zero points of quantised units
 
 
 LAYOUTS: Mapping[str, PackLayout] = {

@@ -47,18 +47,13 @@ FIRST_PATH = 64 + 2  # offset in lines of sums, which begin with a checksum and 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of a pack.
+    """The manifest of a pack."""
 
-    Attributes:
-        header: the entries of `PackRecord` that are not below.
-        cases: one record per case, see `CaseRecord`.
-        files: SHA-256 of the files that do not belong to a single case, by path.
-        read_digest: the digest of the bytes that it was read from; "" if it was made here.
-    """
-
-    header: Mapping[str, Any]
-    cases: tuple[CaseRecord, ...]
+    header: Mapping[str, Any]  # the entries of `PackRecord` that are not below
+    cases: tuple[CaseRecord, ...]  # one record per case, see `CaseRecord`
+    # SHA-256 of the files that do not belong to a single case, by path
     files: Mapping[str, str] = field(default_factory=dict)
+    # the digest of the bytes that it was read from; "" if it was made here
     read_digest: str = field(default="", compare=False)
 
     @cached_property

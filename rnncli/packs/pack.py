@@ -75,17 +75,11 @@ def model_hint(path: str | Path) -> str:
 
 
 class CaseContents(NamedTuple):
-    """The files of a case that the manifest lists; no other file of the case is ever read.
+    """The files of a case that the manifest lists; no other file of the case is ever read."""
 
-    Attributes:
-        folder: the case's folder.
-        files: their contents, by path within the folder.
-        sums: their checksums in the manifest, by the same paths.
-    """
-
-    folder: Path
-    files: dict[str, bytes]
-    sums: Mapping[str, str]
+    folder: Path  # the case's folder
+    files: dict[str, bytes]  # their contents, by path within the folder
+    sums: Mapping[str, str]  # their checksums in the manifest, by the same paths
 
     def take(self, path: str) -> bytes:
         """Return the content of a file, which is then no longer held in memory here.
@@ -100,17 +94,11 @@ class CaseContents(NamedTuple):
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack, whose vectors are read on demand.
+    """A pack, whose vectors are read on demand."""
 
-    Attributes:
-        folder: its folder.
-        manifest: its manifest.
-        is_trusted: whether files may differ from their checksums in the manifest.
-    """
-
-    folder: Path
-    manifest: Manifest
-    is_trusted: bool = False
+    folder: Path  # its folder
+    manifest: Manifest  # its manifest
+    is_trusted: bool = False  # whether files may differ from their checksums in the manifest
 
     def __repr__(self) -> str:
         return f"<rnncli pack {self.folder}: {len(self.manifest.cases)} cases>"

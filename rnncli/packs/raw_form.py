@@ -209,15 +209,10 @@ def case_schema() -> dict[str, Any]:
 
 
 class RawCase(NamedTuple):
-    """A case in the raw form.
+    """A case in the raw form."""
 
-    Attributes:
-        case: the content of `case.json`.
-        tensors: every tensor with a file, by path within the case's folder.
-    """
-
-    case: dict[str, Any]
-    tensors: dict[str, Array]
+    case: dict[str, Any]  # the content of `case.json`
+    tensors: dict[str, Array]  # every tensor with a file, by path within the case's folder
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:

@@ -35,13 +35,9 @@ CALLS, STEPS = "calls", "steps"
 
 
 class VectorSession(Protocol):
-    """A session that evaluates a vector's node or model, such as `rnncli.Session`.
+    """A session that evaluates a vector's node or model, such as `rnncli.Session`."""
 
-    Attributes:
-        held: names of the inputs that the session holds.
-    """
-
-    held: frozenset[str]
+    held: frozenset[str]  # names of the inputs that the session holds
 
     def run(self, inputs: Tensors) -> Tensors:
         """Return the outputs by name."""
@@ -49,14 +45,10 @@ class VectorSession(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """Expected outputs by name, with the tolerance of each element.
+    """Expected outputs by name, with the tolerance of each element."""
 
-    Attributes:
-        outputs: the outputs, in the operator's dtype.
-        tolerances: float32 arrays in the shapes of the outputs; 0 where a value must match exactly.
-    """
-
-    outputs: Tensors = field(default_factory=dict)
+    outputs: Tensors = field(default_factory=dict)  # the outputs, in the operator's dtype
+    # float32 arrays in the shapes of the outputs; 0 where a value must match exactly
     tolerances: Tensors = field(default_factory=dict)
 
 
@@ -143,31 +135,22 @@ class Vector:
     """One case of a pack.
 
     A vector in a pack (`case_folder.StoredVector`) reads each part on first use.
-
-    Attributes:
-        id: the case's id, unique in its pack.
-        model: a serialized model of the single node.
-        inputs: every present input by name, including those that the model holds.
-        initializers: the names of the inputs that the model holds.
-        answers: the expected outputs; empty for a vector that must be refused.
-        alternatives: `READING=CHOICE` -> the outputs under that reading, if they differ.
-        steps: the signals of every step under the vector's own readings [T, D, N, H], such as
-            `gate_i`, with their tolerances; empty unless they were asked for.
-        record: its manifest entry without files; for a later call, the entry of that call.
-        call: the number of its data set.
-        later: the other data sets of the case, for the same model unless weights that differ have
-            been moved into it; empty for these themselves.
     """
 
-    id: str
-    model: bytes
-    inputs: Tensors
-    initializers: tuple[str, ...]
-    answers: Answers
+    id: str  # the case's id, unique in its pack
+    model: bytes  # a serialized model of the single node
+    inputs: Tensors  # every present input by name, including those that the model holds
+    initializers: tuple[str, ...]  # the names of the inputs that the model holds
+    answers: Answers  # the expected outputs; empty for a vector that must be refused
+    # `READING=CHOICE` -> the outputs under that reading, if they differ
     alternatives: Mapping[str, Answers]
-    record: CaseRecord
-    call: int = 0
+    record: CaseRecord  # its manifest entry without files; for a later call, the entry of that call
+    call: int = 0  # the number of its data set
+    # the other data sets of the case, for the same model unless weights that differ have been moved
+    # into it; empty for these themselves
     later: tuple[Vector, ...] = ()
+    # the signals of every step under the vector's own readings [T, D, N, H], such as `gate_i`, with
+    # their tolerances; empty unless they were asked for
     steps: Answers = field(default_factory=Answers)
 
     def __repr__(self) -> str:
@@ -286,21 +269,15 @@ BYTES = np.dtype("V1")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """One run of one implementation on one vector.
+    """One run of one implementation on one vector."""
 
-    Attributes:
-        status: how it ended.
-        outputs: the outputs by name, if it ran.
-        message: the implementation's message if it refused, how it died if it crashed, what is
-            absent if results are missing, or why the vector was skipped.
-        seconds: the time it took, loading included.
-        signals: the signals of every step by name, if it recorded any; see `Vector.steps`.
-    """
-
-    status: Status
-    outputs: Tensors = field(default_factory=dict)
+    status: Status  # how it ended
+    outputs: Tensors = field(default_factory=dict)  # the outputs by name, if it ran
+    # the implementation's message if it refused, how it died if it crashed, what is absent if
+    # results are missing, or why the vector was skipped
     message: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # the time it took, loading included
+    # the signals of every step by name, if it recorded any; see `Vector.steps`
     signals: Tensors = field(default_factory=dict)
 
 

@@ -40,29 +40,18 @@ ELSEWHERE = "elsewhere"
 
 
 class Blame(NamedTuple):
-    """What fails in a case that differs.
+    """What fails in a case that differs."""
 
-    Attributes:
-        features: the flags that fail, in the order of the case's own, then of others.
-        lossy: whether only the numbers of `QUALITY` are lost.
-    """
-
-    features: tuple[str, ...]
-    lossy: bool
+    features: tuple[str, ...]  # the flags that fail, in the order of the case's own, then of others
+    lossy: bool  # whether only the numbers of `QUALITY` are lost
 
 
 class TableCell(NamedTuple):
-    """What became of the cases of a feature.
+    """What became of the cases of a feature."""
 
-    Attributes:
-        words: the count of each verdict but pass, the worst first.
-        colour: the name of the colour of the worst; "" without cases.
-        order: how bad that is, 0 for "ok", then what share of the cases it is.
-    """
-
-    words: str
-    colour: str
-    order: float = 0
+    words: str  # the count of each verdict but pass, the worst first
+    colour: str  # the name of the colour of the worst; "" without cases
+    order: float = 0  # how bad that is, 0 for "ok", then what share of the cases it is
 
 
 def blames(report: VerificationReport) -> Mapping[str, Blame]:

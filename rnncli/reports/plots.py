@@ -73,15 +73,10 @@ STYLE: list[Any] = [
 
 
 class Line(NamedTuple):
-    """A drawn line of errors over time.
+    """A drawn line of errors over time."""
 
-    Attributes:
-        steps: the step of each error; of a run of steps, the first.
-        errors: in units of the tolerance, within the limits of the axis.
-    """
-
-    steps: tuple[int, ...]
-    errors: tuple[float, ...]
+    steps: tuple[int, ...]  # the step of each error; of a run of steps, the first
+    errors: tuple[float, ...]  # in units of the tolerance, within the limits of the axis
 
 
 def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:

@@ -183,20 +183,14 @@ def shuffled(ids: Iterable[str], seed: int | None) -> list[str]:
 
 @dataclass
 class History:
-    """The cases that a subject's process has run, in order.
+    """The cases that a subject's process has run, in order."""
 
-    Attributes:
-        subject: the implementation.
-        before: ids of the cases run by its process, or by one that has died since, in order.
-        as_wrong_alone: the number of failures in a row that were as wrong alone.
-        searches: the number of stale cases whose causes were searched.
-        earlier: what cases share -> the first and the newest case of that kind.
-    """
-
-    subject: Subject
+    subject: Subject  # the implementation
+    # ids of the cases run by its process, or by one that has died since, in order
     before: list[str] = field(default_factory=list)
-    as_wrong_alone: int = 0
-    searches: int = 0
+    as_wrong_alone: int = 0  # the number of failures in a row that were as wrong alone
+    searches: int = 0  # the number of stale cases whose causes were searched
+    # what cases share -> the first and the newest case of that kind
     earlier: dict[Hashable, tuple[str, ...]] = field(default_factory=dict)
 
     def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:

@@ -35,17 +35,11 @@ HARMLESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClaimReport:
-    """A claim, and the run that it is written from.
+    """A claim, and the run that it is written from."""
 
-    Attributes:
-        claim: what the run shows.
-        claimed: the run as `rnncli verify --claims` reports it.
-        outside: the cases of the run that are outside.
-    """
-
-    claim: Claim
-    claimed: VerificationReport
-    outside: Sequence[JudgedCase]
+    claim: Claim  # what the run shows
+    claimed: VerificationReport  # the run as `rnncli verify --claims` reports it
+    outside: Sequence[JudgedCase]  # the cases of the run that are outside
 
     @property
     def sentences(self) -> Iterator[str]:

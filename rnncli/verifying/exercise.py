@@ -42,22 +42,16 @@ KEPT, NAMED, SILENCED = 4, 3, 8
 
 
 class Feature(NamedTuple):
-    """A feature of a node, which a kernel may have wrong.
+    """A feature of a node, which a kernel may have wrong."""
 
-    Attributes:
-        name: the feature, as sentences have it.
-        of: recurrence -> whether it has it.
-        mutants: ids of mutants that have it wrong; one that is seen is enough.
-        needs: the axis, "time" or "batch", along which one alone may have no effect, which is not
-            told where the model declares one; "" for none.
-        role: the input that is the feature, which it has as well where a call may give it other
-            values than those without effect; "" for none.
-    """
-
-    name: str
-    of: Callable[[Recurrence], bool]
-    mutants: tuple[str, ...]
+    name: str  # the feature, as sentences have it
+    of: Callable[[Recurrence], bool]  # recurrence -> whether it has it
+    mutants: tuple[str, ...]  # ids of mutants that have it wrong; one that is seen is enough
+    # the axis, "time" or "batch", along which one alone may have no effect, which is not told where
+    # the model declares one; "" for none
     needs: str = ""
+    # the input that is the feature, which it has as well where a call may give it other values than
+    # those without effect; "" for none
     role: str = ""
 
 

@@ -49,27 +49,16 @@ def _refuse_unit(name: str, unit: QuantisedUnit | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class NodeCall:
-    """A node with its inputs, as passed to an implementation.
+    """A node with its inputs, as passed to an implementation."""
 
-    Attributes:
-        id: the id of the case it is, or was derived from.
-        operator: the name of its operator's row.
-        attributes: as written on the node.
-        inputs: every present input, by name.
-        outputs: the names of the requested outputs.
-        readings: every reading of the operator.
-        weights: where a model has W, R, B and P: "inputs" or "initializers".
-        data_set: the number of its case's data set.
-    """
-
-    id: str
-    operator: str
-    attributes: Mapping[str, Any]
-    inputs: Tensors
-    outputs: tuple[str, ...]
-    readings: Mapping[str, str]
-    weights: str = "inputs"
-    data_set: int = 0
+    id: str  # the id of the case it is, or was derived from
+    operator: str  # the name of its operator's row
+    attributes: Mapping[str, Any]  # as written on the node
+    inputs: Tensors  # every present input, by name
+    outputs: tuple[str, ...]  # the names of the requested outputs
+    readings: Mapping[str, str]  # every reading of the operator
+    weights: str = "inputs"  # where a model has W, R, B and P: "inputs" or "initializers"
+    data_set: int = 0  # the number of its case's data set
 
     @classmethod
     def of_case(cls, case: Case, weights: str) -> NodeCall:

@@ -37,25 +37,15 @@ PROFILE = Rule(profile="standard")
 
 
 class ProbeKind(NamedTuple):
-    """The properties that a case shares with its probe.
+    """The properties that a case shares with its probe."""
 
-    Attributes:
-        operator: operator and version, such as LSTM-14.
-        dtype: the element type of all floating-point tensors.
-        weights: "inputs" or "initializers".
-        direction: the node's direction.
-        layout: 0, or 1 for batch first.
-        inputs: the names of the optional inputs that are present.
-        sizes: the sizes named in `SIZES`.
-    """
-
-    operator: str
-    dtype: str
-    weights: str
-    direction: str
-    layout: int
-    inputs: tuple[str, ...]
-    sizes: tuple[int, ...]
+    operator: str  # operator and version, such as LSTM-14
+    dtype: str  # the element type of all floating-point tensors
+    weights: str  # "inputs" or "initializers"
+    direction: str  # the node's direction
+    layout: int  # 0, or 1 for batch first
+    inputs: tuple[str, ...]  # the names of the optional inputs that are present
+    sizes: tuple[int, ...]  # the sizes named in `SIZES`
 
     @classmethod
     def of(cls, record: CaseRecord) -> ProbeKind:

@@ -49,19 +49,12 @@ class SmokeResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SmokeCheck:
-    """One check of a harness.
+    """One check of a harness."""
 
-    Attributes:
-        name: the request that was sent: start, the id of a case, or stop.
-        result: its result.
-        sentence: what the program did and, if that was wrong, what was expected.
-        has_computed: whether the program computed a case.
-    """
-
-    name: str
-    result: SmokeResult
-    sentence: str
-    has_computed: bool = False
+    name: str  # the request that was sent: start, the id of a case, or stop
+    result: SmokeResult  # its result
+    sentence: str  # what the program did and, if that was wrong, what was expected
+    has_computed: bool = False  # whether the program computed a case
 
 
 def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:

@@ -70,29 +70,18 @@ LATER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationPlan:
-    """The pack, the implementation and the options of a run.
+    """The pack, the implementation and the options of a run."""
 
-    Attributes:
-        pack: the pack's folder.
-        terms: the subject and how it is judged.
-        cases: which cases are judged, and in which order.
-        min_cases: the number of answered cases below which the run is an error.
-        trust: whether checksums are not verified.
-        digest: the required beginning of the pack's digest; "" for any.
-        claim: what is judged of the pack, and all of it; None for what the other options say.
-        workers: who does the work.
-        command: the command line, without its selection.
-    """
-
-    pack: Path
-    terms: JudgingTerms
-    cases: Selected = EVERY_CASE
-    min_cases: int = 1
-    trust: bool = False
-    digest: str = ""
+    pack: Path  # the pack's folder
+    terms: JudgingTerms  # the subject and how it is judged
+    cases: Selected = EVERY_CASE  # which cases are judged, and in which order
+    min_cases: int = 1  # the number of answered cases below which the run is an error
+    trust: bool = False  # whether checksums are not verified
+    digest: str = ""  # the required beginning of the pack's digest; "" for any
+    # what is judged of the pack, and all of it; None for what the other options say
     claim: Claim | None = None
-    workers: Workers = HERE
-    command: str = ""
+    workers: Workers = HERE  # who does the work
+    command: str = ""  # the command line, without its selection
 
     @property
     def concessions(self) -> tuple[str, ...]:

@@ -39,56 +39,36 @@ Scalar: TypeAlias = "float | int | bool | complex | str"
 
 @dataclass(frozen=True, slots=True)
 class WorstElement:
-    """The element with the largest absolute difference, among those beyond the tolerance if any.
+    """The element with the largest absolute difference, among those beyond the tolerance if any."""
 
-    Attributes:
-        index: its index; empty in a scalar.
-        got: its value.
-        wanted: the value it should have.
-        allowed: the difference that `atol` and `rtol` allow.
-    """
-
-    index: tuple[int, ...]
-    got: Scalar
-    wanted: Scalar
-    allowed: float
+    index: tuple[int, ...]  # its index; empty in a scalar
+    got: Scalar  # its value
+    wanted: Scalar  # the value it should have
+    allowed: float  # the difference that `atol` and `rtol` allow
 
 
 @dataclass(frozen=True, slots=True)
 class OutputComparison:
-    """The comparison of one output.
+    """The comparison of one output."""
 
-    Attributes:
-        name: the output's name.
-        problem: why the output could not be compared: missing, not expected, another shape or
-            dtype, all without measures; or it differs within a tolerance in which zeros would
-            agree as well; "" if it was.
-        dtype: dtype of the wanted output, or of the one that was got if none was wanted.
-        shape: likewise.
-        differing: number of elements beyond the tolerance.
-        unequal: number of elements that are not equal.
-        max_abs: the largest absolute difference; infinite for an unmatched NaN or infinity; None
-            for text.
-        max_rel: the largest absolute difference divided by the wanted value.
-        max_ulp: the largest difference in units in the last place, for a complex number that of its
-            worse part; None for dtypes other than floating point.
-        mean_abs: the mean absolute difference of all elements.
-        unjudged: number of elements whose tolerance says nothing.
-        worst: the worst element; None if all elements are equal.
-    """
-
-    name: str
+    name: str  # the output's name
+    # why the output could not be compared: missing, not expected, another shape or dtype, all
+    # without measures; or it differs within a tolerance in which zeros would agree as well; "" if
+    # it was
     problem: str
-    dtype: str
-    shape: tuple[int, ...]
-    differing: int = 0
-    unequal: int = 0
+    dtype: str  # dtype of the wanted output, or of the one that was got if none was wanted
+    shape: tuple[int, ...]  # likewise
+    differing: int = 0  # number of elements beyond the tolerance
+    unequal: int = 0  # number of elements that are not equal
+    # the largest absolute difference; infinite for an unmatched NaN or infinity; None for text
     max_abs: float | None = None
-    max_rel: float | None = None
+    max_rel: float | None = None  # the largest absolute difference divided by the wanted value
+    # the largest difference in units in the last place, for a complex number that of its worse
+    # part; None for dtypes other than floating point
     max_ulp: float | None = None
-    mean_abs: float | None = None
-    unjudged: int = 0
-    worst: WorstElement | None = None
+    mean_abs: float | None = None  # the mean absolute difference of all elements
+    unjudged: int = 0  # number of elements whose tolerance says nothing
+    worst: WorstElement | None = None  # the worst element; None if all elements are equal
 
     @property
     def agrees(self) -> bool:

@@ -35,34 +35,21 @@ STEPWISE = 4
 
 
 class Errors(NamedTuple):
-    """Elementwise errors in float64, in the output's shape.
+    """Elementwise errors in float64, in the output's shape."""
 
-    Attributes:
-        absolute: |got - wanted|; infinite if only one is NaN or an infinity is not matched.
-        margin: absolute / tolerance; 0 if equal, infinite if unequal and the tolerance is 0.
-    """
-
-    absolute: Array
-    margin: Array
+    absolute: Array  # |got - wanted|; infinite if only one is NaN or an infinity is not matched
+    margin: Array  # absolute / tolerance; 0 if equal, infinite if unequal and the tolerance is 0
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredOutput:
-    """An output beside the expected one.
+    """An output beside the expected one."""
 
-    Attributes:
-        name: its name.
-        got: the values of the implementation; None if the output is missing.
-        wanted: the expected values.
-        tolerance: the absolute tolerance of each element.
-        max_ulp: an alternative tolerance in units in the last place.
-    """
-
-    name: str
-    got: Array | None
-    wanted: Array
-    tolerance: Array
-    max_ulp: float = 0.0
+    name: str  # its name
+    got: Array | None  # the values of the implementation; None if the output is missing
+    wanted: Array  # the expected values
+    tolerance: Array  # the absolute tolerance of each element
+    max_ulp: float = 0.0  # an alternative tolerance in units in the last place
 
     @cached_property
     def problem(self) -> str:
@@ -92,19 +79,13 @@ class MeasuredOutput:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredAttempt:
-    """The outputs of an implementation beside the answers of a vector.
+    """The outputs of an implementation beside the answers of a vector."""
 
-    Attributes:
-        vector: the vector; it must run.
-        got: the outputs of the implementation.
-        rule: the tolerances.
-        reading: `READING=CHOICE` of the alternative whose answers they are compared with, or "" for
-            the vector's own.
-    """
-
-    vector: Vector
-    got: Tensors
-    rule: Rule = PACK_RULE
+    vector: Vector  # the vector; it must run
+    got: Tensors  # the outputs of the implementation
+    rule: Rule = PACK_RULE  # the tolerances
+    # `READING=CHOICE` of the alternative whose answers they are compared with, or "" for the
+    # vector's own
     reading: str = ""
 
     @cached_property

@@ -41,18 +41,12 @@ _TERM = re.compile(r"(?P<field>[^\s<>=!]*+)\s*+(?P<sign>[<>]=?|!=|==?)\s*+(?P<va
 
 
 class RequirementField(NamedTuple):
-    """A field of a case that a term can test.
+    """A field of a case that a term can test."""
 
-    Attributes:
-        summary: the field in words.
-        kind: number, word, or words.
-        values: all possible values; empty if any may be written.
-        section: the entry of a case's record that has the field; "" for the record itself.
-    """
-
-    summary: str
-    kind: str
-    values: tuple[str, ...] = ()
+    summary: str  # the field in words
+    kind: str  # number, word, or words
+    values: tuple[str, ...] = ()  # all possible values; empty if any may be written
+    # the entry of a case's record that has the field; "" for the record itself
     section: str = "requirements"
 
 
@@ -108,17 +102,11 @@ CAPABILITIES = (
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One requirement.
+    """One requirement."""
 
-    Attributes:
-        field: the name of the field.
-        sign: the comparison: = != < <= > >=.
-        values: the values to compare with; a single number for the last four.
-    """
-
-    field: str
-    sign: str
-    values: tuple[str, ...]
+    field: str  # the name of the field
+    sign: str  # the comparison: = != < <= > >=
+    values: tuple[str, ...]  # the values to compare with; a single number for the last four
 
     def reason(self, record: CaseRecord) -> str:
         """Return why a case does not meet the term, or ""."""

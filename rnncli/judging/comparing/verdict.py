@@ -57,15 +57,10 @@ ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.UNEXERCISED, Verdict.
 
 
 class Allowance(NamedTuple):
-    """An option that keeps a failure from failing the run.
+    """An option that keeps a failure from failing the run."""
 
-    Attributes:
-        option: the command line's option.
-        plural: the failures that it allows, in reports.
-    """
-
-    option: str
-    plural: str
+    option: str  # the command line's option
+    plural: str  # the failures that it allows, in reports
 
 
 ALLOWANCES: Mapping[Verdict, Allowance] = {
@@ -273,14 +268,10 @@ class CaseVerdict(Described):
 
 
 class JudgedAttempt(NamedTuple):
-    """A verdict, and what an explanation of it reads.
+    """A verdict, and what an explanation of it reads."""
 
-    Attributes:
-        verdict: the verdict alone.
-        measured: the outputs beside the answers; None if there are none to compare.
-        before: the call of the same session after which an attempt is stale; else None.
-    """
-
-    verdict: CaseVerdict
+    verdict: CaseVerdict  # the verdict alone
+    # the outputs beside the answers; None if there are none to compare
     measured: MeasuredAttempt | None = None
+    # the call of the same session after which an attempt is stale; else None
     before: Vector | None = None

@@ -37,19 +37,12 @@ _LINE = re.compile(r"(?P<pattern>\S+)(?P<verdicts>\s+\[[^\]]*\])?(?P<reason>.*)"
 
 @dataclass(frozen=True, slots=True)
 class Xfail:
-    """One entry.
+    """One entry."""
 
-    Attributes:
-        pattern: pattern of ids.
-        verdicts: the expected failures.
-        reason: why they are expected.
-        place: its place in the file.
-    """
-
-    pattern: str
-    verdicts: frozenset[Verdict]
-    reason: str
-    place: Place
+    pattern: str  # pattern of ids
+    verdicts: frozenset[Verdict]  # the expected failures
+    reason: str  # why they are expected
+    place: Place  # its place in the file
 
     @property
     def is_pattern(self) -> bool:

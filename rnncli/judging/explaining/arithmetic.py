@@ -91,15 +91,10 @@ def coarser_arithmetic(steps: Steps) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class UnitSubset:
-    """The hidden units in whole blocks of some width, or the remaining units.
+    """The hidden units in whole blocks of some width, or the remaining units."""
 
-    Attributes:
-        width: width of a block; 0 for all units.
-        rest: whether it holds the remaining units.
-    """
-
-    width: int = 0
-    rest: bool = False
+    width: int = 0  # width of a block; 0 for all units
+    rest: bool = False  # whether it holds the remaining units
 
     def has(self, units: int) -> Array:
         """Return the mask of its units among `units`."""
@@ -119,17 +114,11 @@ class UnitSubset:
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """A function as an implementation seems to compute it.
+    """A function as an implementation seems to compute it."""
 
-    Attributes:
-        name: a key of `APPROXIMATIONS`.
-        mutant: the mutant that computes with it.
-        where: its error, the range of arguments and the units, in words.
-    """
-
-    name: str
-    mutant: Mutant
-    where: str
+    name: str  # a key of `APPROXIMATIONS`
+    mutant: Mutant  # the mutant that computes with it
+    where: str  # its error, the range of arguments and the units, in words
 
     def fit(self, wrong: WrongOutputs) -> float:
         """Return the part of a case's largest error that it leaves; at most 1 if it explains it."""

@@ -131,19 +131,13 @@ class Cause(Described):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Displayed):
-    """The causes of a pack's failures.
+    """The causes of a pack's failures."""
 
-    Attributes:
-        causes: the causes of each cell, the one that explains most first.
-        unexplained: ids of the cases that differ and that no cause explains.
-        doubts: hypotheses that fit some of those although other cases contradict them.
-        patterns: what those cases have in common.
-    """
-
-    causes: tuple[Cause, ...] = ()
-    unexplained: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()  # the causes of each cell, the one that explains most first
+    unexplained: tuple[str, ...] = ()  # ids of the cases that differ and that no cause explains
+    # hypotheses that fit some of those although other cases contradict them
     doubts: tuple[Cause, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[Pattern, ...] = ()  # what those cases have in common
 
     @property
     def by_hypothesis(self) -> dict[str, list[Cause]]:

@@ -28,20 +28,13 @@ if TYPE_CHECKING:
 
 
 class Leak(NamedTuple):
-    """Something of the previous call that an implementation may use.
+    """Something of the previous call that an implementation may use."""
 
-    Attributes:
-        sentence: what leaks.
-        fields: fields of the recurrence.
-        initial: the states that start from its initial ones.
-        last: the states that start from its last ones.
-        result: returns outputs that keep something of its result, given that result.
-    """
-
-    sentence: str
-    fields: tuple[str, ...] = ()
-    initial: tuple[int, ...] = ()
-    last: tuple[int, ...] = ()
+    sentence: str  # what leaks
+    fields: tuple[str, ...] = ()  # fields of the recurrence
+    initial: tuple[int, ...] = ()  # the states that start from its initial ones
+    last: tuple[int, ...] = ()  # the states that start from its last ones
+    # returns outputs that keep something of its result, given that result
     result: Callable[[Result, Recurrence, Array, Last], Outputs] | None = None
 
     def change(self, now: Recurrence, old: Recurrence, before: Result) -> Change | None:

@@ -191,29 +191,19 @@ def fingerprint(recurrence: Recurrence) -> Hashable:
 
 
 class Fit(NamedTuple):
-    """A hypothesis and the distance of its outputs from those that were got.
+    """A hypothesis and the distance of its outputs from those that were got."""
 
-    Attributes:
-        hypothesis: one mutant, or several combined.
-        margin: the largest error / tolerance.
-        error: the mean absolute error.
-    """
-
-    hypothesis: Hypothesis
-    margin: float
-    error: float
+    hypothesis: Hypothesis  # one mutant, or several combined
+    margin: float  # the largest error / tolerance
+    error: float  # the mean absolute error
 
 
 @dataclass(frozen=True, eq=False)
 class RequestedOutput(MeasuredOutput):
-    """A requested output, with the axes of the recurrence.
-
-    Attributes:
-        which: index among a result's arrays; 0 is Y.
-    """
+    """A requested output, with the axes of the recurrence."""
 
     got: Array
-    which: int = 0
+    which: int = 0  # index among a result's arrays; 0 is Y
 
     def allowed(self, values: Array) -> Array:
         """Return the tolerances of a hypothesis' values [S, ...].

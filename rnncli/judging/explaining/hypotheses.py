@@ -103,33 +103,24 @@ def naming(fits: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of one case for and against the hypotheses of its cell.
+    """The evidence of one case for and against the hypotheses of its cell."""
 
-    Attributes:
-        id: the case's id.
-        cell: the cell whose kernel it tests.
-        verdict: the case's verdict.
-        fits: for a case that differs: each hypothesis that reproduces its outputs -> the largest
-            error / tolerance between the two.
-        refuted: the readings and single mutants tried that would have been seen; for a case that
-            differs, those that are not part of a fit.
-        got: the outputs of a case that differs and that nothing but an approximation fits.
-        dtype: the dtype of its tensors.
-        features: the features that tell it from others.
-        places: for a case that differs: where it is wrong.
-        regions: for a case that differs and that nothing exact fits: each hypothesis that holds in
-            a region of it, and is right elsewhere.
-    """
-
-    id: str
-    cell: str
-    verdict: Verdict
+    id: str  # the case's id
+    cell: str  # the cell whose kernel it tests
+    verdict: Verdict  # the case's verdict
+    # for a case that differs: each hypothesis that reproduces its outputs -> the largest error /
+    # tolerance between the two
     fits: dict[str, float]
+    # the readings and single mutants tried that would have been seen; for a case that differs,
+    # those that are not part of a fit
     refuted: frozenset[str] = frozenset()
+    # the outputs of a case that differs and that nothing but an approximation fits
     got: Tensors = field(default_factory=dict, compare=False, repr=False)
-    dtype: str = ""
-    features: Features = field(default_factory=Features)
-    places: Places = field(default_factory=Places)
+    dtype: str = ""  # the dtype of its tensors
+    features: Features = field(default_factory=Features)  # the features that tell it from others
+    places: Places = field(default_factory=Places)  # for a case that differs: where it is wrong
+    # for a case that differs and that nothing exact fits: each hypothesis that holds in a region of
+    # it, and is right elsewhere
     regions: Mapping[str, HeldRegion] = field(default_factory=dict)
 
     @property

@@ -148,21 +148,14 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The steps of an implementation, each checked by itself, in processing order.
+    """The steps of an implementation, each checked by itself, in processing order."""
 
-    Attributes:
-        recurrence: the recurrence that it should have computed.
-        differs: mask of the elements of its Y beyond their tolerance [D, T, N, H].
-        paths: trajectories through its own states; directions with the same activations share one.
-        margin: error / tolerance of each step alone [D, T, N, H].
-        live: mask of the steps that are not padding [T, N].
-    """
-
-    recurrence: Recurrence
-    differs: Array
+    recurrence: Recurrence  # the recurrence that it should have computed
+    differs: Array  # mask of the elements of its Y beyond their tolerance [D, T, N, H]
+    # trajectories through its own states; directions with the same activations share one
     paths: tuple[Trajectory, ...]
-    margin: Array
-    live: Array
+    margin: Array  # error / tolerance of each step alone [D, T, N, H]
+    live: Array  # mask of the steps that are not padding [T, N]
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:

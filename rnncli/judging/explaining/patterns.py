@@ -92,15 +92,11 @@ WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of a case.
+    """The features of a case."""
 
-    Attributes:
-        words: noun phrase, such as "clip" or "padding" -> the topic of a pattern about it.
-        sizes: the four sizes, by name.
-    """
-
+    # noun phrase, such as "clip" or "padding" -> the topic of a pattern about it
     words: Mapping[str, str] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # the four sizes, by name
 
 
 def features_of(vector: Vector) -> Features:
@@ -118,17 +114,11 @@ def features_of(vector: Vector) -> Features:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFeature:
-    """A condition that some cases meet.
+    """A condition that some cases meet."""
 
-    Attributes:
-        phrase: the condition in words: "with clip", "where hidden_size > 8".
-        topic: its topic.
-        holds: mask of the cases that meet it.
-    """
-
-    phrase: str
-    topic: str
-    holds: Array
+    phrase: str  # the condition in words: "with clip", "where hidden_size > 8"
+    topic: str  # its topic
+    holds: Array  # mask of the cases that meet it
 
 
 def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
@@ -161,21 +151,17 @@ def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a case is wrong.
+    """Where a case is wrong."""
 
-    Attributes:
-        wrong: axis -> the indices at which something is wrong, and the size of the axis; steps
-            count in processing order.
-        outputs: the names of the outputs that differ, and the number of outputs.
-        only_padding: whether nothing but padding of Y differs.
-        one_value: whether all wrong elements have the same value, as any lost term may give.
-        first: the same as `wrong`, at the first wrong step alone, before errors spread.
-    """
-
+    # axis -> the indices at which something is wrong, and the size of the axis; steps count in
+    # processing order
     wrong: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    # the names of the outputs that differ, and the number of outputs
     outputs: tuple[tuple[str, ...], int] = ((), 0)
-    only_padding: bool = False
+    only_padding: bool = False  # whether nothing but padding of Y differs
+    # whether all wrong elements have the same value, as any lost term may give
     one_value: bool = False
+    # the same as `wrong`, at the first wrong step alone, before errors spread
     first: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
 
 
@@ -217,23 +203,14 @@ def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Something that unexplained failures have in common.
+    """Something that unexplained failures have in common."""
 
-    Attributes:
-        sentence: the pattern in words, with counts.
-        topics: its topics.
-        chance: its probability by chance.
-        where: the conditions of a pattern of whole cases, in words.
-        among: number of passing cases that meet them.
-        conditions: number of conditions.
-    """
-
-    sentence: str
-    topics: tuple[str, ...]
-    chance: float
-    where: str = ""
-    among: int = 0
-    conditions: int = 0
+    sentence: str  # the pattern in words, with counts
+    topics: tuple[str, ...]  # its topics
+    chance: float  # its probability by chance
+    where: str = ""  # the conditions of a pattern of whole cases, in words
+    among: int = 0  # number of passing cases that meet them
+    conditions: int = 0  # number of conditions
 
     @property
     def is_whole(self) -> bool:
@@ -361,19 +338,12 @@ def _listed(noun: str, indices: Sequence[int]) -> str:
 
 
 class HeldRegion(NamedTuple):
-    """The region of a case in which a hypothesis holds.
+    """The region of a case in which a hypothesis holds."""
 
-    Attributes:
-        axis: `units`, `rows`, `directions` or `steps`; the last in processing order.
-        indices: those along the axis.
-        size: the size of the axis.
-        margin: the largest error / tolerance of the hypothesis in it.
-    """
-
-    axis: str
-    indices: tuple[int, ...]
-    size: int
-    margin: float
+    axis: str  # `units`, `rows`, `directions` or `steps`; the last in processing order
+    indices: tuple[int, ...]  # those along the axis
+    size: int  # the size of the axis
+    margin: float  # the largest error / tolerance of the hypothesis in it
 
 
 def region_in_words(regions: Sequence[HeldRegion]) -> str:

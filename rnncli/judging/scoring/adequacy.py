@@ -37,17 +37,12 @@ class Fate(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """The outcome of one mutant in one vector.
+    """The outcome of one mutant in one vector."""
 
-    Attributes:
-        fate: whether it is caught.
-        margin: the largest error / tolerance of any output; 0 if nothing was computed.
-        reason: why it is equivalent here, which reading makes it acceptable, or why its outputs
-            could not be compared; else "".
-    """
-
-    fate: Fate
-    margin: float = 0.0
+    fate: Fate  # whether it is caught
+    margin: float = 0.0  # the largest error / tolerance of any output; 0 if nothing was computed
+    # why it is equivalent here, which reading makes it acceptable, or why its outputs could not be
+    # compared; else ""
     reason: str = ""
 
 

@@ -43,29 +43,19 @@ class Bug(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """The outcomes of one vector.
+    """The outcomes of one vector."""
 
-    Attributes:
-        id: the case's id.
-        cell: the cell whose mutants were run.
-        dtype: the dtype of its tensors.
-        outcomes: mutant -> its best outcome over the data sets, for every semantic mutant of the
-            cell.
-        operator: such as "LSTM-14".
-        sizes: T, N, I and H; the largest of each over all calls.
-        calls: number of calls in one session.
-        structural: structural mutant -> its outcome; empty if these were not run.
-        of_calls: the outcomes of each data set; () if only the first was run.
-    """
-
-    id: str
-    cell: str
-    dtype: str
+    id: str  # the case's id
+    cell: str  # the cell whose mutants were run
+    dtype: str  # the dtype of its tensors
+    # mutant -> its best outcome over the data sets, for every semantic mutant of the cell
     outcomes: Mapping[str, Outcome]
-    operator: str = ""
-    sizes: Mapping[str, int] = {}
-    calls: int = 1
+    operator: str = ""  # such as "LSTM-14"
+    sizes: Mapping[str, int] = {}  # T, N, I and H; the largest of each over all calls
+    calls: int = 1  # number of calls in one session
+    # structural mutant -> its outcome; empty if these were not run
     structural: Mapping[str, Outcome] = {}
+    # the outcomes of each data set; () if only the first was run
     of_calls: tuple[Mapping[str, Outcome], ...] = ()
 
     @property
@@ -80,15 +70,10 @@ class VectorRow(NamedTuple):
 
 
 class Unscored(NamedTuple):
-    """A vector that is not scored.
+    """A vector that is not scored."""
 
-    Attributes:
-        id: the case's id.
-        reason: why it is not scored.
-    """
-
-    id: str
-    reason: str
+    id: str  # the case's id
+    reason: str  # why it is not scored
 
 
 def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
@@ -125,41 +110,24 @@ def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
 
 
 class Survivor(NamedTuple):
-    """A mutant that no vector catches, and why.
+    """A mutant that no vector catches, and why."""
 
-    Attributes:
-        bug: the mutant.
-        fate: acceptable, survived, or equivalent in every vector.
-        margin: the largest margin in any vector; None if no vector exercises it.
-        reason: why it is not caught, in words.
-    """
-
-    bug: Bug
-    fate: Fate
-    margin: float | None
-    reason: str
+    bug: Bug  # the mutant
+    fate: Fate  # acceptable, survived, or equivalent in every vector
+    margin: float | None  # the largest margin in any vector; None if no vector exercises it
+    reason: str  # why it is not caught, in words
 
 
 class Score(NamedTuple):
-    """Counts of the mutants of some vectors.
+    """Counts of the mutants of some vectors."""
 
-    Attributes:
-        name: what the vectors have in common.
-        vectors: number of vectors.
-        mutants: number of mutants of their cells.
-        killed: number of mutants caught.
-        acceptable: number of mutants that here are another reading of the specification.
-        survived: number of mutants exercised but not caught.
-        unexercised: number of mutants that no vector can show.
-    """
-
-    name: str
-    vectors: int
-    mutants: int
-    killed: int
-    acceptable: int
-    survived: int
-    unexercised: int
+    name: str  # what the vectors have in common
+    vectors: int  # number of vectors
+    mutants: int  # number of mutants of their cells
+    killed: int  # number of mutants caught
+    acceptable: int  # number of mutants that here are another reading of the specification
+    survived: int  # number of mutants exercised but not caught
+    unexercised: int  # number of mutants that no vector can show
 
     @property
     def percent(self) -> float:
@@ -172,18 +140,12 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class KillMatrix(Displayed):
-    """The outcomes of all mutants in all vectors of a suite.
+    """The outcomes of all mutants in all vectors of a suite."""
 
-    Attributes:
-        name: name of the suite or pack.
-        rule: the tolerances, in words.
-        rows: the scored vectors, in the pack's order.
-        unscored: id of every other vector -> why it is not scored.
-    """
-
-    name: str
-    rule: str
-    rows: tuple[VectorRow, ...]
+    name: str  # name of the suite or pack
+    rule: str  # the tolerances, in words
+    rows: tuple[VectorRow, ...]  # the scored vectors, in the pack's order
+    # id of every other vector -> why it is not scored
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -347,17 +309,11 @@ def fate_of(outcomes: Iterable[Outcome]) -> Fate:
 
 
 class CoverageItem(NamedTuple):
-    """The coverage of one dimension.
+    """The coverage of one dimension."""
 
-    Attributes:
-        what: the dimension, such as "H, units".
-        covered: what is covered, in words.
-        missing: what is not covered, in words; "" if nothing is missing.
-    """
-
-    what: str
-    covered: str
-    missing: str
+    what: str  # the dimension, such as "H, units"
+    covered: str  # what is covered, in words
+    missing: str  # what is not covered, in words; "" if nothing is missing
 
 
 def coverage_of(rows: Sequence[VectorRow]) -> list[CoverageItem]:

@@ -180,18 +180,13 @@ def _derive_together(
 
 
 class Signal(NamedTuple):
-    """A signal of a cell's step.
+    """A signal of a cell's step."""
 
-    Attributes:
-        name: `pre_i`, the argument of gate i's activation before it is clipped; `gate_i`, its
-            value; `h_of_C`, the activated cell state; `state_H` and `state_C`, the new states.
-        row: its index in `Result.signals`.
-        node: its expression; a new state has its symbol.
-    """
-
+    # `pre_i`, the argument of gate i's activation before it is clipped; `gate_i`, its value;
+    # `h_of_C`, the activated cell state; `state_H` and `state_C`, the new states
     name: str
-    row: int
-    node: Expression
+    row: int  # its index in `Result.signals`
+    node: Expression  # its expression; a new state has its symbol
 
 
 def signals_of(recurrence: Recurrence) -> tuple[Signal, ...]:

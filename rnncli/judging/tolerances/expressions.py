@@ -26,15 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """A symbolic value in a step; arrays of gates hold one expression per row.
+    """A symbolic value in a step; arrays of gates hold one expression per row."""
 
-    Attributes:
-        operands: the expressions that it is computed from.
-        label: which one it is among those of its kind.
-    """
-
-    operands: tuple[Expression, ...] = ()
-    label: Any = 0
+    operands: tuple[Expression, ...] = ()  # the expressions that it is computed from
+    label: Any = 0  # which one it is among those of its kind
     operation: ClassVar[Callable[..., Any] | None] = None
 
     @property
@@ -134,27 +129,20 @@ Group: TypeAlias = "tuple[Expression, ...]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equations:
-    """The equations of a step.
+    """The equations of a step."""
 
-    Attributes:
-        old: the states before the step.
-        new: the states after it; a new state within another is replaced by its symbol.
-        symbols: the symbols of the states after the step.
-        groups: each activation -> its group and its index there. The activations of a group have
-            the same letter and do not depend on each other, so they are evaluated together.
-        of_C: the expressions computed from the old C.
-        in_order: positions of the new states, each after those that it is computed from.
-        gates_of_H: number of leading gates that have a term Ht-1*(R^T).
-        activated: the activations, in the order in which the step evaluates them.
-    """
-
-    old: tuple[Expression, ...]
+    old: tuple[Expression, ...]  # the states before the step
+    # the states after it; a new state within another is replaced by its symbol
     new: tuple[Expression, ...]
-    symbols: tuple[Expression, ...]
+    symbols: tuple[Expression, ...]  # the symbols of the states after the step
+    # each activation -> its group and its index there. The activations of a group have the same
+    # letter and do not depend on each other, so they are evaluated together.
     groups: Mapping[Expression, tuple[Group, int]]
-    of_C: frozenset[Expression]
+    of_C: frozenset[Expression]  # the expressions computed from the old C
+    # positions of the new states, each after those that it is computed from
     in_order: tuple[int, ...]
-    gates_of_H: int
+    gates_of_H: int  # number of leading gates that have a term Ht-1*(R^T)
+    # the activations, in the order in which the step evaluates them
     activated: tuple[Expression, ...]
 
 

@@ -304,15 +304,10 @@ class Linearised:
 
 
 class StateVariances(NamedTuple):
-    """Variances of the states of every step, each [D, T, N, S, H].
+    """Variances of the states of every step, each [D, T, N, S, H]."""
 
-    Attributes:
-        old: of the states before the steps.
-        new: of those after them.
-    """
-
-    old: Array
-    new: Array
+    old: Array  # of the states before the steps
+    new: Array  # of those after them
 
 
 class OwnBounds:

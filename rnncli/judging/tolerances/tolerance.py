@@ -174,19 +174,12 @@ def ulp_width(units: float, wanted: Array) -> Array:
 
 
 class ElementBounds(NamedTuple):
-    """The tolerance of one output, or of a range of its elements.
+    """The tolerance of one output, or of a range of its elements."""
 
-    Attributes:
-        atol: absolute, for all elements or for each.
-        rtol: relative to the wanted value.
-        max_ulp: in units in the last place.
-        equal_nan: whether NaN equals NaN.
-    """
-
-    atol: float | Array
-    rtol: float
-    max_ulp: float
-    equal_nan: bool
+    atol: float | Array  # absolute, for all elements or for each
+    rtol: float  # relative to the wanted value
+    max_ulp: float  # in units in the last place
+    equal_nan: bool  # whether NaN equals NaN
 
     def at(self, elements: slice) -> ElementBounds:
         """Return the limits of a range of elements, counted in row-major order."""

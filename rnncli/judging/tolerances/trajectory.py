@@ -48,35 +48,23 @@ def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Seque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
-    """The inputs, states and weights of D directions in float64, in processing order.
+    """The inputs, states and weights of D directions in float64, in processing order."""
 
-    Attributes:
-        recurrence: the recurrence, or the first of those joined; all activations are the same.
-        hostile: whether anything is NaN or infinite.
-        X: inputs [D, T, N, I], zero in padding.
-        H: hidden states [D, T + 1, N, H], from the initial one on.
-        W: input weights [G, D, H, I].
-        R: recurrent weights [G, D, H, H].
-        Wb: input bias [G, D, 1, 1, H], or None.
-        Rb: recurrent bias, likewise.
-        P: peephole weights [3, D, 1, 1, H], or None.
-        C0: initial cell states [D, N, H]; zero for a cell without C.
-        X_errors: how far quantised inputs may be rounded to other levels [D, T, N, I], or None.
-        live: mask of the steps that are not padding [D, T, N], if sequences that have ended keep
-            their last states; else None.
-    """
-
+    # the recurrence, or the first of those joined; all activations are the same
     recurrence: Recurrence
-    hostile: bool
-    X: Array
-    H: Array
-    W: Array
-    R: Array
-    Wb: Array | None
-    Rb: Array | None
-    P: Array | None
-    C0: Array
+    hostile: bool  # whether anything is NaN or infinite
+    X: Array  # inputs [D, T, N, I], zero in padding
+    H: Array  # hidden states [D, T + 1, N, H], from the initial one on
+    W: Array  # input weights [G, D, H, I]
+    R: Array  # recurrent weights [G, D, H, H]
+    Wb: Array | None  # input bias [G, D, 1, 1, H], or None
+    Rb: Array | None  # recurrent bias, likewise
+    P: Array | None  # peephole weights [3, D, 1, 1, H], or None
+    C0: Array  # initial cell states [D, N, H]; zero for a cell without C
+    # how far quantised inputs may be rounded to other levels [D, T, N, I], or None
     X_errors: Array | None = None
+    # mask of the steps that are not padding [D, T, N], if sequences that have ended keep their last
+    # states; else None
     live: Array | None = None
 
     @classmethod

@@ -32,23 +32,14 @@ LEVELS = tuple(f"tensor({sign}int{bits})" for bits in (8, 16, 4) for sign in (""
 
 
 class Fused(NamedTuple):
-    """An operator of ONNX with what ONNX Runtime's optimiser adds to it.
+    """An operator of ONNX with what ONNX Runtime's optimiser adds to it."""
 
-    Attributes:
-        base: the operator of ONNX.
-        opset: one of its versions, of which the attributes are.
-        types: of the tensors.
-        own: what is added, with defaults, or the type of those that have none.
-        inputs: the number of inputs that ONNX has.
-        more: the inputs that are added.
-    """
-
-    base: str
-    opset: int
-    types: tuple[str, ...]
-    own: Mapping[str, Any]
-    inputs: int
-    more: tuple[str, ...] = ()
+    base: str  # the operator of ONNX
+    opset: int  # one of its versions, of which the attributes are
+    types: tuple[str, ...]  # of the tensors
+    own: Mapping[str, Any]  # what is added, with defaults, or the type of those that have none
+    inputs: int  # the number of inputs that ONNX has
+    more: tuple[str, ...] = ()  # the inputs that are added
 
 
 _KINDS, _OPTIONAL = OpSchema.AttrType, OpSchema.FormalParameterOption.Optional

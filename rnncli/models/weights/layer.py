@@ -36,26 +36,16 @@ BIASES: Mapping[str, str] = {
 
 
 class WeightForm(NamedTuple):
-    """How a library stores the weights of a cell.
+    """How a library stores the weights of a cell."""
 
-    Attributes:
-        library: ONNX, PyTorch, Keras, OpenVINO or WebNN.
-        cell: LSTM, GRU or RNN.
-        linear_before_reset: of a GRU: whether the reset gate multiplies the linear transformation
-            of the state (1) or the state (0).
-        gates: the order of the gates, in ONNX's letters.
-        spelled: the same in the library's own letters.
-        bias: split, sum, apart or two, see `BIASES`.
-        transposed: whether weights are [I, G*H] instead of [G*H, I].
-    """
-
-    library: str
-    cell: str
+    library: str  # ONNX, PyTorch, Keras, OpenVINO or WebNN
+    cell: str  # LSTM, GRU or RNN
+    # of a GRU: 1 if the reset gate multiplies the state's linear transformation, 0 if the state
     linear_before_reset: int
-    gates: str
-    spelled: str
-    bias: str
-    transposed: bool = False
+    gates: str  # the order of the gates, in ONNX's letters
+    spelled: str  # the same in the library's own letters
+    bias: str  # split, sum, apart or two, see `BIASES`
+    transposed: bool = False  # whether weights are [I, G*H] instead of [G*H, I]
 
     @property
     def name(self) -> str:
@@ -259,25 +249,18 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 class RecurrentLayer:
     """A layer: D directions, I inputs, H units, and G = 4 (LSTM), 3 (GRU) or 1 (RNN) gates.
 
-    Attributes:
-        W: input weights [D, G*H, I], gates in ONNX's order.
-        R: recurrent weights [D, G*H, H].
-        B: biases [D, 2*G*H], Wb then Rb; or None.
-        direction: forward, reverse or bidirectional.
-        linear_before_reset: of a GRU: 1 if the reset gate multiplies what R and Rb make of the
-            state, 0 if it multiplies the state.
-        activation: of an RNN: tanh or relu.
-
     Raises:
         rnncli.errors.InvalidRequest: shapes, dtypes or attributes do not fit.
     """
 
-    W: Array
-    R: Array
-    B: Array | None = None
-    direction: str = "forward"
+    W: Array  # input weights [D, G*H, I], gates in ONNX's order
+    R: Array  # recurrent weights [D, G*H, H]
+    B: Array | None = None  # biases [D, 2*G*H], Wb then Rb; or None
+    direction: str = "forward"  # forward, reverse or bidirectional
+    # of a GRU: 1 if the reset gate multiplies what R and Rb make of the state, 0 if it multiplies
+    # the state
     linear_before_reset: int = 0
-    activation: str = "tanh"
+    activation: str = "tanh"  # of an RNN: tanh or relu
 
     def __post_init__(self) -> None:
         expect_rank("W", self.W, "[D, G*H, I]")

@@ -50,15 +50,11 @@ DERIVED, PERTURBED, MEASURED = "derived", "perturbed", "measured"
 
 
 class Closeness(NamedTuple):
-    """The allowed distance between outputs of a call.
+    """The allowed distance between outputs of a call."""
 
-    Attributes:
-        kind: `derived`, or `perturbed` if deriving would take too long.
-        allowed: by output, for each element; NaN if two correct outputs may be so far apart, or so
-            near infinity, that nothing can be judged.
-    """
-
-    kind: str
+    kind: str  # `derived`, or `perturbed` if deriving would take too long
+    # by output, for each element; NaN if two correct outputs may be so far apart, or so near
+    # infinity, that nothing can be judged
     allowed: Tensors
 
 

@@ -48,29 +48,20 @@ class Applicability(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A transformation of calls that keeps their outputs.
+    """A transformation of calls that keeps their outputs."""
 
-    Attributes:
-        name: as `--relation` takes it.
-        summary: the transformed call.
-        finds: the bugs that break it.
-        applies: the condition under which it applies.
-        answer: maps a call to the outputs that must equal the call's own.
-        equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
-        quantised: whether it holds where values share a scale, and scales belong to columns.
-        repeats: whether it may ask the case's own calls alone, since it compares other outputs.
-        sequences: whether it gives sequences other places or calls, so that agreement shows nothing
-            of sequences that are all alike.
-    """
-
-    name: str
-    summary: str
-    finds: str
-    applies: Applicability
+    name: str  # as `--relation` takes it
+    summary: str  # the transformed call
+    finds: str  # the bugs that break it
+    applies: Applicability  # the condition under which it applies
+    # maps a call to the outputs that must equal the call's own
     answer: Callable[[JudgedCall, Asker], Tensors]
-    equality: str
-    quantised: bool
+    equality: str  # `bit` if every sound kernel gives the same bits, otherwise `tolerance`
+    quantised: bool  # whether it holds where values share a scale, and scales belong to columns
+    # whether it may ask the case's own calls alone, since it compares other outputs
     repeats: bool = False
+    # whether it gives sequences other places or calls, so that agreement shows nothing of sequences
+    # that are all alike
     sequences: bool = False
 
     def obstacle(self, call: JudgedCall) -> str:
@@ -93,22 +84,15 @@ class UnansweredError(Exception):
 
 @dataclass
 class Asker:
-    """Runs calls on a subject.
+    """Runs calls on a subject."""
 
-    Attributes:
-        subject: the subject, with its usual number of threads.
-        threaded: opens the subject with another number of threads.
-        cannot_thread: the reason it has no setting for threads, or "".
-        refuse: maps a call to the capability that the subject lacks for it, or "".
-        seconds: the time that calls took since it was last set to 0.
-        turn: the calls of a relation with their outputs, in order.
-    """
-
-    subject: Subject
-    threaded: Callable[[], Subject]
-    cannot_thread: str = ""
+    subject: Subject  # the subject, with its usual number of threads
+    threaded: Callable[[], Subject]  # opens the subject with another number of threads
+    cannot_thread: str = ""  # the reason it has no setting for threads, or ""
+    # maps a call to the capability that the subject lacks for it, or ""
     refuse: Callable[[JudgedCall], str] = lambda _: ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # the time that calls took since it was last set to 0
+    # the calls of a relation with their outputs, in order
     turn: list[tuple[JudgedCall, Tensors]] = field(default_factory=list)
 
     @property

@@ -62,21 +62,16 @@ ITSELF = "the case as it is"
 
 
 class CallSource(NamedTuple):
-    """The valid cases of a target.
+    """The valid cases of a target."""
 
-    Attributes:
-        name: its name in reports.
-        cases: id of each case -> whether a word of `-k` is true of it.
-        make: maps an id, and sizes that replace the case's, to a call for each data set.
-        words: id of each case -> its flags and, in a pack, its tags, for requirements.
-        pack: the pack, if it is one: its inputs are stored, and have their sizes.
-    """
-
-    name: str
+    name: str  # its name in reports
+    # id of each case -> whether a word of `-k` is true of it
     cases: Mapping[str, Callable[[str], bool]]
+    # maps an id, and sizes that replace the case's, to a call for each data set
     make: Callable[[str, Sizes], tuple[JudgedCall, ...]]
+    # id of each case -> its flags and, in a pack, its tags, for requirements
     words: Mapping[str, Mapping[str, Sequence[str]]]
-    pack: Pack | None = None
+    pack: Pack | None = None  # the pack, if it is one: its inputs are stored, and have their sizes
 
 
 def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSource:
@@ -186,19 +181,15 @@ def _with(root: YamlNode, section: str, values: Mapping[str, str | int]) -> Yaml
 class RelationPlan(VerificationPlan):
     """The target, the implementation and the options of a run; its `pack` may be a suite or config.
 
-    Attributes:
-        relations: the names of the relations to judge; () for all.
-        sizes: pairs of name and size that replace those of every case of a suite or config.
-        table: the relations that there are, by name.
-
     Raises:
         InvalidRequest: a relation or size does not exist, or the implementation or the rule needs
             expected outputs.
     """
 
-    relations: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()  # the names of the relations to judge; () for all
+    # pairs of name and size that replace those of every case of a suite or config
     sizes: tuple[tuple[str, int], ...] = ()
-    table: ClassVar[Mapping[str, Relation]] = RELATIONS
+    table: ClassVar[Mapping[str, Relation]] = RELATIONS  # the relations that there are, by name
 
     def __post_init__(self) -> None:
         for name in self.relations:

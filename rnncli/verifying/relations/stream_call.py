@@ -64,27 +64,18 @@ NEAR = 2.0**-14
 
 @dataclass(frozen=True, eq=False)
 class StreamedModel:
-    """A model with its states and axes, and the sizes at which it is called.
+    """A model with its states and axes, and the sizes at which it is called."""
 
-    Attributes:
-        model: the model.
-        streams: its states, and its axes of time and batch.
-        dims: the sizes that the user gives, by symbol.
-        shapes: the shapes that the user gives, by input.
-        given: the inputs that the user gives, of each call; () if all are generated.
-        is_cut: whether it is called in chunks even if nothing is carried between them.
-        seconds: the time that an evaluation may take; None for any.
-        host: what evaluates the nodes that are not recurrent.
-    """
-
-    model: Model
-    streams: Streams
-    dims: Mapping[str, int]
+    model: Model  # the model
+    streams: Streams  # its states, and its axes of time and batch
+    dims: Mapping[str, int]  # the sizes that the user gives, by symbol
+    # the shapes that the user gives, by input
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    # the inputs that the user gives, of each call; () if all are generated
     given: tuple[Tensors, ...] = ()
-    is_cut: bool = False
-    seconds: float | None = None
-    host: str = ONNX
+    is_cut: bool = False  # whether it is called in chunks even if nothing is carried between them
+    seconds: float | None = None  # the time that an evaluation may take; None for any
+    host: str = ONNX  # what evaluates the nodes that are not recurrent
     _shapes: dict[Any, Mapping[str, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -456,20 +447,13 @@ class ModelCall:
 
 @dataclass(frozen=True, eq=False)
 class StreamCall:
-    """A stream: the inputs of successive calls, and the states before the first.
+    """A stream: the inputs of successive calls, and the states before the first."""
 
-    Attributes:
-        id: the case's id.
-        source: the model.
-        feeds: the inputs of each call but the states.
-        states: the states before the first call, by input.
-        wanted: outputs of each call that are known, its own or from others; () if none are.
-    """
-
-    id: str
-    source: StreamedModel
-    feeds: tuple[Tensors, ...]
-    states: Tensors
+    id: str  # the case's id
+    source: StreamedModel  # the model
+    feeds: tuple[Tensors, ...]  # the inputs of each call but the states
+    states: Tensors  # the states before the first call, by input
+    # outputs of each call that are known, its own or from others; () if none are
     wanted: tuple[Tensors, ...] = ()
     data_set: int = 0
     operator: ClassVar[str] = WHOLE_MODEL

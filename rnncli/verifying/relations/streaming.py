@@ -85,16 +85,12 @@ FLOAT64 = "float64"
 
 @dataclass
 class StreamAsker(Asker):
-    """Runs streams on a subject, a call at a time, and single calls of whole models.
+    """Runs streams on a subject, a call at a time, and single calls of whole models."""
 
-    Attributes:
-        save: the folder for what fails; None if it is not kept.
-        is_reference: whether the subject is what gives outputs in float64, so it shows nothing.
-        unanswered: the calls made last, if one of them has no proper outputs.
-    """
-
-    save: Path | None = None
+    save: Path | None = None  # the folder for what fails; None if it is not kept
+    # whether the subject is what gives outputs in float64, so it shows nothing
     is_reference: bool = False
+    # the calls made last, if one of them has no proper outputs
     unanswered: Sequence[ModelCall] = ()
 
     def begin(self) -> None:
@@ -555,30 +551,21 @@ def _differing(one: Tensors, other: Tensors) -> set[str]:
 class StreamPlan(RelationPlan):
     """The model, the implementation and the options of a run of `rnncli stream`.
 
-    Attributes:
-        states: pairs of state input and output, instead of those found.
-        dims: sizes of symbolic dimensions.
-        shapes: shapes of inputs.
-        inputs: pairs of input and what gives it, a file or numbers.
-        inputs_from: a file or folder with several inputs.
-        steps: only so many of the first steps, or as many calls; 0 for all.
-        sequences: only so many of the first sequences; 0 for all.
-        save: the folder for ONNX test cases of what fails.
-        memory: the bytes that the command may take, if it is one.
-
     Raises:
         InvalidRequest: as `RelationPlan`; or an option does not concern whole models.
         Unsupported: what is judged runs no whole models.
     """
 
+    # pairs of state input and output, instead of those found
     states: tuple[tuple[str, str], ...] = ()
-    dims: tuple[tuple[str, int], ...] = ()
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    inputs: tuple[tuple[str, str], ...] = ()
-    inputs_from: str = ""
-    steps: int = 0
-    sequences: int = 0
-    save: Path | None = None
+    dims: tuple[tuple[str, int], ...] = ()  # sizes of symbolic dimensions
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # shapes of inputs
+    inputs: tuple[tuple[str, str], ...] = ()  # pairs of input and what gives it, a file or numbers
+    inputs_from: str = ""  # a file or folder with several inputs
+    steps: int = 0  # only so many of the first steps, or as many calls; 0 for all
+    sequences: int = 0  # only so many of the first sequences; 0 for all
+    save: Path | None = None  # the folder for ONNX test cases of what fails
+    # the bytes that the command may take, if it is one
     memory: int | None = field(default_factory=lambda: b.limit if (b := budget.current()) else None)
     table: ClassVar[Mapping[str, Relation]] = STREAM_RELATIONS
 

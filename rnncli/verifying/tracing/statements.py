@@ -42,30 +42,19 @@ class CheckKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One testable statement of a specification about one operator.
+    """One testable statement of a specification about one operator."""
 
-    Attributes:
-        name: the id without the operator: `clip.bounds`.
-        sentence: the statement, in our words.
-        section: its section of the page: `attribute clip`.
-        operator: the operator's family, such as `RNN` or `webnn.gru`.
-        versions: the operator versions it applies to.
-        kind: the kind of case that can check it.
-        when: the condition on cases that exercise it.
-        against: ids of its violations, see `violations`; a case that notices one checks it, and so
-            does a pack that notices all.
-        why_not: the reason that no vector can check it, or "".
-    """
-
-    name: str
-    sentence: str
-    section: str
-    operator: str
-    versions: tuple[int, ...]
-    kind: CheckKind
-    when: CaseCondition
+    name: str  # the id without the operator: `clip.bounds`
+    sentence: str  # the statement, in our words
+    section: str  # its section of the page: `attribute clip`
+    operator: str  # the operator's family, such as `RNN` or `webnn.gru`
+    versions: tuple[int, ...]  # the operator versions it applies to
+    kind: CheckKind  # the kind of case that can check it
+    when: CaseCondition  # the condition on cases that exercise it
+    # ids of its violations, see `violations`; a case that notices one checks it, and so does a pack
+    # that notices all
     against: tuple[str, ...]
-    why_not: str
+    why_not: str  # the reason that no vector can check it, or ""
 
     @property
     def id(self) -> str:
