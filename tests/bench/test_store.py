@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from rnncli.bench.measurement import RatioChange, changes, document, read_stored
+from rnncli.bench.measurement import (
+    MeasurementRecord,
+    RatioChange,
+    changes,
+    document,
+    read_stored,
+)
 from rnncli.errors import InvalidRequest, UnreadableFile
 
 TERMS = {
@@ -17,17 +23,11 @@ TERMS = {
 }
 
 
-def record(implementation, ratio, *, sizes="T 1", is_own=True, baseline="a"):
-    """What is stored of a measurement, as far as it matters."""
-    return {
-        "workload": "tiny",
-        "operator": "LSTM",
-        "sizes": sizes,
-        "implementation": implementation,
-        "is_own": is_own,
-        "ratio": ratio,
-        "baseline": baseline,
-    }
+def record(implementation, ratio, **known):
+    """A measurement of which nothing is known but what matters."""
+    known = {"workload": "tiny", "operator": "LSTM", "sizes": "T 1", "baseline": "a"} | known
+    unknown = dict.fromkeys(MeasurementRecord._fields) | {"is_own": True}
+    return MeasurementRecord(**unknown | known | {"implementation": implementation, "ratio": ratio})
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_other_terms_are_not_compared(stored, name):
         '{"terms": {}}',
         '{"terms": {}, "results": [{}]}',
         '{"terms": 1, "results": []}',
-        json.dumps({"terms": {}, "results": [record("numpy", "fast")]}),
+        json.dumps({"terms": {}, "results": [record("numpy", "fast")._asdict()]}),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path, text):

@@ -21,7 +21,7 @@ from support.verifications import HOSTILE, REPORTS, claimed, judged, output, rep
 from support.web_pages import FETCHING, Elements
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.described import schema_of
+from rnncli.files.described import jsonable, schema_of
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.report import JudgedSubject
 from rnncli.reports.site import (
@@ -326,7 +326,7 @@ def test_every_text_of_the_hostile_report_is_hostile():
     seen = [
         ((kind, *path), text)
         for kind, line in lines
-        for path, text in _texts(line, schema_of(LINES[kind]))
+        for path, text in _texts(jsonable(line), schema_of(LINES[kind]))
     ]
     harmless = {path for path, _ in seen} - {path for path, text in seen if HOSTILE in text}
 

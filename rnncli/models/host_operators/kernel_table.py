@@ -52,6 +52,10 @@ _ROWS = (
     Row("LpPool", 1, None, "windows:lp_pool"),
     # On as many threads as an evaluation may have, and narrow types added up in float32.
     Row("MatMul", 1, None, "precision:matmul"),
+    # The reference multiplies integers, for which there is no BLAS: 48 x 512 by 512 x 2048 takes 48
+    # times as long.
+    Row("MatMulInteger", 10, None, "precision:matmul_integer"),
+    Row("QLinearMatMul", 10, None, "precision:qlinear_matmul"),
     # A valid node needs no attribute to broadcast C.
     Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
     Row("Gemm", 7, None, "precision:gemm"),

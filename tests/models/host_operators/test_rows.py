@@ -149,6 +149,29 @@ CASES = [
         for x, w, how in (*CONV[2:3], *CONV[4:5], *CONV[6:7], *CONV[8:9])
         for scale in (np.float32(0.02), np.linspace(0.0107, 0.0513, w[0], dtype=np.float32))
     ),
+    *(
+        ("MatMulInteger", (10,), [u8(*x, 4), s8(4, 5), *points], {})
+        for x in ((3,), (2, 3))
+        for points in (
+            (),
+            (np.uint8(100),),
+            (np.uint8(100), np.int8(3)),
+            (np.uint8(100), np.arange(5, dtype=np.int8)),
+        )
+    ),
+    *(  # with one scale for B or one per column
+        (
+            "QLinearMatMul",
+            (10,),
+            [
+                *(u8(3, 4), np.float32(0.1), np.uint8(10)),
+                *(u8(4, 5), scale, np.full(np.shape(scale), 120, np.uint8)),
+                *(np.float32(9.3), np.uint8(90)),
+            ],
+            {},
+        )
+        for scale in (np.float32(0.2), np.linspace(0.1, 0.3, 5, dtype=np.float32))
+    ),
     *(("MaxPool", (7, 8, 12, 22), [x], how) for x, how in POOLS),
     *(("MaxPool", (10, 12), [x], how) for x, how in CEIL + DILATED),
     *(
