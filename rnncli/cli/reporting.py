@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cli.options import SHARED, Written, row
+from rnncli.talk.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,9 +36,16 @@ REPORTS: Mapping[str, Any] = {
 
 
 def reported(
-    judge: Callable[..., VerificationReport], *what: Any, as_json: bool, **asked: Any
+    judge: Callable[..., VerificationReport],
+    *what: Any,
+    as_json: bool,
+    note: Callable[[VerificationReport], str] = lambda _: "",
+    **asked: Any,
 ) -> VerificationReport:
-    """Call a function that judges, with its progress shown; print and write its report."""
+    """Call a function that judges, with its progress shown; print and write its report.
+
+    What there is to note is said before the report, whose last line is its summary.
+    """
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import check_reports, show_report, write_reports
 
@@ -45,6 +53,8 @@ def reported(
     check_reports(files)
     with progress_bar(unit="cases") as progress:
         report = judge(*what, **asked, progress=progress.reach)
+    if said := note(report):
+        say(said)
     show_report(report, as_json=as_json)
     write_reports(report, files)
     return report

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from rnncli.api import commands
 from rnncli.cli.command import command, hold
 from rnncli.cli.options import MODEL, row
 from rnncli.cli.reporting import REPORTS, reported
+
+if TYPE_CHECKING:
+    from rnncli.judging.report import VerificationReport
 
 SUBJECTS = ("runtime", "backend", "command", "harness")
 
@@ -55,7 +56,11 @@ def stream(model: str, **asked: Any) -> int:
     rnncli stream vad.onnx --runtime openvino --dim sequence=576 --state state=stateN
     """
     hold(asked["subject"].limits, model, asked["inputs_from"], asked["inputs"])
-    report = reported(commands.stream, model, **asked)
-    if (save := asked["save"]) and not any(case.details.narrowed for case in report.cases):
-        click.echo(f"{save}: nothing was saved, since no relation differs", err=True)
-    return report.exit_code
+
+    def saved(report: VerificationReport) -> str:
+        save = asked["save"]
+        if not save or any(case.details.narrowed for case in report.cases):
+            return ""
+        return f"{save}: nothing was saved, since no relation differs"
+
+    return reported(commands.stream, model, note=saved, **asked).exit_code

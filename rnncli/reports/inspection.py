@@ -35,6 +35,10 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+# Ids, whose class is one of text, are written as text.
+_Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str(text)))
+
+
 def as_text(record: Mapping[str, Any]) -> str:
     """Return a record as YAML, in its own order."""
     return yaml.dump(

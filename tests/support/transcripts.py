@@ -108,10 +108,9 @@ def same(shown, printed, *, drawn=False):
 
 def _constant(text, *, drawn):
     for line in text.splitlines():
-        found = line
+        found = line.strip() if drawn else line.rstrip()
         for pattern, word in VARIABLE + DRAWN * drawn:
             found = pattern.sub(word, found)
-        found = found.strip() if drawn else found.rstrip()
         if found or not drawn:
             yield found
 
