@@ -73,7 +73,21 @@ def conv_transpose(
     x = at_least_float32(X).reshape(N, group, C // group, prod(steps))
     taps = bounded(np.matmul, W.size * N * prod(steps))(weights, x)
     taps = taps.reshape(N, group * W.shape[1], *W.shape[2:], *steps)
-    axis = len(steps) + 1  # that of a round's steps, once the first axis of the kernel is added up
+    return _biased(_added(taps, along), B, X)
+
+
+def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
+    """Add up blocks where they lie in an image: columns [N, C * prod(block), steps]."""
+    block = [int(n) for n in block_shape]
+    along = slides((0, 0, *(int(n) for n in image_shape)), block, **placing)
+    N, rows, _ = columns.shape
+    steps = [slide.steps for slide in along]
+    return _added(columns.reshape(N, rows // prod(block), *block, *steps), along)
+
+
+def _added(taps: Array, along: Sequence[Slide]) -> Array:
+    """Add up taps [N, M, *kernel, *steps] where their windows lie: [N, M, *sizes]."""
+    axis = len(along) + 1  # that of a round's steps, once the first axis of the kernel is added up
     for slide in along:
         shape = [*taps.shape[:2], *taps.shape[3:]]
         shape[axis] = max(slide.span, slide.begin + slide.length)
@@ -82,7 +96,7 @@ def conv_transpose(
         for tap, place in enumerate(slide.taps()):
             total[(*before, place)] += taps[:, :, tap]
         taps = total[(*before, slice(slide.begin, slide.begin + slide.length))]
-    return _biased(taps, B, X)
+    return taps
 
 
 def conv_integer(

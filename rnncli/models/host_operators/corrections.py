@@ -7,7 +7,6 @@ a kernel of its own.
 from __future__ import annotations
 
 import zlib
-from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import rounded
+from rnncli.models.host_operators.precision import rounded, widened
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
@@ -203,9 +202,29 @@ def global_lp_pool(x: Array, *, p: float = 2) -> Array:
     return rounded(powers.sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / float(p)), x)
 
 
-def mean(*data: Array) -> Array:
-    """Average tensors, broadcast to a common shape."""
-    return rounded(np.asarray(sum(x.astype(np.float64) for x in data)) / len(data), data[0])
+def group_normalization(
+    X: Array, scale: Array, bias: Array, *, num_groups: int, epsilon: float = 1e-5
+) -> Array:
+    """Normalise groups of channels of each instance, [N, C, D1 ... Dn].
+
+    Scale and bias are one per channel, or one per group (opsets 18 to 20).
+    """
+    N, C, *spatial = X.shape
+    if num_groups < 1 or C % num_groups:
+        raise InvalidRequest(f"num_groups is {num_groups}, but there are {C} channels")
+    x = widened(X).reshape(N, num_groups, C // num_groups, *spatial)
+    axes = tuple(range(2, x.ndim))
+    inverse = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)
+    along = num_groups, -1, *(1 for _ in spatial)
+    y = (x - x.mean(axis=axes, keepdims=True)) * inverse * widened(scale).reshape(along)
+    return rounded((y + widened(bias).reshape(along)).reshape(X.shape), X)
+
+
+def mean_variance_normalization(X: Array, *, axes: Sequence[int] = (0, 2, 3)) -> Array:
+    """Subtract the mean and divide by the standard deviation plus 1e-9, as ONNX's function does."""
+    deviation = widened(X) - widened(X).mean(axis=tuple(axes), keepdims=True)
+    spread = np.sqrt((deviation * deviation).mean(axis=tuple(axes), keepdims=True))
+    return rounded(deviation / (spread + 1e-9), X)
 
 
 class OneHot:
@@ -215,70 +234,10 @@ class OneHot:
         return super()._run(indices, depth.reshape(()), values, **attributes)  # type: ignore[misc]
 
 
-class Resize:
-    """Resize with inputs of no element, which are none, and axes that count from the end.
-
-    With `align_corners` the last element is that of the input, whatever was rounded off the size,
-    as in onnx from 1.24 on.
-    """
-
-    def _run(self, X: Array, *given: Array | None, **attributes: Any) -> tuple[Any, ...]:
-        filled = (x if x is not None and x.size else None for x in (*given, None, None))
-        roi, scales, sizes = islice(filled, 3)
-        if (scales is None) == (sizes is None):
-            raise InvalidRequest("exactly one of scales and sizes must be given")
-        if axes := attributes.get("axes"):
-            attributes["axes"] = [axis % X.ndim for axis in axes]
-        attributes.setdefault("keep_aspect_ratio_policy", "stretch")
-        if scales is not None and attributes["coordinate_transformation_mode"] == "align_corners":
-            lengths = [X.shape[axis] for axis in axes or range(X.ndim)]
-            sizes = np.array([int(n * s) for n, s in zip(lengths, scales, strict=True)])
-            scales = None
-        return tuple(super()._run(X, roi, scales, sizes, **attributes))  # type: ignore[misc]
-
-
-def resize_10(
-    X: Array,
-    scales: Array | Sequence[float] | None = None,
-    *,
-    mode: str = "nearest",
-    height_scale: float = 1.0,
-    width_scale: float = 1.0,
-) -> Array:
-    """Resize as Resize-10 and Upsample do: element i comes from coordinate i / scale.
-
-    The specifications leave the rounding of "nearest" open. For upsampling all implementations use
-    the floor; for downsampling ONNX Runtime and this function use the ceiling.
-    """
-    scales = [1.0, 1.0, height_scale, width_scale] if scales is None else scales
-    for axis, scale in enumerate(np.asarray(scales, np.float32)):
-        n = X.shape[axis]
-        at = np.arange(int(n * scale), dtype=np.float32) / scale  # of which 17 / 1.7 is 10
-        if mode == "nearest":
-            X = X.take(
-                (np.ceil(at) if scale < 1 else np.floor(at)).astype(int).clip(0, n - 1), axis
-            )
-        elif mode in ("linear", "bilinear"):
-            low = np.floor(at).astype(int).clip(0, n - 1)
-            share = (at - low).reshape(-1, *[1] * (X.ndim - axis - 1))
-            below, above = (X.take(index, axis) for index in (low, (low + 1).clip(0, n - 1)))
-            X = rounded(below + (above - below) * share.astype(np.float64), X)
-        else:
-            raise Unsupported(f"mode '{mode}' is not supported")
-    return X
-
-
 def flatten(data: Array, *, axis: int = 1) -> Array:
     """Reshape to a matrix: the axes before `axis` become rows, the others columns."""
     split = axis + data.ndim if axis < 0 else axis
     return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
-
-
-class GridSample:
-    """GridSample with the modes' names of opset 16."""
-
-    def _run(self, *inputs: Array, mode: str, **attributes: Any) -> tuple[Array, ...]:
-        return tuple(super()._run(*inputs, mode=mode.removeprefix("bi"), **attributes))  # type: ignore[misc]
 
 
 class OutputHalfPixel:

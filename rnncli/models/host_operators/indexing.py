@@ -48,7 +48,9 @@ def pad(
         kept[axis] = slice(start, max(n - max(-end, 0), start))
         # An end that crops beyond the other reduces its padding.
         added[axis] = max(begin + min(n + end, 0), 0), max(end + min(n + begin, 0), 0)
-    inside, widths = data[tuple(kept)], np.array(added, np.int64).reshape(-1, 2)
+    if not added:
+        return data.copy()
+    inside, widths = data[tuple(kept)], np.array(added, np.int64)
     if mode == "constant":
         value = 0 if constant_value is None or not np.size(constant_value) else constant_value
         return np.pad(inside, widths, constant_values=np.asarray(value).item())

@@ -9,6 +9,11 @@ from rnncli.numerics import Array, dtype_of, round_to
 from rnncli.numerics.quantisation import ROUNDINGS, saturated
 
 
+def widened(x: Array) -> Array:
+    """Return the values as float64, exactly."""
+    return np.asarray(x).astype(np.float64)
+
+
 def rounded(values: Array, like: Array) -> Array:
     """Round values once to the type of another array."""
     if values.dtype == like.dtype:
@@ -69,15 +74,9 @@ def matmul_integer(
 ) -> Array:
     """Multiply matrices of 8-bit integers minus their zero points exactly, as int32.
 
-    A zero point is a scalar, one per row of A, or one per column of B. The product is one of
-    float64, which BLAS computes, unlike integers, and exact for up to 2**37 products of 8 bits.
+    A zero point is a scalar, one per row of A, or one per column of B.
     """
-    a, b = A.astype(np.float64), B.astype(np.float64)
-    if a_zero_point is not None:
-        a -= _per_row(a_zero_point)
-    if b_zero_point is not None:
-        b -= b_zero_point
-    return product(a, b).astype(np.int32)
+    return _product(A, a_zero_point, B, b_zero_point).astype(np.int32)
 
 
 def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as many
@@ -92,8 +91,18 @@ def qlinear_matmul(  # noqa: PLR0917 -- inputs are positional, and it has as man
 ) -> Array:
     """Multiply quantised matrices and quantise the product."""
     scale = _per_row(a_scale).astype(np.float64) * np.asarray(b_scale, np.float64)
-    total = matmul_integer(a, b, a_zero_point, b_zero_point)
+    total = _product(a, a_zero_point, b, b_zero_point)
     return requantized(total * scale, y_scale, y_zero_point)
+
+
+def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:
+    """Multiply in float64, which BLAS does, unlike integers; exact for 2**37 products of 8 bits."""
+    a, b = widened(A), widened(B)
+    if a_zero_point is not None:
+        a -= _per_row(a_zero_point)
+    if b_zero_point is not None:
+        b -= b_zero_point
+    return product(a, b)
 
 
 def _per_row(values: Array) -> Array:

@@ -137,7 +137,7 @@ def test_published_cases(published, op_type):
 
 def test_most_operators_have_published_cases(published):
     """The test above does not pass for want of cases."""
-    assert len(published) > len(HOST_OPERATORS) // 2
+    assert len(published) > len(HOST_OPERATORS) * 3 // 5
 
 
 def _array(value):

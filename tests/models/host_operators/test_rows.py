@@ -369,8 +369,33 @@ CASES = [
     *(
         ("GridSample", (16,), [(2, 3, 5, 6), (2, 4, 7, 2)], {"mode": mode, "padding_mode": padding})
         for mode in ("nearest", "bilinear", "bicubic")
-        for padding in ("zeros", "reflection")
+        for padding in ("zeros", "border", "reflection")
     ),
+    ("GridSample", (20,), [(2, 3, 5, 6), (2, 4, 7, 2)], {"mode": "cubic"}),
+    *(  # ties in float32, which 1.7 and 0.7 are not in float64
+        (
+            "Resize",
+            (13, 19),
+            [(1, 2, 5, 7), f(), f(1, 1, scale, scale)],
+            {"nearest_mode": mode, "coordinate_transformation_mode": where},
+        )
+        for scale in (0.7, 1.7)
+        for mode in NEAREST
+        for where in COORDINATES
+    ),
+    *(
+        (name, (13,), [values], {"axes": [1]})
+        for name in ("ReduceLogSumExp", "ReduceLogSum", "ReduceSumSquare", "ReduceL1")
+        for values in (np.full((2, 3), -np.inf, "f"), np.arange(1, 7, dtype=np.int32).reshape(2, 3))
+        if name != "ReduceLogSumExp" or values.dtype == np.float32
+    ),
+    ("CumSum", (14,), [(3, 4), np.array([1])], {}),
+    ("MeanVarianceNormalization", (9, 13), [(2, 3, 4, 5)], {}),
+    *(
+        ("GroupNormalization", (opset,), [(2, 6, 4), (n,), (n,)], {"num_groups": 3})
+        for opset, n in ((18, 3), (21, 6))
+    ),
+    ("Col2Im", (18,), [(2, 12, 20), np.array([5, 6]), np.array([2, 2])], {}),
     (  # RoiAlign-10 has no half pixel
         "RoiAlign",
         (10, 16),
@@ -405,7 +430,7 @@ BATCHED = (
         "LRN",
         "Flatten",
     ),
-    *("GlobalAveragePool", "GlobalLpPool", "BatchNormalization"),
+    *("GlobalAveragePool", "GlobalLpPool", "BatchNormalization", "GroupNormalization", "Col2Im"),
 )
 
 
@@ -657,3 +682,10 @@ def test_statistics_of_a_narrow_layer(evaluate, normal):
     x = normal(2, 4).astype(np.float16)
     outputs = evaluate("LayerNormalization", 17, x, np.ones(4, np.float16), outputs=3)
     assert [y.dtype for y in outputs] == [np.float16, np.float32, np.float32]
+
+
+def test_a_number_is_padded_to_itself(evaluate):
+    """It has no axis; ONNX Runtime refuses it."""
+    (y,) = evaluate("Pad", 13, np.float32(3), np.array([], np.int64), np.float32(2))
+
+    assert (y.shape, float(y)) == ((), 3)
