@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from rnncli.cases.suite.suite import load_suite
 from rnncli.generating.generation import GenerationPlan, check
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.pack import open_pack
+from rnncli.reports.inspection import as_text, pack_record
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "vectors" / "core"
@@ -49,6 +51,16 @@ def test_it_stays_small(pack):
     size = sum(path.stat().st_size for path in pack.rglob("*") if path.is_file())
 
     assert size < LARGEST.get(pack.name, 1 << 20)
+
+
+@PACKS
+def test_it_is_inspected(pack):
+    """As YAML with the horizons of its long cases by their ids, which are text."""
+    shown = yaml.safe_load(as_text(pack_record(open_pack(pack, trust=True))))
+
+    assert shown["cases"] == len(open_pack(pack, trust=True).cases)
+    assert all(type(name) is str and steps > 0 for name, steps in shown["horizons"].items())
+    assert bool(shown["horizons"]) is (pack.name == "tiles")
 
 
 @PACKS
