@@ -56,9 +56,4 @@ def bound_call(backend: Backend, recurrence: Recurrence, compute: Compute) -> Bo
     """
     bind = getattr(backend, "bind", None)
     bound: BoundCall | None = bind(recurrence, compute) if bind else None
-    return bound or _declines
-
-
-def _declines(X: Array, initial: Sequence[Array | None], lengths: Array | None) -> None:
-    """Decline every call, for backends without a fast path."""
-    del X, initial, lengths
+    return bound or (lambda _, __, ___: None)  # without a fast path, every call is declined

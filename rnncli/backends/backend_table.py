@@ -1,33 +1,44 @@
-"""The table of backends: built-in ones, families, and those of installed packages."""
+"""The table of backends: built-in ones, families, and those of installed packages.
+
+Failures and malformed results of another package's backend name that backend.
+"""
 
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
-from rnncli.jobs.plugins import described, plugins
+from rnncli.jobs.plugins import calling, described, load, plugins
+from rnncli.recurrence.cells import COMMON_OPTIONS, beyond
+from rnncli.recurrence.readings import source_of
+from rnncli.recurrence.recurrence import Result
 from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.backends.backend import Backend
+    from rnncli.backends.backend import Backend, BoundCall, Compute
+    from rnncli.jobs.plugins import Plugin
+    from rnncli.numerics import Array, DType
+    from rnncli.recurrence.recurrence import Recurrence
+
 
 BUILT_IN: Mapping[str, str] = {
     "reference": "rnncli.backends.reference:ReferenceBackend",
-    "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
+    "numpy": "rnncli.backends.in_place.walk:NumPyBackend",
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
-    "numba": "rnncli.backends.numba_backend:NumbaBackend",
+    "numba": "rnncli.backends.compiled.driver:NumbaBackend",
 }
 # Prefix of names such as `mutant:ID` -> factory of a backend from the ID, and summary.
 FAMILIES: Mapping[str, tuple[str, str]] = {
     "mutant": (
         "rnncli.mutants.catalogue:MutantBackend",
         "a deliberate, plausible kernel bug; `rnncli mutants` lists the IDs",
-    ),
+    )
 }
 # The extra that a built-in backend needs.
 EXTRAS: Mapping[str, str] = {"certified": "certified", "numba": "numba"}
@@ -53,8 +64,6 @@ def backend_named(name: str) -> Backend:
     if name in BUILT_IN:
         return _built_in(name)
     if plugin := plugins("backend").get(name):
-        from rnncli.backends.foreign_backends import PluggedBackend
-
         return PluggedBackend(plugin)
     known = known_backends()
     hint = did_you_mean(name, known)
@@ -81,3 +90,99 @@ def describe_backends() -> list[dict[str, str]]:
         {"backend": f"{name}:ID", "summary": summary, "from": where}
         for name, (where, summary) in FAMILIES.items()
     ]
+
+
+class PluggedBackend:
+    """A `Backend` implemented by another package.
+
+    Raises:
+        Unsupported: the package lacks a dependency.
+        PluginFailure: the backend's code fails, in any method.
+    """
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        maker = load(plugin)
+        with calling(plugin):
+            self._backend = maker()
+            self._bind = getattr(self._backend, "bind", None)
+            self._honours = COMMON_OPTIONS | {*getattr(self._backend, "honours", ())}
+            self.name = str(getattr(self._backend, "name", plugin.name))
+            self.summary = str(getattr(self._backend, "summary", ""))
+
+    def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
+        """Return why the backend cannot evaluate a recurrence, or None if it can."""
+        # Backends that were written before there were these fields do not know of them.
+        if recurrence.quantiser is not None:
+            return QUANTISED
+        options = recurrence.options
+        if recurrence.P is None:
+            options = options._replace(peephole_previous=False)
+        if others := beyond(options, self._honours):
+            return f"does not say that it honours {source_of(others[0])}"
+        with calling(self._plugin):
+            reason = self._backend.supports(recurrence, compute)
+            return None if reason is None else str(reason)
+
+    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+        """Evaluate, and check the form of the result."""
+        with calling(self._plugin):
+            result = self._backend.run(recurrence, compute)
+            if not isinstance(result, Result):
+                raise TypeError(f"run returned {type(result).__name__}, not a Result")
+            ResultForm.of(recurrence).check("run", result.Y, *result.last)
+        return result
+
+    def bind(self, recurrence: Recurrence, compute: Compute) -> BoundCall | None:
+        """Return the plug-in's fast path, whose results are checked, or None."""
+        if self._bind is None:
+            return None
+        with calling(self._plugin):
+            call = self._bind(recurrence, compute)
+        return None if call is None else partial(self._call, call, ResultForm.of(recurrence))
+
+    def _call(
+        self, call: BoundCall, form: ResultForm, *inputs: Any
+    ) -> tuple[Array | None, ...] | None:
+        """Return what a fast path returns, or None if it declines."""
+        with calling(self._plugin):
+            tensors = call(*inputs)
+            if tensors is not None:
+                form.check("the function from bind", *tensors)
+        return tensors
+
+
+class ResultForm(NamedTuple):
+    """The form of the results of recurrences."""
+
+    dtype: DType  # of all tensors
+    Y: tuple[int, ...] | None  # the shape of Y; None if it is not requested
+    last: tuple[int, ...]  # the shape of each last state
+    states: int  # the number of last states
+
+    @classmethod
+    def of(cls, recurrence: Recurrence) -> ResultForm:
+        """Return the form of a recurrence's results."""
+        T, N, _ = recurrence.X.shape
+        D, _, H, _ = recurrence.W.shape
+        Y = (T, D, N, H) if recurrence.wants_Y else None
+        return cls(recurrence.dtype, Y, (D, N, H), recurrence.cell.states)
+
+    def check(self, source: str, Y: Any, *last: Any) -> None:
+        """Raise if a result has another form.
+
+        Raises:
+            TypeError: the number, dtype or shape of the arrays differs.
+        """
+        if len(last) != self.states:
+            raise TypeError(f"{source} returned {len(last)} last states, not {self.states}")
+        for state in last:
+            self._check_array(source, state, self.last)
+        if self.Y is not None:
+            self._check_array(source, Y, self.Y)
+
+    def _check_array(self, source: str, array: Any, shape: tuple[int, ...]) -> None:
+        actual = getattr(array, "dtype", None), getattr(array, "shape", None)
+        if actual != (self.dtype.numpy, shape):
+            expected = f"{self.dtype} {list(shape)}"
+            raise TypeError(f"{source} returned {actual[0]} {actual[1]}, expected {expected}")

@@ -58,7 +58,8 @@ class StepSignals:
     def _watched(self, function: Callable[[Value], Value]) -> Callable[[Value], Value]:
         def watched(x: Value) -> Value:
             y = function(x)
-            for pair in zip(*map(_per_gate, (x, y)), strict=True):
+            is_of_gates = x.ndim > len("LNH")  # an argument of several gates, or of one
+            for pair in zip(x, y, strict=True) if is_of_gates else [(x, y)]:
                 self._rows += pair
             return y
 
@@ -79,11 +80,6 @@ class StepSignals:
     def values(self) -> Array:
         """Return the signals of all steps, [signals, L, T, N, H]."""
         return np.stack(self._steps, axis=2)
-
-
-def _per_gate(values: Value) -> list[Value]:
-    """Return the values [L, N, H] of each gate of an activation's argument."""
-    return [*values] if values.ndim > len("LNH") else [values]
 
 
 FLOAT32_STATES = dtype_named("float32")
@@ -237,7 +233,11 @@ def walk(
         if t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
         new = lanes.cell.step(p, x[:, :, t % steps], _entering(lanes, t, states))
-        new = _held(lanes, engine, new)
+        if lanes.options.levels is not None:  # a unit may round them to levels
+            new = tuple(
+                state if dress is None else engine.levelled(state, dress)
+                for state, dress in zip(new, lanes.options.levels.states, strict=True)
+            )
         if lanes.live is None:
             states = list(new)
         else:
@@ -262,17 +262,6 @@ def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
         return tuple(states)
     H, *others = states
     return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
-
-
-def _held(lanes: Lanes, engine: Engine, states: States) -> States:
-    """Return new states as a unit holds them, which may round them to levels."""
-    if lanes.options.levels is None:
-        return states
-    dresses = lanes.options.levels.states
-    return tuple(
-        state if dress is None else engine.levelled(state, dress)
-        for state, dress in zip(states, dresses, strict=True)
-    )
 
 
 def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
@@ -302,7 +291,10 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     R = engine.matrix(engine.widen(lanes.R))
 
     def product(state: Array, gates: slice = slice(None)) -> Array:
-        return engine.multiply(_taken(lanes, engine, state), R[gates])
+        if lanes.quantiser is not None:  # of states that are float32 before
+            rounded = engine.round(state, FLOAT32_STATES)
+            state = engine.widen(lanes.quantiser.states(rounded).values)
+        return engine.multiply(state, R[gates])
 
     _, Rbh = _biases(engine, lanes)
     functions = {
@@ -333,13 +325,6 @@ def _by_levels(
         return y if gate is None else engine.levelled(y, gate)
 
     return rounded if argument or gate else function
-
-
-def _taken(lanes: Lanes, engine: Engine, state: Array) -> Array:
-    """Return states as products take them: those that are quantised are float32 before."""
-    if lanes.quantiser is None:
-        return state
-    return engine.widen(lanes.quantiser.states(engine.round(state, FLOAT32_STATES)).values)
 
 
 def activated(numbers: Arithmetic, activation: Activation, bound: float, x: Value) -> Value:

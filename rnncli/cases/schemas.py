@@ -13,7 +13,7 @@ from rnncli.cases.suite import breakage
 from rnncli.cases.suite.case_plan import CASE_KEYS, SUITE_KEYS
 from rnncli.cases.suite.template import LABEL, SECTIONS, known_paths
 from rnncli.operators import OPERATORS
-from rnncli.operators.unit import possible_readings
+from rnncli.operators.checking import possible_readings
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from rnncli.files.paths import Identifier
-from rnncli.operators.unit import opset_of
+from rnncli.operators.checking import opset_of
 from rnncli.packs.record import (
     CallRecord,
     Golden,

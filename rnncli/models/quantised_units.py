@@ -12,7 +12,7 @@ from rnncli.models.model import subgraphs
 from rnncli.models.tensor_values import tensor_values
 from rnncli.numerics import dtype_numbered, dtype_of
 from rnncli.operators import operator_for
-from rnncli.operators.unit import INPUT_TYPES, OUTPUT_TYPES, dress_problems, opset_of
+from rnncli.operators.checking import INPUT_TYPES, OUTPUT_TYPES, dress_problems, opset_of
 from rnncli.recurrence.unit import Dress, QuantisedUnit
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from rnncli.models.memory import refuse_giant
 from rnncli.models.model import attribute_value
 from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import problems
-from rnncli.operators.evaluation import compute_named
-from rnncli.operators.prepared_node import PreparedNode
+from rnncli.operators.evaluation import PreparedNode, compute_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

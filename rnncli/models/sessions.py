@@ -24,7 +24,7 @@ from rnncli.models.declarations import check_inputs, check_names
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.loading import as_model
 from rnncli.operators import OPERATORS, Operator, operator_named
-from rnncli.operators.prepared_node import OperatorSession
+from rnncli.operators.evaluation import OperatorSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

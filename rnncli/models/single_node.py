@@ -11,8 +11,8 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.formats.pb import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
+from rnncli.operators.checking import opset_of
 from rnncli.operators.operator import OPEN, PLAIN
-from rnncli.operators.unit import opset_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

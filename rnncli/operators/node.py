@@ -19,9 +19,14 @@ import numpy as np
 from rnncli.errors import InvalidOperator, RnncliWarning
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
-from rnncli.operators.checking import length_problems, problems
+from rnncli.operators.checking import (
+    UNIT_READINGS,
+    length_problems,
+    problems,
+    readings_of,
+    unit_problems,
+)
 from rnncli.operators.operator import shape
-from rnncli.operators.unit import UNIT_READINGS, readings_of, unit_problems
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -37,7 +42,7 @@ from rnncli.recurrence.recurrence import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.operators.operator import Dim, Operator
+    from rnncli.operators.operator import Operator
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.unit import InnerLevels, QuantisedUnit
 
@@ -60,17 +65,6 @@ class AxisMove:
 def moved(values: Array | None, move: AxisMove | None) -> Array | None:
     """Return a view with the axes of a move, if there are a tensor and a move."""
     return values if values is None or move is None else move(values)
-
-
-def moves_between(have: tuple[Dim, ...], want: tuple[Dim, ...]) -> tuple[AxisMove, AxisMove]:
-    """Return the moves between a tensor's dimensions and the canonical ones, there and back."""
-    there = tuple(have.index(dim) for dim in want if dim in have)
-    back = tuple(want.index(dim) for dim in have)
-    lacking = tuple(k for k, dim in enumerate(want) if dim not in have)
-    if not lacking:
-        return AxisMove(there), AxisMove(back)
-    added = (..., *(slice(None) if dim in have else None for dim in want))
-    return AxisMove(there, added), AxisMove((*back, *lacking), (..., *[0] * len(lacking)))
 
 
 WeightTensors: TypeAlias = "tuple[Array | None, ...]"
@@ -115,14 +109,6 @@ class Weights(NamedTuple):
     constants: Constants | None = None  # objects derived from the weights, if they are constants
 
 
-class CachedWeights(NamedTuple):
-    """Translated weights, their sources, kept alive so that their ids stay unique, and bytes."""
-
-    given: WeightTensors
-    weights: Weights
-    nbytes: int
-
-
 class WeightCache:
     """Weights of nodes, with what backends derive from them; threads may share it.
 
@@ -136,13 +122,14 @@ class WeightCache:
 
     def __init__(self, nodes: int, of_one: int = sys.maxsize, of_all: int = sys.maxsize) -> None:
         self._nodes, self._of_one, self._of_all = nodes, of_one, of_all
-        self._cached: dict[tuple[object, ...], CachedWeights] = {}
+        # The sources, kept alive so that their ids stay unique, translated weights, and bytes.
+        self._cached: dict[tuple[object, ...], tuple[WeightTensors, Weights, int]] = {}
         self._lock = Lock()
 
     @property
     def sizes(self) -> list[int]:
         """The bytes of each node's weights."""
-        return [each.nbytes for each in self._cached.values()]
+        return [nbytes for _, _, nbytes in self._cached.values()]
 
     def of(
         self, operator: Operator, tensors: Mapping[str, Array], gates: str, *, literal: bool
@@ -155,7 +142,7 @@ class WeightCache:
         sources = tuple([tensors.get(role) for role in WEIGHTS])
         key = (operator, gates, literal, *map(id, sources))
         if (cached := self._cached.get(key)) and not any_unlocked(sources):
-            return cached.weights
+            return cached[1]
         weights = _bound(operator, sources, gates, literal=literal)
         nbytes = sum(values.nbytes for values in sources if values is not None)
         if weights.quantised:
@@ -166,7 +153,7 @@ class WeightCache:
         with self._lock:
             if sum(self.sizes) + nbytes > self._of_all or len(self._cached) >= self._nodes:
                 self._cached.clear()
-            self._cached[key] = CachedWeights(sources, weights, nbytes)
+            self._cached[key] = sources, weights, nbytes
         return weights
 
 
@@ -454,7 +441,10 @@ def checked(
     node = _NODES.get(key)
     if node is not None and node.accepts(inputs):
         return node
-    reals = unit.stand_ins(inputs) if unit else inputs
+    reals = inputs  # of a unit, stand-ins for what is dressed: float32 zeros of their shape
+    if unit:
+        zero = np.zeros((), np.float32)
+        reals = unit.each(inputs, lambda _, values: np.broadcast_to(zero, values.shape))
     if violations := [
         *(unit_problems(operator, unit, inputs) if unit else ()),
         *problems(operator, attributes, reals, outputs, readings, unit=unit),
@@ -493,8 +483,17 @@ def _orders(operator: Operator, variant: int) -> Orders:
     orders: dict[str, tuple[str, AxisMove | None, AxisMove | None]] = {}
     for row in (*operator.inputs, *operator.outputs):
         have, want = row.shape(variant), CANONICAL.get(row.role, row.shape(variant))
-        moves = (None, None) if have == want else moves_between(have, want)
-        orders[row.name] = row.role, *moves
+        there = tuple(have.index(dim) for dim in want if dim in have)
+        back = tuple(want.index(dim) for dim in have)
+        lacking = tuple(k for k, dim in enumerate(want) if dim not in have)
+        if have == want:
+            orders[row.name] = row.role, None, None
+        elif not lacking:
+            orders[row.name] = row.role, AxisMove(there), AxisMove(back)
+        else:
+            added = (..., *(slice(None) if dim in have else None for dim in want))
+            dropped = AxisMove((*back, *lacking), (..., *[0] * len(lacking)))
+            orders[row.name] = row.role, AxisMove(there, added), dropped
     return orders
 
 

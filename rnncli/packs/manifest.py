@@ -21,10 +21,9 @@ from rnncli.files.reading import MissingFile, read_bytes, reading, sha256, sha25
 from rnncli.files.strict_json import parse_json
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
-from rnncli.operators.checking import reading_problems
+from rnncli.operators.checking import possible_readings, reading_problems
 from rnncli.operators.node import checked
 from rnncli.operators.operator import OPEN
-from rnncli.operators.unit import possible_readings
 from rnncli.packs.record import CaseRecord, PackRecord, as_json, sums_of
 from rnncli.recurrence.readings import READINGS
 

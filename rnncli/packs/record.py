@@ -23,7 +23,7 @@ from rnncli.files.described import (
 from rnncli.files.paths import Identifier
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
-from rnncli.operators.unit import INPUT_TYPES, opset_of
+from rnncli.operators.checking import INPUT_TYPES, opset_of
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.recurrence.unit import QuantisedUnit
 

@@ -55,9 +55,13 @@ def lanes_of(recurrence: Recurrence) -> Lanes:
     Args:
         recurrence: a recurrence or a stack of them, whose arrays have one more leading axis.
     """
-    L = math.prod(recurrence.W.shape[:-3])
-    X = _inputs(recurrence).reshape(L, *recurrence.X.shape[-3:])
-    return lanes_with(recurrence, X, _live(recurrence))
+    r, L, live = recurrence, math.prod(recurrence.W.shape[:-3]), None
+    taken = r.X if r.quantiser is None else r.quantiser.inputs(r.X, r.lengths).values
+    X = in_lanes(r, taken).reshape(L, *r.X.shape[-3:])
+    if r.lengths is not None:
+        valid = np.expand_dims(_valid(r), -3)
+        live = np.repeat(valid, len(r.directions), -3).reshape(L, *valid.shape[-2:])
+    return lanes_with(r, X, live)
 
 
 def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> Lanes:
@@ -74,7 +78,10 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         Wb=per_gate(r.Wb),
         Rb=per_gate(r.Rb),
         P=per_gate(r.P),
-        initial=tuple(_initial(state, (L, N, H), r) for state in r.initial),
+        initial=tuple(
+            np.zeros((L, N, H), r.dtype.numpy) if state is None else state.reshape(L, N, H)
+            for state in r.initial
+        ),
         activations={
             letter: (activation, r.bound(letter))
             for letter, activation in zip(r.cell.activations, r.activations[0], strict=True)
@@ -93,12 +100,6 @@ def gates_first(weights: Array) -> Array:
 def per_gate(values: Array | None) -> Array | None:
     """Return rows per gate [..., D, G, H] as [G, L, 1, H]."""
     return None if values is None else gates_first(values[..., None, :])
-
-
-def _inputs(recurrence: Recurrence) -> Array:
-    """Return the inputs as products take them, [..., D, T, N, I], in processing order."""
-    r = recurrence
-    return in_lanes(r, r.X if r.quantiser is None else r.quantiser.inputs(r.X, r.lengths).values)
 
 
 def in_lanes(recurrence: Recurrence, X: Array) -> Array:
@@ -121,20 +122,6 @@ def _valid(recurrence: Recurrence) -> Array:
     lengths = recurrence.lengths
     assert lengths is not None
     return np.asarray(np.arange(T)[:, None] < lengths[..., None, :])
-
-
-def _live(recurrence: Recurrence) -> Array | None:
-    if recurrence.lengths is None:
-        return None
-    valid = np.expand_dims(_valid(recurrence), -3)
-    repeated = np.repeat(valid, len(recurrence.directions), -3)
-    return repeated.reshape(math.prod(repeated.shape[:-2]), *repeated.shape[-2:])
-
-
-def _initial(state: Array | None, shape: tuple[int, ...], recurrence: Recurrence) -> Array:
-    if state is None:
-        return np.zeros(shape, recurrence.dtype.numpy)
-    return state.reshape(shape)
 
 
 def in_order(values: Array, lengths: Array | None, direction: Direction, front: int = 0) -> Array:

@@ -49,11 +49,7 @@ READINGS: Mapping[str, Reading] = {
         },
     ),
     "zero-length": Reading(
-        "the last state of a sequence of length 0",
-        {
-            "zero": "zero",
-            "initial": "the initial state",
-        },
+        "the last state of a sequence of length 0", {"zero": "zero", "initial": "the initial state"}
     ),
     "recurrence": Reading(
         "opsets 1 and 3 write Ht-1*R without the transpose",

@@ -260,11 +260,6 @@ class QuantisedUnit:
             for name, values in tensors.items()
         }
 
-    def stand_ins(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return inputs for checks: those that are dressed as float32 zeros of their shape."""
-        zero = np.zeros((), np.float32)
-        return self.each(inputs, lambda _, values: np.broadcast_to(zero, values.shape))
-
     def reals(self, tensors: Mapping[str, Array]) -> dict[str, Array]:
         """Return tensors by name, those that are dressed as the reals they stand for."""
         return self.each(tensors, Dress.reals)
@@ -312,8 +307,11 @@ class QuantisedUnit:
                 made[name] = dress.proved(name, made[name], 0.0 if decided else PROVED)
             elif may_tie:
                 made[name] = made[name].astype(FLOAT32)
-            else:
-                made[name] = _rounded_once(name, made[name])
+            else:  # in float32, of which none is rounded twice
+                low, high = (np.float32(made[name] * (1 + error)) for error in (-PROVED, PROVED))
+                if not np.array_equal(low, high):
+                    raise InvalidRequest(f"{name} has a tie of float32: change the fills")
+                made[name] = np.asarray(low)
         return made
 
     def tolerances(
@@ -333,14 +331,6 @@ class QuantisedUnit:
                 reach = [np.abs(end.astype(np.float64) - own.astype(np.float64)) for end in ends]
                 found[name] = np.maximum(*reach).astype(np.float32)
         return found
-
-
-def _rounded_once(name: str, reals: Array) -> Array:
-    """Return proved float64 numbers in float32, of which none is rounded twice."""
-    low, high = (np.float32(reals * (1 + error)) for error in (-PROVED, PROVED))
-    if not np.array_equal(low, high):
-        raise InvalidRequest(f"{name} has a tie of float32: change the fills")
-    return np.asarray(low)
 
 
 def _dress(written: Mapping[str, Any]) -> Dress:

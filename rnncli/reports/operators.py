@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.numerics import INTEGERS
+from rnncli.operators.checking import possible_readings
 from rnncli.operators.operator import SYMBOLS
-from rnncli.operators.unit import possible_readings
 from rnncli.recurrence import quantisation
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CellOptions

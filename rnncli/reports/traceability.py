@@ -18,9 +18,9 @@ from rnncli.reports.tables import (
 )
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
+from rnncli.verifying.tracing.conditions import violation_named
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, families
 from rnncli.verifying.tracing.tracing import MISSING, CoverageState, trace_of
-from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

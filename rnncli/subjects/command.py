@@ -138,8 +138,20 @@ class CommandSubject:
         """Run the program."""
         # A file the program left there that cannot be deleted must not end the run.
         with tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True) as name:
-            folder = Path(name).resolve()
-            self._prepare(folder, with_model(vector))
+            folder, given = Path(name).resolve(), with_model(vector)
+            if "model" in self._used:
+                put_file(folder, MODEL, given.model)
+            if "case" in self._used:
+                put_file(folder, CASE, json.dumps(told_record(given), indent=1).encode())
+            if "outputs" in self._used:
+                (folder / "outputs").mkdir()
+            if "inputs" in self._used:
+                (folder / "inputs").mkdir()
+                for k, (tensor, values) in enumerate(given.fed.items()):
+                    put_file(folder, f"inputs/input_{k}.pb", pb.serialize(tensor, values))
+            for file in self._used & {"inputs.npz", "inputs.h5"}:
+                write_tensors(folder / file, given.fed)
+
             began = time.monotonic()
             ending = self._run(folder, vector.id)
             seconds = time.monotonic() - began
@@ -149,20 +161,6 @@ class CommandSubject:
         """End the program if it runs; nothing else outlives a vector."""
         if program := self._running:
             program.let_go()
-
-    def _prepare(self, folder: Path, vector: Vector) -> None:
-        if "model" in self._used:
-            put_file(folder, MODEL, vector.model)
-        if "case" in self._used:
-            put_file(folder, CASE, json.dumps(told_record(vector), indent=1).encode())
-        if "outputs" in self._used:
-            (folder / "outputs").mkdir()
-        if "inputs" in self._used:
-            (folder / "inputs").mkdir()
-            for k, (name, values) in enumerate(vector.fed.items()):
-                put_file(folder, f"inputs/input_{k}.pb", pb.serialize(name, values))
-        for file in self._used & {"inputs.npz", "inputs.h5"}:
-            write_tensors(folder / file, vector.fed)
 
     def _run(self, folder: Path, case_id: str) -> Ending | None:
         values = {name: str(folder / path) for name, path in PLACEHOLDERS.items() if path}

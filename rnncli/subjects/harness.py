@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.files.atomic import put_file
-from rnncli.files.formats.raw import content_of, read_described
+from rnncli.files.formats.raw import content_of, descriptor, read_described
 from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.limits import UNLIMITED
 from rnncli.packs.vector import Attempt, Status
@@ -42,7 +42,6 @@ from rnncli.subjects.harness_messages import (
     JsonObject,
     LineChannel,
     check_start,
-    described_inputs,
     kind_of,
     run_message,
 )
@@ -151,7 +150,9 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         """Write the files of a vector and return the request to run it; see `AnsweringProcess`."""
         seq = self.answered + 1
         folder = f"{self._folder}/{seq}"
-        described = described_inputs(folder, vector.inputs)
+        # Files are numbered: a name is not trusted.
+        rows = enumerate(vector.inputs.items())
+        described = {name: descriptor(f"{folder}-{k}.bin", values) for k, (name, values) in rows}
         self._inputs = [Path(row["file"]) for row in described.values()]
         try:
             os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
-from rnncli.files.formats.raw import TensorDescriptor, descriptor
+from rnncli.files.formats.raw import TensorDescriptor
 from rnncli.files.strict_json import parse_json
 from rnncli.subjects.runtime import told_record
 from rnncli.supervision.binary_messages import FOREVER, GarbageError
@@ -25,7 +25,6 @@ from rnncli.supervision.binary_messages import FOREVER, GarbageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
 JsonObject: TypeAlias = "dict[str, Any]"
@@ -278,12 +277,6 @@ def _check(answer: Mapping[str, Any], kind: str, where: str) -> None:
         check(answer, MESSAGES[kind], where)
     except InvalidRequest as error:
         raise InvalidRequest(f"{error}; it is {shown(json.dumps(answer))}") from None
-
-
-def described_inputs(begin: str, inputs: Tensors) -> dict[str, JsonObject]:
-    """Return the descriptor of each input, whose file is numbered: a name is not trusted."""
-    rows = enumerate(inputs.items())
-    return {name: descriptor(f"{begin}-{k}.bin", values) for k, (name, values) in rows}
 
 
 def run_message(

@@ -82,11 +82,6 @@ def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
     return has_sessions(subject) and hasattr(subject, "renew") and hasattr(subject, "alone")
 
 
-def is_one_process(subject: Subject) -> bool:
-    """Whether a subject runs all cases in a process that cannot be restarted, as a function."""
-    return has_sessions(subject) and not keeps_process(subject)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
     """What is judged, named by one of its first six attributes, and how it runs.
@@ -206,9 +201,10 @@ class Implementation:
     @property
     def has_threads(self) -> bool:
         """Whether the number of threads has an effect on it."""
-        from rnncli.subjects.runtimes import takes_threads
+        from rnncli.subjects.runtimes import known_subjects
 
-        return bool(self.backend) or (bool(self.runtime) and takes_threads(self.runtime))
+        row = known_subjects().get(self.runtime)
+        return bool(self.backend or (self.runtime and (row is None or row.threads)))
 
     @property
     def is_in_a_pack(self) -> bool:

@@ -29,7 +29,7 @@ from rnncli.numerics.randomness import seed_key
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights
 from rnncli.packs.pack import OPEN_PACKS
-from rnncli.subjects.implementation import has_sessions, is_one_process, keeps_process
+from rnncli.subjects.implementation import has_sessions, keeps_process
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -137,8 +137,10 @@ def judge_case(
     measured = found.measured
     is_wrong = verdict.verdict is Verdict.DIFFERS and not verdict.lacks_wrong_values
     if terms.diagnoses and is_wrong and verdict.data_set == 0 and measured and measured.is_complete:
-        if not verdict.fits and is_one_process(history.subject):
-            # What is kept of the first earlier case of which something gives the outputs.
+        subject = history.subject
+        if not verdict.fits and has_sessions(subject) and not keeps_process(subject):
+            # In a process that cannot be restarted, as a function's: what is kept of the first
+            # earlier case of which something gives the outputs.
             leaks = (leak_fits(measured, read(case_id)) for case_id in earlier)
             verdict = replace(verdict, fits=next(filter(None, leaks), {}))
         mutants = mutants_of(cell_of(record))

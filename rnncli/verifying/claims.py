@@ -21,7 +21,7 @@ from rnncli.talk.words import counted, visible
 from rnncli.verifying.probes import unprobed, without_idle_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rnncli.judging.report import JudgedCase
     from rnncli.packs.pack import Pack
@@ -144,16 +144,15 @@ def _as_claimed(
     run: VerificationReport, claim: Claim, needs: Requirements, pack: Pack
 ) -> VerificationReport:
     """Return the run as it is judged by a claim."""
-    reasons: Mapping[str, str] = {each.id: needs.reason(each) for each in pack.manifest.cases}
-
-    def judged(case: JudgedCase) -> JudgedCase:
-        inside = structs.replace(case.details, expected="", allowed="")
-        skipped = CaseVerdict(case.id, Verdict.SKIPPED, message=reasons[case.id])
-        return case._replace(details=skipped if reasons[case.id] else inside)
-
+    cases = []
+    for case in run.cases:
+        details = structs.replace(case.details, expected="", allowed="")
+        if reason := needs.reason(pack.case(case.id)):
+            details = CaseVerdict(case.id, Verdict.SKIPPED, message=reason)
+        cases.append(case._replace(details=details))
     return replace(
         run,
-        cases=tuple(map(judged, run.cases)),
+        cases=tuple(cases),
         claim=claim,
         concessions=(CLAIMS,) if claim.require else (),
         min_cases=1,

@@ -42,11 +42,6 @@ ALPHA_ORDERS = ("queue", "positional")
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 
 
-def _refuse_unit(name: str, unit: QuantisedUnit | None) -> None:
-    if unit:
-        raise Unsupported(f"{name}: no relation or statement is known of quantised units yet")
-
-
 @dataclass(frozen=True, eq=False)
 class NodeCall:
     """A node with its inputs, as passed to an implementation."""
@@ -67,13 +62,8 @@ class NodeCall:
         Raises:
             Unsupported: it is a quantised unit.
         """
-        _refuse_unit(case.name, case.unit)
-        return cls(
-            id=case.name,
-            operator=case.operator.name,
-            weights=weights,
-            **{n: getattr(case, n) for n in ("attributes", "inputs", "outputs", "readings")},
-        )
+        own = {n: getattr(case, n) for n in ("attributes", "inputs", "outputs", "readings")}
+        return cls._of(case.unit, id=case.name, operator=case.operator.name, weights=weights, **own)
 
     @classmethod
     def of_vector(cls, vector: Vector) -> NodeCall:
@@ -82,18 +72,24 @@ class NodeCall:
         Raises:
             Unsupported: it is a quantised unit.
         """
-        _refuse_unit(vector.id, vector.record.unit)
         record = vector.record
-        return cls(
+        own = {name: getattr(record, name) for name in ("operator", "readings", "weights")}
+        return cls._of(
+            record.unit,
             id=vector.id,
             attributes=vector.attributes,
             inputs=dict(vector.inputs),
             outputs=tuple(record.outputs),
             data_set=vector.call,
-            operator=record.operator,
-            readings=record.readings,
-            weights=record.weights,
+            **own,
         )
+
+    @classmethod
+    def _of(cls, unit: QuantisedUnit | None, **own: Any) -> NodeCall:
+        if unit:
+            why = "no relation or statement is known of quantised units yet"
+            raise Unsupported(f"{own['id']}: {why}")
+        return cls(**own)
 
     @cached_property
     def row(self) -> Operator:
@@ -135,9 +131,8 @@ class NodeCall:
     def lengths(self) -> Array:
         """The valid steps of each sequence, [N], int64; T without sequence lengths."""
         lengths = self.get("lengths")
-        if lengths is None:
-            return np.full(self.sizes[N], self.sizes[T], np.int64)
-        return lengths.astype(np.int64)
+        every = np.full(self.sequences, self.steps, np.int64)
+        return every if lengths is None else lengths.astype(np.int64)
 
     @property
     def valid(self) -> Array:
@@ -361,12 +356,9 @@ def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeC
         for axis, dim in enumerate(call.dims(name)):
             if dim.symbol == symbol:
                 blocks = np.concatenate([positions + k * size for k in range(dim.multiple)])
-                shape = list(values.shape)
-                shape[axis] = size * dim.multiple
+                shape = (*values.shape[:axis], size * dim.multiple, *values.shape[axis + 1 :])
                 wide = np.zeros(shape, values.dtype)
-                index: list[Any] = [slice(None)] * values.ndim
-                index[axis] = blocks
-                wide[tuple(index)] = values
+                wide[(slice(None),) * axis + (blocks,)] = values
                 values = wide
         spread[name] = values
     return replace(call, inputs=spread, attributes=call.resized_attributes(symbol, size))

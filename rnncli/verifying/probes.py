@@ -13,7 +13,6 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
-from msgspec.structs import replace as with_entries
 
 from rnncli.cases.config.config import parse_config
 from rnncli.judging.comparing.rule import Rule
@@ -50,15 +49,12 @@ class ProbeKind(NamedTuple):
     @classmethod
     def of(cls, record: CaseRecord) -> ProbeKind:
         """Return the kind of a case."""
-        needs, sizes = record.requirements, record.sizes
+        needs = record.requirements
+        sizes = (min(max(1, record.sizes.get(name, 1)), LARGEST_SIZE) for name in SIZES)
         return cls(
-            record.operator,
-            record.dtype,
-            record.weights,
-            needs.direction,
-            needs.layout,
-            tuple(needs.inputs),
-            tuple(min(max(1, sizes.get(name, 1)), LARGEST_SIZE) for name in SIZES),
+            *(record.operator, record.dtype, record.weights, needs.direction, needs.layout),
+            inputs=tuple(needs.inputs),
+            sizes=tuple(sizes),
         )
 
     @property
@@ -102,7 +98,7 @@ def probe_of(kind: ProbeKind) -> Vector:
         outputs=case.outputs,
         readings=case.readings,
     )
-    record = with_entries(call.record(), sizes=case.sizes)
+    record = replace(call.record(), sizes=case.sizes)
     return with_model(Vector(call.id, b"", case.inputs, (), Answers(outputs), {}, record))
 
 
@@ -120,11 +116,10 @@ def failing_probes(
     for kind in dict.fromkeys(map(ProbeKind.of, needed)):
         vector = probe_of(kind)
         found = judge(vector, subject.attempt(vector), own)
-        is_right = found.verdict in RIGHT
-        sentences[kind] = "" if is_right else _sentence(f"a valid case of {kind}", found)
-    return {
-        record.id: sentence for record in needed if (sentence := sentences[ProbeKind.of(record)])
-    }
+        if found.verdict not in RIGHT:
+            sentences[kind] = _sentence(f"a valid case of {kind}", found)
+    kinds = {record.id: ProbeKind.of(record) for record in needed}
+    return {case_id: sentences[kind] for case_id, kind in kinds.items() if kind in sentences}
 
 
 def unprobed(records: Iterable[CaseRecord]) -> list[CaseRecord]:
@@ -152,13 +147,10 @@ def without_idle_refusals(
         for case in reversed(asked)
         if case.record.operator not in answered
     }
-    found = []
-    for case in cases:
+    found = list(cases)
+    for k, case in enumerate(cases):
         why = probed.get(case.id) or idle.get(case.record.operator)
-        is_refused = case.record.expect == "rejection" and case.verdict is Verdict.PASS
-        if is_refused and why:
+        if why and case.record.expect == "rejection" and case.verdict is Verdict.PASS:
             skipped = replace(case.details, verdict=Verdict.SKIPPED, message=why, expected="")
-            found.append(case._replace(details=skipped))
-        else:
-            found.append(case)
+            found[k] = case._replace(details=skipped)
     return found

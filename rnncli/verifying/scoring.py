@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 LARGEST_BATCH = 8
-
 # The tolerances of onnx.backend.test, by default of its loader. Its newer runners allow bfloat16
 # an rtol of 2^-6.
 ONNX_RULE = Rule(rtol=1e-3, atol=1e-7)
@@ -124,7 +123,7 @@ def of_each_vector(
 def _work(
     origin: PackReference | Suite, function: Callable[[Vector], OfVector], ids: Sequence[str]
 ) -> list[OfVector]:
-    return [function(vector) for vector in vectors_of(origin, ids)]
+    return [*map(function, vectors_of(origin, ids))]
 
 
 def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:

@@ -129,12 +129,8 @@ def tiny_case(operator: str) -> Vector:
 def unsupported(vector: Vector) -> Vector:
     """Return a case with activations that nobody has."""
     activations = [NO_ACTIVATION] * len(operator_named(vector.record.operator).cell.activations)
-    return _changed(
-        vector,
-        id=UNSUPPORTED,
-        attributes={**vector.attributes, "activations": activations},
-        expect="rejection",
-    )
+    attributes = {**vector.attributes, "activations": activations}
+    return _changed(vector, id=UNSUPPORTED, attributes=attributes, expect="rejection")
 
 
 def _changed(vector: Vector, **entries: Any) -> Vector:

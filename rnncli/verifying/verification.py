@@ -16,13 +16,7 @@ from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of, patterns_of
-from rnncli.judging.report import (
-    CLAIMS,
-    JudgedCase,
-    JudgedPack,
-    JudgedSubject,
-    VerificationReport,
-)
+from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import OPEN_PACKS, is_pack, model_hint, open_pack

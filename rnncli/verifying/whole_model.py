@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.errors import (
-    InvalidRequest,
-    NothingSelected,
-    RnncliError,
-    Unsupported,
-)
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliError, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
 from rnncli.judging.comparing.comparison import compare
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
@@ -148,9 +143,8 @@ class RuntimeRival:
         except NothingSelected as error:
             return {"search": f"{error}"}
         pack, right, untried = short_names([target])[0], 0, 0
-        for capture, (vector, _) in zip(
-            chosen, vectors_of(ExtractionPlan(pack), chosen), strict=True
-        ):
+        made = vectors_of(ExtractionPlan(pack), chosen)
+        for capture, (vector, _) in zip(chosen, made, strict=True):
             if isinstance(vector, RnncliError):
                 untried += 1
                 continue
@@ -165,9 +159,8 @@ class RuntimeRival:
                     ["rnncli", "extract", target, "-o", f"{pack}-node", *node, *inputs],
                     ["rnncli", "verify", f"{pack}-node", *self.subject.options],
                 )
-                operator, dtype = vector.record.operator, vector.record.dtype
-                where, lines = capture.where, tuple(map(shlex.join, repeat))
-                return {"node": NodeFinding(where, operator, dtype, capture.number, verdict, lines)}
+                about = capture.where, vector.record.operator, vector.record.dtype, capture.number
+                return {"node": NodeFinding(*about, verdict, tuple(map(shlex.join, repeat)))}
             right += verdict.verdict is Verdict.PASS
             untried += verdict.verdict is not Verdict.PASS
         if not right:
@@ -238,16 +231,8 @@ def expectation(
             " yours)"
         ) from error
     wanted = {name: as_declared(exact[name], values) for name, values in run.outputs.items()}
-    elements = {
-        name: measured_tolerance(
-            exact[name],
-            [other[name] for other in others],
-            values,
-            ties=[other[name] for other in ties],
-        )
-        for name, values in wanted.items()
-        if dtype_of(values).is_float
-    }
+    floats = {name: values for name, values in wanted.items() if dtype_of(values).is_float}
+    elements = measured_tolerances(exact, others, floats, ties)
     if boundless := [name for name, each in elements.items() if np.isinf(each).any()]:
         raise Unsupported(
             f"{model.name}: nothing can be said of {', '.join(map(repr, boundless))}: in its own"
@@ -305,6 +290,19 @@ def as_declared(exact: Any, values: Array) -> Array:
     return round_to(exact, dtype) if dtype.is_float else np.asarray(exact)
 
 
+def measured_tolerances(
+    exact: Tensors, others: Sequence[Tensors], wanted: Tensors, ties: Sequence[Tensors]
+) -> Tensors:
+    """Return the tolerance of each floating-point output that is wanted; see there."""
+    return {
+        name: measured_tolerance(
+            *(exact[name], [each[name] for each in others], values),
+            ties=[each[name] for each in ties],
+        )
+        for name, values in wanted.items()
+    }
+
+
 def measured_tolerance(
     exact: Array, others: Sequence[Array], wanted: Array, *, ties: Sequence[Array] = ()
 ) -> Array:
@@ -331,10 +329,8 @@ def measured_tolerance(
     apart = np.max([*rounded, *(_distances(exact, each) / ALLOWED for each in ties)], axis=0)
     if not np.isfinite(apart).all():
         return np.full(wanted.shape, np.inf)
-    size, limit = (
-        np.nan_to_num(np.abs(wanted.astype(np.float64)), nan=0, posinf=0),
-        limit_of(wanted),
-    )
+    size = np.nan_to_num(np.abs(wanted.astype(np.float64)), nan=0, posinf=0)
+    limit = limit_of(wanted)
     largest = float(size.max(initial=0.0)) or 1.0
     found, slices = np.full(wanted.shape, apart.max(initial=0.0)), []
     for axis in range(size.ndim):

@@ -16,7 +16,7 @@ from rnncli.errors import InvalidRequest
 MODULE = """
 from dataclasses import replace
 
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.recurrence.recurrence import Result
 
 
@@ -84,7 +84,7 @@ def test_built_in_rows_cannot_be_replaced(installed):
     """The same package also calls its backend `numpy`; ours stays."""
     listed = installed("backends").stdout
 
-    assert "rnncli.backends.numpy_backend:NumPyBackend" in listed
+    assert "rnncli.backends.in_place.walk:NumPyBackend" in listed
     assert "numpy\tthe opposite of right" not in listed
 
 

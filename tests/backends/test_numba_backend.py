@@ -24,8 +24,8 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import driver
 from rnncli.backends.compiled.routines import ROUTINES
-from rnncli.backends.numpy_backend import NumPyBackend
-from rnncli.backends.thread_pool import POOL
+from rnncli.backends.in_place.walk import NumPyBackend
+from rnncli.backends.threads import POOL
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS

@@ -10,7 +10,7 @@ import pytest
 from support.valid_nodes import valid_node
 
 from rnncli import prepare
-from rnncli.backends.in_place.tuning import FUSED_STEPS
+from rnncli.backends.in_place import FUSED_STEPS
 from rnncli.operators import OPERATORS, evaluate
 
 # Steps, sequences and features.

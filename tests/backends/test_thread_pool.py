@@ -9,9 +9,8 @@ import threading
 
 import pytest
 
-from rnncli.backends import thread_pool
-from rnncli.backends.thread_pool import ThreadPool
-from rnncli.backends.threads import available
+from rnncli.backends import threads as thread_pool
+from rnncli.backends.threads import ThreadPool, available
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -78,7 +77,7 @@ def test_nobody_works_any_more_when_the_caller_is_interrupted():
 
 INTERRUPTED = """
 import signal, time
-from rnncli.backends.thread_pool import ThreadPool
+from rnncli.backends.threads import ThreadPool
 
 def other():
     for _ in range(3):

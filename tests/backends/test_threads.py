@@ -11,8 +11,15 @@ from support.valid_nodes import valid_node
 
 import rnncli
 from rnncli.backends import threads as threads_module
-from rnncli.backends.thread_pool import at_once
-from rnncli.backends.threads import LIMITS, UNSHARED_PRODUCT, allowed, bounded, openblas, threads
+from rnncli.backends.threads import (
+    LIMITS,
+    UNSHARED_PRODUCT,
+    allowed,
+    at_once,
+    bounded,
+    openblas,
+    threads,
+)
 from rnncli.errors import InvalidRequest
 from rnncli.models.sessions import evaluate_model
 

@@ -13,7 +13,7 @@ from rnncli.cases.library import find_spec, spec_names, specs_folder
 from rnncli.cases.yaml_reader import parse_yaml, read_yaml
 from rnncli.errors import RnncliWarning
 from rnncli.operators import OPERATORS, evaluate
-from rnncli.operators.unit import possible_readings
+from rnncli.operators.checking import possible_readings
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.readings import READINGS
 

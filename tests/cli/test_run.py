@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.backends.threads import threads
 
 CONFIG = """\

@@ -16,7 +16,7 @@ from support.tables import every
 from support.valid_nodes import named, valid_node
 
 import rnncli
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.backends.threads import threads
 from rnncli.errors import Exhausted, InvalidOperator, InvalidRequest, Unsupported
 from rnncli.models import evaluator

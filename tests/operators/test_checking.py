@@ -6,7 +6,7 @@ import pytest
 from support.tables import every
 from support.valid_nodes import SIZES, named, valid_node
 
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.errors import InvalidOperator
 from rnncli.operators import OPERATORS, evaluate, problems
 

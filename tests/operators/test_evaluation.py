@@ -9,7 +9,7 @@ from support.valid_nodes import named, valid_node
 
 import rnncli
 from rnncli.backends.backend import Compute
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.operators import OPERATORS, evaluate
 

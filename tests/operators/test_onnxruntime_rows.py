@@ -12,7 +12,7 @@ from support.tables import every
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Unsupported
 from rnncli.operators import evaluate
-from rnncli.operators.prepared_node import PreparedNode
+from rnncli.operators.evaluation import PreparedNode
 from rnncli.recurrence.recurrence import Compute
 
 FULL = ("bidirectional", True, True, True)

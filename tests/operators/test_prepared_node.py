@@ -13,8 +13,8 @@ from support.valid_nodes import valid_node
 
 import rnncli
 from rnncli.errors import InvalidOperator, InvalidRequest, RnncliError
+from rnncli.operators.evaluation import PreparedNode
 from rnncli.operators.operator_table import OPERATORS
-from rnncli.operators.prepared_node import PreparedNode
 from rnncli.recurrence.recurrence import Compute, Result, lock
 
 N, I, H = 2, 3, 4  # noqa: E741 -- the specification's letters

@@ -21,7 +21,7 @@ from rnncli.judging.comparing.verdict import RIGHT, Verdict
 from rnncli.judging.judgement import judge
 from rnncli.numerics import dtype_named, round_to
 from rnncli.operators import OPERATORS, evaluate, operator_for
-from rnncli.operators.unit import UNIT_READINGS, opset_of
+from rnncli.operators.checking import UNIT_READINGS, opset_of
 from rnncli.packs.vector import attempt_of
 from rnncli.recurrence.unit import INNER, Dress, QuantisedUnit
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from support.quantised_lstm import LSTM, away_from_ties
 
-from rnncli.backends import numba_backend
 from rnncli.backends.backend import Compute
+from rnncli.backends.compiled import driver as numba_backend
 from rnncli.backends.compiled.routines import kind_of_calls
 from rnncli.backends.in_place import time_steps
 from rnncli.backends.in_place.prepared_calls import features_of
 from rnncli.backends.in_place.time_steps import has_kernel
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.explaining.fitting import fingerprint, kind_of
 from rnncli.judging.explaining.single_steps import of_whole_runs

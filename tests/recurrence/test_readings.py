@@ -7,7 +7,7 @@ from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.operators import OPERATORS
-from rnncli.operators.unit import possible_readings
+from rnncli.operators.checking import possible_readings
 from rnncli.recurrence.readings import READINGS, check_reading
 
 

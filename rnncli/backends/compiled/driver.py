@@ -1,4 +1,9 @@
-"""The driver of the kernels: from a canonical recurrence to kernel calls and back to tensors."""
+"""The compiled backend, and its driver: from a recurrence to kernel calls and back to tensors.
+
+The cells' equations are vector code, compiled for this processor by Numba, with every activation,
+feature and reading. Equations and activation functions from elsewhere, which exist only in Python,
+are refused.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.backends.backend import QUANTISED
+from rnncli.backends.compiled.equations import OPTIONS
+from rnncli.backends.compiled.kernel_shapes import PHASES
 from rnncli.backends.compiled.kernels import DISSOLVED
-from rnncli.backends.compiled.routines import ROUTINES, PackedWeights, rows_of
-from rnncli.backends.thread_pool import POOL
-from rnncli.backends.threads import threads
+from rnncli.backends.compiled.routines import CODES, ROUTINES, PackedWeights, rows_of
+from rnncli.backends.threads import POOL, threads
+from rnncli.errors import Unsupported
 from rnncli.limits.deadline import check
 from rnncli.numerics import round_to
+from rnncli.recurrence.cells import CELLS, beyond
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted
 from rnncli.recurrence.recurrence import Result
 
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
     from rnncli.backends.compiled.routines import Routine, Workspace
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
+
 
 # The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8
@@ -272,3 +282,39 @@ class Call:
             last = tuple([round_to(state, self.recurrence.dtype) for state in last])
         clear_unstarted(self.recurrence, last)
         return Result(self.Y, last)
+
+
+class NumbaBackend:
+    """A backend with kernels compiled on first use and cached on disk."""
+
+    name = "numba"
+    summary = "fast: kernels compiled for this processor; every operator, dtype and reading"
+
+    def __init__(self) -> None:
+        from numba.core import config
+
+        if config.DISABLE_JIT:
+            raise Unsupported(
+                "backend 'numba' compiles its kernels, which the environment variable"
+                " NUMBA_DISABLE_JIT forbids"
+            )
+
+    def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
+        """Return why a recurrence has no kernel, or None."""
+        del compute
+        name = recurrence.cell.name
+        if name not in PHASES:
+            return f"has no kernel for the {name}"
+        if recurrence.quantiser is not None:
+            return QUANTISED
+        if CELLS.get(name) != recurrence.cell:
+            return f"has a kernel for the specification's {name}, but not for modified equations"
+        if others := beyond(recurrence.options, OPTIONS):
+            return f"has no kernel for the {name} with {others[0]}"
+        foreign = [
+            row.name for rows in recurrence.activations for row in rows if row.function not in CODES
+        ]
+        return f"has no compiled form of activation {foreign[0]}" if foreign else None
+
+    # Compiled code propagates NaN and infinity as IEEE 754 specifies.
+    run, bind = staticmethod(run), staticmethod(bind)

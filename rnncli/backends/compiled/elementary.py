@@ -87,7 +87,8 @@ def tanh(x: VectorLanes) -> VectorLanes:
     """
     half, rest = half_e_to(-2.0 * absolute(x), FORMATS[x.dtype].all_gone)
     d, total = fma(-half, rest, 0.5 - half), fma(half, rest, 0.5 + half)
-    return with_sign_of(x, fma(d, d / total, d))
+    signs, magnitude = x.bits() & sign_bit(x), fma(d, d / total, d)
+    return (signs | magnitude.bits()).as_floats()
 
 
 def sigmoid(x: VectorLanes) -> VectorLanes:
@@ -122,7 +123,8 @@ def half_e_to(x: VectorLanes, lowest: float) -> tuple[VectorLanes, VectorLanes]:
     """Return a power of two and a number near 0: e^max(x, lowest) / 2 = half * (1 + rest)."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, lowest), form)
-    return (shifted.bits() << form.stored).as_floats(), expm1_near_zero(r, form)
+    rest = fma(r * r, polynomial(r, form.expm1), r)  # e^r - 1 for |r| <= ln(2)/2
+    return (shifted.bits() << form.stored).as_floats(), rest
 
 
 def log1p(e: VectorLanes) -> VectorLanes:
@@ -167,11 +169,6 @@ def power(n: Bits, form: FloatFormat) -> VectorLanes:
     return ((n + form.bias) << form.stored).as_floats()
 
 
-def expm1_near_zero(r: VectorLanes, form: FloatFormat) -> VectorLanes:
-    """e^r - 1 for |r| <= ln(2)/2."""
-    return fma(r * r, polynomial(r, form.expm1), r)
-
-
 def polynomial(x: VectorLanes, coefficients: Sequence[float]) -> VectorLanes:
     """Evaluate by Horner's rule; coefficients lowest first."""
     *lower, highest = coefficients
@@ -196,11 +193,6 @@ def minimum(x: VectorLanes, bound: VectorLanes | float) -> VectorLanes:
 def absolute(x: VectorLanes) -> VectorLanes:
     """|x|."""
     return (x.bits() & ~sign_bit(x)).as_floats()
-
-
-def with_sign_of(x: VectorLanes, magnitude: VectorLanes) -> VectorLanes:
-    """Return a magnitude with the sign of x."""
-    return ((x.bits() & sign_bit(x)) | magnitude.bits()).as_floats()
 
 
 def sign_bit(x: VectorLanes) -> int:

@@ -23,16 +23,18 @@ from numba import types
 
 from rnncli.backends.compiled.compiling import compiled, inlined, instruction, kernel, sources
 from rnncli.backends.compiled.equations import Unit, advance
-from rnncli.backends.compiled.kernel_plan import attach, plan_at, tensors
-from rnncli.backends.compiled.kernel_shapes import Shape
-from rnncli.backends.compiled.tensors import (
+from rnncli.backends.compiled.kernel_plan import (
+    attach,
     finish,
     gather,
     live_rows,
     pack_panel,
+    plan_at,
     sequence_at,
     start,
+    tensors,
 )
+from rnncli.backends.compiled.kernel_shapes import Shape
 from rnncli.backends.compiled.tiles import TileProduct, multiply
 from rnncli.backends.compiled.vector_lanes import ADDRESS, Builder, IRValue, pointer
 

@@ -194,37 +194,31 @@ class Routine:
         self.is_reverse = [direction is Direction.REVERSE for direction in r.directions]
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
-        steps = min(1 << (T - 1).bit_length(), self._block_rows(r) // (N or 1)) or 1
+        # The rows of a block of time, unless a single step has more.
+        weights = (r.W[0].nbytes + r.R[0].nbytes) * dtype.itemsize // r.W.itemsize
+        rows = max(BLOCK_ROWS, weights // WEIGHTS_PER_ROW)
+        steps = min(1 << (T - 1).bit_length(), rows // (N or 1)) or 1
         self.size = WorkspaceSize(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
         self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
 
         # Alpha and beta of each direction's activations, and the bounds of clipping.
-        numbers = np.zeros((len(r.activations), 8), dtype)
-        for d, rows in enumerate(r.activations):
-            for k, row in enumerate(rows):
-                numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
-        numbers[:, 6:] = r.clip, r.bound("h")
-        self.plans, self.numbers = self._plans(r, steps), numbers
-        self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
-        self.free: list[Workspace] = []
+        self.numbers = np.zeros((D, 8), dtype)
+        for d, activations in enumerate(r.activations):
+            for k, row in enumerate(activations):
+                self.numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
+        self.numbers[:, 6:] = r.clip, r.bound("h")
 
-    def _block_rows(self, r: Recurrence) -> int:
-        """Return the number of rows of a block of time, unless a single step has more."""
-        weights: int = r.W[0].nbytes + r.R[0].nbytes
-        return max(BLOCK_ROWS, weights * self.dtype.itemsize // r.W.itemsize // WEIGHTS_PER_ROW)
-
-    def _plans(self, r: Recurrence, steps: int) -> Array:
-        """Return the part of the KernelPlans that all calls share [D]."""
-        size = self.size
-        plans = np.zeros(size.D, RECORD)
-        same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps}
+        # The part of the KernelPlans that all calls share [D].
+        self.plans = np.zeros(D, RECORD)
+        same = {"N": N, "I": I, "H": H, "steps": steps}
         flags = {"P": r.P is not None, "input_forget": r.options.input_forget}
         codes = dict(zip("fgh", zip(*codes_of(r), strict=True), strict=False))
-        own = {"d": range(size.D), "reverse": self.is_reverse, **codes}
+        own = {"d": range(D), "reverse": self.is_reverse, **codes}
         for name, value in {**same, **flags, **own}.items():
-            plans[name] = value
-        return plans
+            self.plans[name] = value
+        self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
+        self.free: list[Workspace] = []
 
     def tensor(self, values: Array | None) -> Array:
         """Return a tensor in the kernels' format, copied if necessary."""
@@ -277,10 +271,9 @@ class Routines:
     def of(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> Routine:
         """Return the routine of a recurrence."""
         key = compute, is_kept, *kind_of_calls(recurrence)
-        known = self.known.get(key)
-        return known or self._made(key, Routine(recurrence, compute, is_kept=is_kept))
-
-    def _made(self, key: Hashable, routine: Routine) -> Routine:
+        if known := self.known.get(key):
+            return known
+        routine = Routine(recurrence, compute, is_kept=is_kept)
         with self.lock:
             if len(self.known) >= MOST_ROUTINES:
                 self._forget()

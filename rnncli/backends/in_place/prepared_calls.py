@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.in_place import tuning
+from rnncli.backends import in_place as tuning
 from rnncli.backends.in_place.stages import SmallStage, is_small, settings_of, weights_of
 from rnncli.backends.threads import bounded
 from rnncli.numerics import ready_to_round
@@ -220,17 +220,29 @@ def pays(recurrence: Recurrence) -> bool:
 
 def fuse_directions(recurrence: Recurrence) -> Recurrence:
     """Return a single-direction recurrence equivalent to both directions."""
-    r = recurrence
-    weights, constants = _fused_weights(r)
+    r, constants = recurrence, recurrence.constants
+    fused: Any = None if constants is None else constants.get(FUSED)
+    if fused is None:
+        _, G, H, _ = r.W.shape
+        weights = {name: _side_by_side(getattr(r, name)) for name in ("Wb", "Rb", "P")}
+        for name in ("W", "R"):  # [2, G, H, K] on the diagonal of [1, G, 2*H, 2*K]
+            each = getattr(r, name)
+            diagonal = np.zeros((1, G, 2, H, 2, each.shape[-1]), each.dtype)
+            for d in range(2):
+                diagonal[0, :, d, :, d] = each[d]
+            weights[name] = diagonal.reshape(1, G, 2 * H, -1)
+        fused = weights, None if constants is None else Constants()
+        if constants is not None:
+            constants.keep(FUSED, fused)
     both = replace(
         r,
         X=_both_ways(r.X),
         initial=tuple([_side_by_side(state) for state in r.initial]),
         directions=(Direction.FORWARD,),
         activations=r.activations[:1],
-        **weights,
+        **fused[0],
     )
-    both.constants = constants
+    both.constants = fused[1]
     return both
 
 
@@ -250,28 +262,6 @@ def split_directions(result: Result) -> Result:
     Y = np.empty((len(both), 2, N, H), both.dtype)
     Y[:, 0], Y[:, 1] = both[:, :, 0], both[::-1, :, 1]
     return Result(Y, last)
-
-
-def _fused_weights(recurrence: Recurrence) -> tuple[dict[str, Any], Constants | None]:
-    """Return the fused weights by name, cached if they are constants."""
-    r, constants = recurrence, recurrence.constants
-    fused: Any = None if constants is None else constants.get(FUSED)
-    if fused is None:
-        matrices = {name: _on_diagonal(getattr(r, name)) for name in ("W", "R")}
-        rows = {name: _side_by_side(getattr(r, name)) for name in ("Wb", "Rb", "P")}
-        fused = {**matrices, **rows}, None if constants is None else Constants()
-        if constants is not None:
-            constants.keep(FUSED, fused)
-    return fused  # type: ignore[no-any-return]
-
-
-def _on_diagonal(weights: Array) -> Array:
-    """Return weights [2, G, H, K] as [1, G, 2*H, 2*K]."""
-    _, G, H, K = weights.shape
-    both = np.zeros((1, G, 2, H, 2, K), weights.dtype)
-    for d in range(2):
-        both[0, :, d, :, d] = weights[d]
-    return both.reshape(1, G, 2 * H, 2 * K)
 
 
 def _side_by_side(values: Array | None) -> Array | None:

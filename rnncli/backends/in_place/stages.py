@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.backends.in_place import tuning
+from rnncli.backends import in_place as tuning
 from rnncli.backends.in_place.time_steps import StepBuffers, in_place, kernel_of, sigmoid_divisor
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import placed

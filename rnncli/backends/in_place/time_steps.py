@@ -355,24 +355,20 @@ _LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3), _OIFC, divisors=3)
 _LSTM_GATE_BY_GATE = Kernel(_lstm_gate_by_gate, (_IOFC,), (_IOFC,), (0, 3, 3), (*_ALL,))
 
 
-def _of_lstm(recurrence: Recurrence) -> Kernel:
-    is_plain = recurrence.P is None and not recurrence.options.input_forget
-    return _LSTM if is_plain else _LSTM_GATE_BY_GATE
-
-
 # The options that kernels evaluate.
 _OPTIONS = COMMON_OPTIONS | {"peephole_previous"}
 # Equations -> the kernel of a recurrence; others, such as a mutant's, have none.
 _KERNELS: Mapping[Callable[..., object], Callable[[Recurrence], Kernel]] = {
     rnn_step: lambda _: _RNN,
-    gru_step: lambda recurrence: _GRU_LINEAR if recurrence.options.linear_before_reset else _GRU,
-    lstm_step: _of_lstm,
+    gru_step: lambda r: _GRU_LINEAR if r.options.linear_before_reset else _GRU,
+    lstm_step: lambda r: _LSTM_GATE_BY_GATE if r.P is not None or r.options.input_forget else _LSTM,
 }
 
 
 def has_kernel(recurrence: Recurrence) -> bool:
-    """Return whether a cell's equations have a kernel, with its options."""
-    return recurrence.cell.step in _KERNELS and not beyond(recurrence.options, _OPTIONS)
+    """Return whether a recurrence has a kernel: its cell's equations, options and products."""
+    r = recurrence
+    return r.cell.step in _KERNELS and r.quantiser is None and not beyond(r.options, _OPTIONS)
 
 
 def kernel_of(recurrence: Recurrence) -> Kernel:

@@ -1,13 +1,18 @@
-"""The in-place evaluation of a recurrence: each direction is stepped through time.
+"""The NumPy backend: recurrences in place, with one matrix product per step.
 
-Time is cut into pieces with the same live sequences, and pieces into blocks whose inputs are
-projected together. Directions and interleaved sequences of a batch are shared among threads; wide
-batches are split even for a single thread.
+Each direction is stepped through time, which is cut into pieces with the same live sequences, and
+pieces into blocks whose inputs are projected together. Directions and interleaved sequences of a
+batch are shared among threads; wide batches are split even for a single thread.
+
+The reference evaluates cells without a kernel and quantised products, and re-evaluates recurrences
+that overflow or become NaN or infinite. Kernels detect that at no cost, by the processor's flags
+and the last states; checking the inputs of every call instead would cost 2 to 3 % of a tiny one.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -15,18 +20,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.in_place import tuning
+from rnncli.backends import in_place as tuning
+from rnncli.backends.backend import working_dtype
 from rnncli.backends.in_place.prepared_calls import (
     NotFiniteError,
+    bound,
     fuse_directions,
     pays,
     prepared_call,
     split_directions,
 )
 from rnncli.backends.in_place.stages import stage_for, weights_of
-from rnncli.backends.in_place.time_steps import kernel_of
-from rnncli.backends.thread_pool import at_once
-from rnncli.backends.threads import threads
+from rnncli.backends.in_place.time_steps import has_kernel, kernel_of
+from rnncli.backends.threads import at_once, threads
 from rnncli.limits.deadline import check
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
@@ -35,6 +41,7 @@ from rnncli.recurrence.recurrence import Constants, Direction, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rnncli.backends.backend import BoundCall, Compute
     from rnncli.backends.in_place.stages import Stage, StageWeights
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
@@ -204,3 +211,30 @@ class Walk:
             return np.zeros((self.N, self.recurrence.W.shape[2]), self.dtype)
         own: Array = state[self.d]
         return own[self.batch.rows(self.N)].astype(self.dtype, order="C")
+
+
+class NumPyBackend:
+    """A backend for every recurrence, in float64 or natively."""
+
+    name = "numpy"
+    summary = "fast: NumPy and its BLAS, in place; every operator, dtype and reading"
+
+    def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
+        """Return None: every recurrence is supported."""
+        del recurrence, compute
+        return None
+
+    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+        """Evaluate; NaN and infinity propagate as IEEE 754 specifies."""
+        dtype = working_dtype(recurrence, compute)
+        if has_kernel(recurrence):
+            with suppress(NotFiniteError):
+                return evaluate_in_place(recurrence, dtype)
+        from rnncli.backends.reference import NumPyEngine, evaluate  # seldom needed
+
+        return evaluate(recurrence, NumPyEngine(dtype))
+
+    def bind(self, recurrence: Recurrence, compute: Compute) -> BoundCall | None:
+        """Return the fast path of recurrences like one that was evaluated, or None."""
+        dtype = working_dtype(recurrence, compute)
+        return bound(recurrence, dtype) if has_kernel(recurrence) else None

@@ -42,7 +42,7 @@ from rnncli.limits import budget
 from rnncli.numerics import Array, DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, Operator, operator_named, problems
 from rnncli.operators.attributes import complete
-from rnncli.operators.unit import INPUT_TYPES, readings_of, unit_problems
+from rnncli.operators.checking import INPUT_TYPES, readings_of, unit_problems
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:

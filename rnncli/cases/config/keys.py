@@ -11,7 +11,7 @@ from rnncli.cases.config.case_shapes import SIZES, size_names
 from rnncli.cases.yaml_reader import Findings, Key, YamlNode, read_mapping, shown, unknown
 from rnncli.errors import did_you_mean
 from rnncli.operators import OPERATORS
-from rnncli.operators.unit import INPUT_TYPES, possible_readings
+from rnncli.operators.checking import INPUT_TYPES, possible_readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

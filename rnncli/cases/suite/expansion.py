@@ -14,7 +14,7 @@ from rnncli.cases.suite.template import OPERATOR, Template
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import did_you_mean
 from rnncli.operators.attributes import activation_problems
-from rnncli.operators.unit import possible_readings
+from rnncli.operators.checking import possible_readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

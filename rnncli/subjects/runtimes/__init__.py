@@ -62,11 +62,11 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "runtimes",
     ),
     "onnx-reference": RuntimeRow(
-        "rnncli.subjects.runtimes.onnx_reference:OnnxReference",
+        "rnncli.subjects.runtimes.plain_runtimes:OnnxReference",
         "the reference evaluator of the package onnx",
     ),
     "tract": RuntimeRow(
-        "rnncli.subjects.runtimes.tract_runtime:Tract",
+        "rnncli.subjects.runtimes.plain_runtimes:Tract",
         "tract, on the CPU",
         "tract",
         "runtimes",
@@ -80,13 +80,13 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         models=False,
     ),
     "opencv": RuntimeRow(
-        "rnncli.subjects.runtimes.open_cv:OpenCV",
+        "rnncli.subjects.runtimes.plain_runtimes:OpenCV",
         "the DNN module of OpenCV 5, on the CPU",
         "cv2",
         "opencv",
     ),
     "iree": RuntimeRow(
-        "rnncli.subjects.runtimes.iree_runtime:Iree",
+        "rnncli.subjects.runtimes.plain_runtimes:Iree",
         "IREE, compiled for the CPU",
         "iree",
         "iree",
@@ -153,12 +153,6 @@ def subject_named(
     return IsolatedSubject(
         name, row.where, settings=settings, limits=limits, install=row.install, origin=row.origin
     )
-
-
-def takes_threads(name: str) -> bool:
-    """Whether the number of threads has an effect on a runtime; True for unknown ones."""
-    rows = known_subjects()
-    return rows[name].threads if name in rows else True
 
 
 def describe_subjects() -> list[dict[str, str]]:

@@ -234,7 +234,7 @@ def judge_case(
         yield "", max(unanswered, key=severity)
     for row in relations:
         found = [
-            _verdict(call, row.name, Verdict.SKIPPED, _inapplicable(row, why))
+            _verdict(call, row.name, Verdict.SKIPPED, f"{row.name} does not apply: {why}")
             for call in calls
             if (why := obstacles[call][row.name])
         ]
@@ -266,12 +266,8 @@ def attempted(case: AnsweredCall, relation: Relation, asker: Asker) -> CaseVerdi
         return _compared(case, relation, related)
     except UnansweredError as error:
         is_lacking = error.verdict is Verdict.SKIPPED
-        why = _inapplicable(relation, str(error)) if is_lacking else str(error)
+        why = f"{relation.name} does not apply: {error}" if is_lacking else str(error)
         return _verdict(case.call, relation.name, error.verdict, why)
-
-
-def _inapplicable(relation: Relation, why: str) -> str:
-    return f"{relation.name} does not apply: {why}"
 
 
 def _verdict(call: JudgedCall, relation: str, verdict: Verdict, message: str) -> CaseVerdict:

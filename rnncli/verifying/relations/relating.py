@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace as replace_in
-from msgspec.structs import replace as with_entries
 
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
@@ -162,19 +161,16 @@ def resized(root: YamlNode, sizes: Sizes) -> YamlNode:
         for name, node in given.items()
         if name.startswith("sequence_len") and isinstance(node.value, tuple)
     }
-    return _with(_with(root, "sizes", sizes), "inputs", written)
-
-
-def _with(root: YamlNode, section: str, values: Mapping[str, str | int]) -> YamlNode:
-    """Return a config with some entries of a section replaced; created if necessary."""
-    assert isinstance(root.value, dict)
-    if not values:
-        return root
-    there = root.child(section)
-    kept = there.value if there is not None and isinstance(there.value, dict) else {}
-    new = {Key(name, root.place): YamlNode(value, root.place) for name, value in values.items()}
-    put = {Key(section, root.place): YamlNode({**kept, **new}, root.place)}
-    return YamlNode({**root.value, **put}, root.place, root.size)
+    changes: dict[str, Mapping[str, Any]] = {"sizes": sizes, "inputs": written}
+    for section, values in changes.items():
+        if values:
+            there = root.child(section)
+            kept = there.value if there is not None and isinstance(there.value, dict) else {}
+            new = {Key(name, root.place): YamlNode(v, root.place) for name, v in values.items()}
+            put = {Key(section, root.place): YamlNode({**kept, **new}, root.place)}
+            assert isinstance(root.value, dict)
+            root = YamlNode({**root.value, **put}, root.place, root.size)
+    return root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,9 +276,7 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
 
 
 def judge_all(
-    plan: RelationPlan,
-    selected: Mapping[str, Sequence[str]],
-    done: Callable[[CaseVerdict], None],
+    plan: RelationPlan, selected: Mapping[str, Sequence[str]], done: Callable[[CaseVerdict], None]
 ) -> VerificationReport:
     """Judge the selected relations of each case; workers deliver those of a case together."""
     start, source = time.perf_counter(), plan.source
@@ -367,12 +361,8 @@ def _judged_case(
 ) -> JudgedCase:
     """Return the verdict on a relation of a case, a flag of which is the relation; or on itself."""
     name, summary = (relation.name, relation.summary) if relation else ("", ITSELF)
-    record = with_entries(
-        call.full_record(),
-        id=related_id(call.id, name),
-        summary=summary,
-        flags=[name] if name else [],
-    )
+    own, flags = related_id(call.id, name), [name] if name else []
+    record = replace_in(call.full_record(), id=own, summary=summary, flags=flags)
     return JudgedCase(record, verdict, relation=name)
 
 
@@ -389,5 +379,5 @@ def _asker(plan: RelationPlan, case_id: str) -> Asker:
         OPEN_SUBJECTS.of(spec).subject,
         threaded,
         "" if spec.has_threads else f"{spec.name} has no setting for threads",
-        lambda call: needed.reason(with_entries(call.full_record(), **words)),
+        lambda call: needed.reason(replace_in(call.full_record(), **words)),
     )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics.randomness import seed_key, uniform
-from rnncli.operators.node import DIRECTIONS
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
 from rnncli.verifying.node_call import (
@@ -58,8 +57,7 @@ TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirect
 
 def _several(symbol: str) -> Applicability:
     return Applicability(
-        f"{symbol} is 2 or more",
-        lambda call: "" if call.size(symbol) > 1 else f"{symbol} is 1",
+        f"{symbol} is 2 or more", lambda call: "" if call.size(symbol) > 1 else f"{symbol} is 1"
     )
 
 
@@ -126,8 +124,7 @@ def _again(call: JudgedCall, ask: Asker) -> Tensors:
     quantised=False,
 )
 def _padding(call: NodeCall, ask: Asker) -> Tensors:
-    X = call.canonical("X")
-    key = seed_key(0, call.id, "padding")
+    X, key = call.canonical("X"), seed_key(0, call.id, "padding")
     return ask(_with_padding(call, uniform([key], X.shape, -8.0, 8.0)[0].astype(X.dtype)))
 
 
@@ -139,8 +136,7 @@ def _padding(call: NodeCall, ask: Asker) -> Tensors:
     quantised=False,
 )
 def _nan_padding(call: NodeCall, ask: Asker) -> Tensors:
-    X = call.canonical("X")
-    return ask(_with_padding(call, np.full(X.shape, np.nan, X.dtype)))
+    return ask(_with_padding(call, np.full_like(call.canonical("X"), np.nan)))
 
 
 def _with_padding(call: NodeCall, padding: Array) -> NodeCall:
@@ -302,18 +298,6 @@ def _inputs_added(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     return ask(wide.with_canonical("X", X))
 
 
-def in_parts(
-    divided: Callable[[Any, Sequence[range]], Any], cut: Callable[[int], Sequence[range]]
-) -> Transformation:
-    """Return what asks for the steps of a call in parts, with states carried between them.
-
-    Args:
-        divided: maps a call, and parts of its steps, to what calls each part.
-        cut: maps the number of steps to the parts.
-    """
-    return lambda call, ask: ask(divided(call, cut(call.steps)))
-
-
 @dataclass(frozen=True, eq=False)
 class NodeParts:
     """A node's call, made on successive parts of its steps.
@@ -393,21 +377,21 @@ def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -
     return call
 
 
-relation(
+@relation(
     "T in two calls, with states carried: forward from the first steps to the last, reverse"
     " from the last to the first",
     "initial states ignored or in the wrong place, chunks of time, last states, step counters",
     _several(T),
     quantised=False,
-    name="split",
-)(in_parts(NodeParts, _off_the_middle))
+)
+def _split(call: NodeCall, ask: Asker) -> Tensors:
+    return ask(NodeParts(call, _off_the_middle(call.steps)))
 
 
 def _reversible(call: NodeCall) -> str:
     if call.sizes[T] < 2:
         return "seq_length is 1"
-    kind = TURNED[call.node.values["direction"]]
-    return functions_problem(call, range(len(DIRECTIONS[kind]))[::-1], kind)
+    return functions_problem(call, range(call.size(D))[::-1], TURNED[call.node.values["direction"]])
 
 
 @relation(

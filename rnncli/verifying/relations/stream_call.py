@@ -37,7 +37,7 @@ from rnncli.verifying.whole_model import (
     SAMPLES,
     as_declared,
     in_float64,
-    measured_tolerance,
+    measured_tolerances,
     shifts,
 )
 
@@ -109,14 +109,13 @@ class StreamedModel:
         return self._in_float64()
 
     @cached_property
-    def rounded(self) -> list[Run]:
-        """The model in its own types, and in float64 with tensors off by a rounding."""
-        return [self.own, *map(self._in_float64, range(SAMPLES))]
+    def rounded(self) -> tuple[list[Run], list[Run]]:
+        """The model rounded elsewhere, and with values near a tie rounded the other way.
 
-    @cached_property
-    def other_ways(self) -> list[Run]:
-        """The model in float64 with values near a tie between levels rounded the other way."""
-        return [self._in_float64(None, shift) for shift in shifts(self.model)]
+        That is in its own types, and in float64 with tensors off by a rounding; and in float64.
+        """
+        ties = [self._in_float64(None, shift) for shift in shifts(self.model)]
+        return [self.own, *map(self._in_float64, range(SAMPLES))], ties
 
     def _in_float64(self, *changes: Any) -> Run:
         return self._in_time(lambda: in_float64(self.model, *changes, host=self.host))
@@ -124,8 +123,7 @@ class StreamedModel:
     @cached_property
     def serialized(self) -> bytes:
         """The model in one piece, as subjects get it."""
-        serialized: bytes = whole_model(self.model).SerializeToString()
-        return serialized
+        return bytes(whole_model(self.model).SerializeToString())
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -304,14 +302,6 @@ class StreamedModel:
         """Return the states that a call's outputs hold, by the inputs that continue them."""
         return {pair.input: made[pair.output] for pair in self.streams.pairs}
 
-    def part(self, tensors: Tensors, steps: range) -> Tensors:
-        """Return some steps of inputs or outputs; those without steps stay whole."""
-        return _taken(tensors, self.time_axes, steps)
-
-    def some_of(self, tensors: Tensors, sequences: Sequence[int]) -> Tensors:
-        """Return some sequences of the batch; tensors without its axis stay whole."""
-        return _taken(tensors, self.batch_axes, sequences)
-
     def call(self, name: str, steps: int = 0, sequences: int = 0) -> StreamCall:
         """Return the stream that is judged: one call on all steps, or several on a few.
 
@@ -362,7 +352,7 @@ class StreamedModel:
         return whole.narrowed(steps or whole.steps, sequences or whole.sequences)
 
 
-def _taken(tensors: Tensors, axes: Mapping[str, int], some: Sequence[int]) -> Tensors:
+def taken(tensors: Tensors, axes: Mapping[str, int], some: Sequence[int]) -> Tensors:
     """Return tensors with some positions of an axis alone; those without the axis stay whole."""
     return {
         name: values.take(some, axes[name]) if name in axes else values
@@ -390,11 +380,7 @@ class ModelCall:
 
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's type and shape."""
-        return self._answer[output]
-
-    @cached_property
-    def _answer(self) -> Mapping[str, Array]:
-        return self.source.answer(self.inputs)
+        return self.source.answer(self.inputs)[output]
 
     @property
     def expected(self) -> Tensors:
@@ -418,7 +404,7 @@ class ModelCall:
     @cached_property
     def allowed(self) -> Tensors:
         """The allowed distance of right outputs from those in float64."""
-        wanted = {name: self.empty_output(name) for name in self.outputs}
+        wanted = dict(self.source.answer(self.inputs))
         return _measured(self.source, lambda run: run(self.inputs), self.exact, wanted)
 
     def wrong(self, made: Tensors) -> dict[str, Array]:
@@ -496,14 +482,15 @@ class StreamCall:
     def in_parts(self, parts: Sequence[range]) -> StreamCall:
         """Return a stream with a call for each part of the steps of its only call."""
         (feed,), (own,), source = self.feeds, self.wanted, self.source
-        wanted = [source.part({n: own[n] for n in source.times}, part) for part in parts]
+        joined = {name: own[name] for name in source.times}
+        wanted = [taken(joined, source.times, part) for part in parts]
         wanted[-1] |= {pair.output: own[pair.output] for pair in source.streams.pairs}
-        feeds = tuple(source.part(feed, part) for part in parts)
+        feeds = tuple(taken(feed, source.time_axes, part) for part in parts)
         return replace(self, feeds=feeds, wanted=tuple(wanted))
 
     def of_sequences(self, some: Sequence[int]) -> StreamCall:
         """Return the stream of some sequences alone."""
-        picked = partial(self.source.some_of, sequences=some)
+        picked = partial(taken, axes=self.source.batch_axes, some=some)
         known = ({name: each[name] for name in self.source.batches} for each in self.wanted)
         feeds, wanted = tuple(map(picked, self.feeds)), tuple(map(picked, known))
         return replace(self, feeds=feeds, states=picked(self.states), wanted=wanted)
@@ -537,7 +524,7 @@ class StreamCall:
             return replace(some, feeds=some.feeds[:steps])
         (feed,) = some.feeds
         ends = {name: np.minimum(feed[name], steps) for name in source.lengths}
-        return replace(some, feeds=({**source.part(feed, range(steps)), **ends},))
+        return replace(some, feeds=({**taken(feed, source.time_axes, range(steps)), **ends},))
 
     def streamed(self, run: Callable[[ModelCall], Tensors]) -> Tensors:
         """Return the outputs of the whole stream."""
@@ -642,11 +629,8 @@ def _measured(
     source: StreamedModel, evaluated: Callable[[Run], Tensors], exact: Tensors, outputs: Tensors
 ) -> Tensors:
     """Return twice the tolerance of each output; 0 where it is not floating-point."""
-    others, ties = [*map(evaluated, source.rounded)], [*map(evaluated, source.other_ways)]
-    allowed = {name: np.zeros(values.shape) for name, values in outputs.items()}
-    for name in real(outputs):
-        wanted = as_declared(exact[name], outputs[name])
-        allowed[name] = 2 * measured_tolerance(
-            exact[name], [o[name] for o in others], wanted, ties=[o[name] for o in ties]
-        )
-    return allowed
+    others, ties = ([*map(evaluated, runs)] for runs in source.rounded)
+    wanted = {name: as_declared(exact[name], outputs[name]) for name in real(outputs)}
+    measured = measured_tolerances(exact, others, wanted, ties)
+    zeros = {name: np.zeros(values.shape) for name, values in outputs.items()}
+    return zeros | {name: 2 * width for name, width in measured.items()}

@@ -17,7 +17,7 @@ import numpy as np
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.talk.words import counted
 from rnncli.verifying.relations.judging import AnsweredCall, UnansweredError, attempted
-from rnncli.verifying.relations.stream_call import apart, other_numbers, real
+from rnncli.verifying.relations.stream_call import apart, other_numbers, real, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -130,7 +130,8 @@ class Border:
 
     def call_of(self, steps: range, states: Tensors) -> ModelCall:
         """Return the call of some steps, with some states."""
-        return self.call.call_of(self.call.source.part(self.call.feeds[0], steps), states)
+        feed = taken(self.call.feeds[0], self.call.source.time_axes, steps)
+        return self.call.call_of(feed, states)
 
     def _asked(self, steps: range, states: Tensors) -> Tensors:
         made: Tensors = self._ask.single(self.call_of(steps, states))
@@ -265,6 +266,8 @@ def _not_reset(case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors
     """Yield the states that a call began with instead of those that it was given."""
     source = case.call.source
     left = source.states_after(last)
+    # The widest distance between right values of an output, whatever its shape.
+    widest = {n: np.nanmax(width, initial=0.0) for n, width in case.closeness.allowed.items()}
     alike = [
         name
         for name, values in left.items()
@@ -273,7 +276,7 @@ def _not_reset(case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors
     for names in (alike, *([name] for name in alike[:MOST_STATES])):
         given = source.own({**call.inputs, **{name: left[name] for name in names}})
         if names and not any(
-            apart(values, made[name], _widest(case, name)).any()
+            apart(values, made[name], widest[name]).any()
             for name, values in given.items()
             if name in case.outputs
         ):
@@ -282,11 +285,6 @@ def _not_reset(case: AnsweredCall, call: ModelCall, made: Tensors, last: Tensors
                 " left it, not as it is given"
             )
             return
-
-
-def _widest(case: AnsweredCall, name: str) -> float:
-    """Return the widest distance between right values of an output, whatever its shape."""
-    return float(np.nanmax(case.closeness.allowed[name], initial=0.0))
 
 
 def _stale(
@@ -299,7 +297,8 @@ def _stale(
             continue
         both = tuple(slice(0, min(sizes)) for sizes in zip(new.shape, old.shape, strict=True))
         differs = new != call.wanted[name]
-        kept = differs[both] & ~apart(new[both], old[both], _widest(case, name))
+        widest = np.nanmax(case.closeness.allowed[name], initial=0.0)
+        kept = differs[both] & ~apart(new[both], old[both], widest)
         count = int(np.count_nonzero(differs))
         if np.count_nonzero(kept) == count:
             yield (
@@ -315,7 +314,6 @@ def _of_states(case: AnsweredCall, ask: Any) -> Iterator[str]:
 
 
 def _of_float64(case: AnsweredCall, _: Any) -> Iterator[str]:
-    """Yield the units of a state that a call of the stream does not read."""
     yield from _unread(case.call, case.call.calls(lambda call: call.wanted))
 
 

@@ -46,7 +46,7 @@ from rnncli.verifying.relations.judging import (
     shows_nothing,
 )
 from rnncli.verifying.relations.relating import CallSource, RelationPlan
-from rnncli.verifying.relations.relations import STREAM_RELATIONS, in_parts, relation
+from rnncli.verifying.relations.relations import STREAM_RELATIONS, relation
 from rnncli.verifying.relations.stream_call import (
     NEAR,
     ModelCall,
@@ -81,6 +81,7 @@ REFERENCE = (
 )
 BEGINS_WRONG = "the stream's own first call is wrong, which `--relation float64` judges"
 FLOAT64 = "float64"
+STATELESS = "the model has no states: no input continues an output"
 
 
 @dataclass
@@ -105,8 +106,8 @@ class StreamAsker(Asker):
 
     def answered(self, call: StreamCall) -> tuple[StreamCall, Tensors]:
         """Return a stream that knows its own outputs, and them; see `Asker`."""
-        made = [outputs for _, outputs in call.calls(self.single)]
-        return replace(call, wanted=tuple(made)), call.whole(made)
+        made = tuple(outputs for _, outputs in call.calls(self.single))
+        return replace(call, wanted=made), call.whole(made)
 
     def after(self, call: StreamCall, others: Sequence[ModelCall]) -> Tensors:
         """Return the outputs of a stream after other calls, which must be right as well."""
@@ -218,17 +219,13 @@ def saved(folder: Path, case_id: str, calls: Sequence[ModelCall]) -> Path:
     return path
 
 
-def _has_states(call: StreamCall) -> str:
-    return "" if call.states else "the model has no states: no input continues an output"
-
-
 def _has_free_time(call: StreamCall) -> str:
     anew = call.source.streams.forgetting
     if anew and call.source.has_free_time and not call.states:
         told = f"{anew[0]}; --relation chunks-7 judges it"
         return "" if call.source.is_cut else told
-    if why := _has_states(call):
-        return why
+    if not call.states:
+        return STATELESS
     if long := call.source.long_states:
         return f"{', '.join(long)}: a state has an element for each step of a call"
     if not call.source.has_free_time:
@@ -259,7 +256,9 @@ def _has_padding(call: StreamCall) -> str:
 
 STATEFUL = Applicability(
     "the model has floating-point states",
-    lambda call: _has_states(call) or ("" if real(call.states) else "no state is floating-point"),
+    lambda call: (
+        "" if real(call.states) else "no state is floating-point" if call.states else STATELESS
+    ),
 )
 CUT = Applicability("it has states, and any number of steps", _has_free_time)
 TIMED = Applicability(
@@ -430,8 +429,9 @@ class _Steps:
         return said
 
 
-def _chunks(size: int, steps: int) -> list[range]:
-    return [range(k, min(k + size, steps)) for k in range(0, steps, size)]
+def _chunks(call: StreamCall, ask: StreamAsker, size: int) -> Tensors:
+    steps = call.steps
+    return ask(call.in_parts([range(k, min(k + size, steps)) for k in range(0, steps, size)]))
 
 
 for _size in CHUNKS:
@@ -441,7 +441,7 @@ for _size in CHUNKS:
         CUT,
         quantised=False,
         name=f"chunks-{_size}",
-    )(in_parts(StreamCall.in_parts, partial(_chunks, _size)))
+    )(partial(_chunks, size=_size))
 
 
 @stream_relation(
@@ -528,11 +528,7 @@ def _states_renewed(call: StreamCall, ask: StreamAsker) -> Tensors:
 
 
 def _require_numbers(outputs: Tensors) -> None:
-    """Refuse outputs that nothing could change.
-
-    Raises:
-        UnansweredError: each is one number throughout, or NaN.
-    """
+    """Refuse outputs that nothing could change: each is one number throughout, or NaN."""
     if why := shows_nothing(outputs):
         raise UnansweredError(Verdict.SKIPPED, why)
 
@@ -627,14 +623,9 @@ class StreamPlan(RelationPlan):
             )
 
 
-def _request(inputs: Any, inputs_from: str, dims: Any, shapes: Any) -> Request:
-    return Request(
-        tolerance=DATA_SET,
-        input_files=dict(inputs),
-        inputs_from=inputs_from,
-        shapes=dict(shapes),
-        dims=dict(dims),
-    )
+def _request(inputs: Any, given: str, dims: Any, shapes: Any) -> Request:
+    asked: dict[str, Any] = {"shapes": dict(shapes), "dims": dict(dims), "inputs_from": given}
+    return Request(tolerance=DATA_SET, input_files=dict(inputs), **asked)
 
 
 def _given(model: Model, request: Request) -> tuple[Tensors, ...]:
@@ -694,11 +685,7 @@ def _source_of(
             stacklevel=2,
         )
     if streams.forgetting and not (streams.pairs or is_cut):
-        warnings.warn(
-            f"{target}: {'; '.join(streams.forgetting)}",
-            RnncliWarning,
-            stacklevel=2,
-        )
+        warnings.warn(f"{target}: {'; '.join(streams.forgetting)}", RnncliWarning, stacklevel=2)
     call = source.call(name, *cut)
     every = real(call.states)
     if (count := len(some_of(every))) < len(every):
@@ -707,9 +694,5 @@ def _source_of(
             RnncliWarning,
             stacklevel=2,
         )
-    return CallSource(
-        name,
-        {name: partial(is_called, case_id=name, flags=())},
-        lambda case_id, _: (call,) if case_id == name else (),
-        {name: {}},
-    )
+    cases = {name: partial(is_called, case_id=name, flags=())}
+    return CallSource(name, cases, lambda _, __: (call,), {name: {}})

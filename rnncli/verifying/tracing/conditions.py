@@ -1,4 +1,8 @@
-"""The conditions of statements, by the words in which files and reports name them, on a case."""
+"""The conditions of statements, by their words in files and reports, and their violations.
+
+A statement is checked if a violation of it would be noticed. Most violations are mutants. The ones
+of `violations.txt` are finer than the bugs of real kernels, so suites are not scored by them.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,56 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
+from rnncli.backends.reference import NumPyEngine
 from rnncli.cases.yaml_reader import plain_scalar, unknown
 from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, did_you_mean
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes
+from rnncli.mutants.bug_table import SemanticBugs
+from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.edits import text_of
+from rnncli.mutants.equivalence import where
+from rnncli.mutants.mutant import ALL, Change, mutant_of
 from rnncli.operators.checking import element_type, problems
 from rnncli.operators.node import checked
 from rnncli.operators.operator import Dim
 from rnncli.verifying.node_call import NodeCall, T
-from rnncli.verifying.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
     from rnncli.operators import Node, Operator
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.activations import Activation
+
+_TEXT = text_of("violations.txt", "rnncli.verifying.tracing")
+_TABLE = SemanticBugs(_TEXT, "violations.txt")
+# No edit of a kernel says what it computes in.
+_NARROWED = mutant_of(
+    "float64-computed-in-float32",
+    ALL,
+    "statements",
+    "Whatever the dtype, float32 is computed with.",
+    "Only float64 is wrong.",
+    Change(engine=lambda _: NumPyEngine(np.dtype(np.float32))),
+    where(lambda r: r.dtype.name != "float64", "the dtype is narrower than float64"),
+)
+_ROWS = (*(row for rows in _TABLE.families.values() for row in rows), _NARROWED)
+VIOLATIONS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
+
+
+def violation_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it
+    """Return a violation of a statement by its id: a mutant, or finer.
+
+    Raises:
+        InvalidRequest: the id is unknown.
+    """
+    found = VIOLATIONS.get(id) or MUTANTS.get(id)
+    if found is None:
+        raise InvalidRequest(f"unknown violation '{id}'{did_you_mean(id, [*VIOLATIONS, *MUTANTS])}")
+    return found
 
 
 # The fate of a violation that is distinguished from the specification.

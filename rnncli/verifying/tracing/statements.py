@@ -11,8 +11,7 @@ from rnncli.cases.library import statement_files
 from rnncli.cases.yaml_reader import Findings, Key, read_mapping, read_yaml, shown, unknown
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS
-from rnncli.verifying.tracing.conditions import all_of, condition_named
-from rnncli.verifying.tracing.violations import violation_named
+from rnncli.verifying.tracing.conditions import all_of, condition_named, violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from rnncli.errors import RnncliWarning
 
 numba = pytest.importorskip("numba")
 
-from rnncli.backends.compiled import code_cache, compiling  # noqa: E402
+from rnncli.backends.compiled import compiling  # noqa: E402
 
 
 def triple(value):
@@ -23,7 +23,7 @@ def triple(value):
 def ours(tmp_path, monkeypatch):
     """A folder that only we can write into, where code is kept."""
     for name in ("distrust", "_warn"):
-        monkeypatch.setattr(code_cache, name, getattr(code_cache, name).__wrapped__)
+        monkeypatch.setattr(compiling, name, getattr(compiling, name).__wrapped__)
     monkeypatch.setattr(compiling, "MADE", ["something"])  # said already
     folder = tmp_path / "kept"
     folder.mkdir(mode=0o755)
@@ -89,24 +89,24 @@ def test_a_folder_is_trusted_with_all_above_it(ours):
     """Whoever may rename a folder above can put one of his own in its place."""
     below = ours / "below"
     below.mkdir()
-    assert code_cache.distrust(below) == ""
+    assert compiling.distrust(below) == ""
 
     ours.chmod(0o777)
-    assert code_cache.distrust(below) == f"other users may write to {ours}"
+    assert compiling.distrust(below) == f"other users may write to {ours}"
     ours.chmod(0o1777)
-    assert code_cache.distrust(below) == ""
+    assert compiling.distrust(below) == ""
 
 
 def test_no_place_to_write_is_a_warning(use, ours, monkeypatch):
     """Every process compiles for itself then."""
-    njit = code_cache.njit
+    njit = compiling.njit
 
     def without_place(*, cache=False, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(code_cache, "njit", without_place)
+    monkeypatch.setattr(compiling, "njit", without_place)
 
     with pytest.warns(RnncliWarning, match="is not cached: .*no locator available"):
         assert use()
@@ -138,7 +138,7 @@ def test_a_full_disk_is_no_failure(use, ours, full):
 def test_code_without_a_digest_is_not_used(use, monkeypatch):
     """It may be what an interrupted process has left."""
     with monkeypatch.context() as at_first:
-        at_first.setattr(code_cache.KernelFiles, "seal", lambda _: None)
+        at_first.setattr(compiling.KernelFiles, "seal", lambda _: None)
         assert use()
 
     assert [use(), use()] == [True, False]
@@ -150,7 +150,7 @@ def test_whole_code_that_does_not_load_is_compiled_again(use, ours):
     (code,) = ours.rglob("*.nbc")
     code.write_bytes(DAMAGE["garbage"](code.read_bytes()))
     (seal,) = ours.rglob("*.sha256")
-    files = object.__new__(code_cache.KernelFiles)
+    files = object.__new__(compiling.KernelFiles)
     files.folder, files.name, files.seal_file = seal.parent, seal.stem, seal
     files.seal()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.recurrences import PREVIOUS, but, of_constants, recurrence_of
 
-from rnncli.backends.in_place import walk
+from rnncli.backends.in_place import MOST_FORMS, walk
 from rnncli.backends.in_place.prepared_calls import (
     FUSED,
     NotFiniteError,
@@ -17,7 +17,6 @@ from rnncli.backends.in_place.prepared_calls import (
     prepared_call,
 )
 from rnncli.backends.in_place.stages import SmallStage, settings_of, weights_of
-from rnncli.backends.in_place.tuning import MOST_FORMS
 from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support.recurrences import of_constants, recurrence_of
 
-from rnncli.backends.in_place import stages, tuning
+from rnncli.backends import in_place as tuning
+from rnncli.backends.in_place import COPIED_WEIGHTS, STACKED_PRODUCT, stages
 from rnncli.backends.in_place.stages import (
     GeneralStage,
     SmallStage,
@@ -18,7 +19,6 @@ from rnncli.backends.in_place.stages import (
     stage_for,
     weights_of,
 )
-from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, STACKED_PRODUCT
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 SIZES = [(1, 9), (2, 4), (3, 64), (5, 128), (24, 100), (25, 6), (40, 64), (300, 8)]

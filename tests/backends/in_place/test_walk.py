@@ -10,13 +10,13 @@ import pytest
 from support.recurrences import PREVIOUS, recurrence_of
 from support.tables import every
 
+from rnncli.backends import in_place as tuning
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place import stages as all_stages
-from rnncli.backends.in_place import tuning, walk
+from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.prepared_calls import NotFiniteError
 from rnncli.backends.in_place.time_steps import has_kernel
-from rnncli.backends.in_place.walk import evaluate_in_place, pieces, share_of, shares
-from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.in_place.walk import NumPyBackend, evaluate_in_place, pieces, share_of, shares
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.recurrence.activations import ACTIVATIONS
 

@@ -6,8 +6,8 @@ from rnncli.cases.library import statement_files
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.operators import OPERATORS
 from rnncli.reports.traceability import page
+from rnncli.verifying.tracing.conditions import VIOLATIONS, violation_named
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, read_statements
-from rnncli.verifying.tracing.violations import VIOLATIONS, violation_named
 
 ROWS = [row for path in statement_files() for row in read_statements(path)]
 
