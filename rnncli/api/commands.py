@@ -90,7 +90,7 @@ def generate(
         select: As in `Selected`.
         seed: Seed of the inputs, instead of the suite's.
         weights: As in `Implementation`.
-        steps: Store the signals of every step, too: pre-activations, gates, cell and hidden states.
+        steps: Also store the signals of every step: pre-activations, gates, cell and hidden states.
         workers: who does the work.
         progress: called with the number of finished cases, the number of all cases, and "".
 
@@ -182,8 +182,8 @@ def verify(
             HEX. `rnncli generate` and `rnncli inspect` print it.
         allow_refused: Do not fail if the subject refuses valid cases.
         allow_missing: Do not fail if --results has nothing for a case.
-        claims: Judge exactly what FILE claims, as `rnncli claims` writes it; a refusal inside
-            fails. No other selection, tolerance or allowance goes with it.
+        claims: Judge exactly what FILE claims, as `rnncli claims` writes it; the refusal of a
+            claimed case fails. No other selection, tolerance or allowance may be given.
         diagnose: Name the bug behind wrong outputs, as `rnncli diagnose` does.
         progress: called with the number of judged cases, the number of all cases, and the number
             with each verdict in words.
@@ -317,10 +317,10 @@ def stream(
         cases: which relations, whose ids are MODEL::RELATION, and in which order.
         workers: who does the work; a function runs in this process.
         relation: Only this relation (docs/howto/stream.md explains each).
-        states: A state: an input, and the output of the call before that it continues; instead of
+        states: A state: an input, and the output of the previous call that it continues; replaces
             the pairs that are found, which `rnncli inspect MODEL` shows.
-        inputs: Input NAME from FILE (.npy, .pb, or FILE.npz::KEY), or a number or list, such as
-            sr=8000 or x=[[1,2.5],[3,4]], in the input's own type.
+        inputs: Read input NAME from FILE (.npy, .pb, or FILE.npz::KEY), or give it as a number or
+            list in its own type, such as sr=8000 or x=[[1,2.5],[3,4]].
         inputs_from: Read inputs by name from an .npz, an .h5 or a test_data_set folder.
         dims: Size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.
         shapes: Shape of the generated input NAME of a model.

@@ -1,4 +1,4 @@
-"""The command line: a module for each command, which parses, calls and prints, nothing else."""
+"""The command line: modules of commands, each of which parses, calls and prints, nothing else."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def main() -> NoReturn:
     gc.set_threshold(COLLECTED_AFTER)
     atexit.register(gc.freeze)
 
-    from rnncli.cli import interrupts
+    from rnncli.jobs import signals
     from rnncli.talk import terminal
 
     terminal.open_missing_streams()
     terminal.guard_streams()
     try:
-        interrupts.begin()
+        signals.begin()
         from rnncli.cli import group
 
         code = group.run()
     except KeyboardInterrupt as error:
-        code = interrupts.report_interrupt(error)
+        code = signals.report_interrupt(error)
     finally:
-        interrupts.end()
+        signals.end()
     sys.exit(code)

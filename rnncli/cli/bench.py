@@ -199,7 +199,7 @@ def bench(
     processes.
 
     Backends and runtimes run in their own processes and take turns, so other load on the machine
-    affects all alike; on a busy one, `--clock cpu --by fastest` repeats best. Loading, compiling
+    affects all alike; on a busy one, `--clock cpu --by fastest` varies least. Loading, compiling
     and warming up are not counted; call overhead is. Speed is the time of the first that runs
     divided by the time of the other. GFLOP/s and GB/s are compared with NumPy's BLAS and plain
     copying in a process beside them; bytes are those of inputs and outputs, and of the recurrent

@@ -202,7 +202,7 @@ class Command(click.Command):
                 continue
             flag = option.opts[0]
             if "" in values and isinstance(option.type, click.types.StringParamType | click.Path):
-                sentence = f"{flag} is given an empty text, as of an unset variable"
+                sentence = f"{flag} is given an empty text, perhaps from an unset variable"
                 raise click.UsageError(sentence, ctx)
             if len(values) < 2 or (option.is_flag and len({*values}) == 1):
                 continue
@@ -332,7 +332,7 @@ def refuse_losses(ctx: click.Context) -> None:
         for path in filter(None, texts([ctx.params.get(row.name or "")])):
             other = taken.setdefault(os.path.realpath(path), name)
             if other != name:
-                raise InvalidRequest(f"{name} {path}: is the same place as that of {other}")
+                raise InvalidRequest(f"{name} {path}: is the same path as that of {other}")
             if reason := _loss(path, read):
                 raise InvalidRequest(f"{name} {path}: is not replaced: {reason}")
 

@@ -63,15 +63,14 @@ def extract(
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
     MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
-    runs it (extra `runtimes`). It runs once, on the given inputs, those
-    of its test data sets, or generated ones, of 16 steps and 3 sequences where these are free. Each
-    execution of a recurrent node, including those in
-    If, Loop, Scan and functions, becomes a case with the node's weights and activations, expected
-    outputs and the tolerance of each element. Weights stored in the model are stored in the case's
-    model. Expected outputs follow from the values that reached the node here; they do not test the
-    nodes before it. Of an execution in which errors grow until they may be anything, the first
-    steps become the case. A node between DequantizeLinear and QuantizeLinear becomes a case with
-    those, whose levels are proved (extra `certified`).
+    runs it (extra `runtimes`). It runs once, on the given inputs, those of its test data sets, or
+    generated ones, of 16 steps and 3 sequences where these are free. Each execution of a recurrent
+    node, including those in If, Loop, Scan and functions, becomes a case with the node's weights
+    and activations, expected outputs and the tolerance of each element. Weights stored in the model
+    are stored in the case's model. Expected outputs follow from the values that reached the node
+    here; they do not test the nodes before it. If errors grow without bound during an execution,
+    only its first steps become the case. A node between DequantizeLinear and QuantizeLinear becomes
+    a case with those, whose levels are proved (extra `certified`).
 
     \b
     rnncli extract model.onnx -o pack
@@ -80,7 +79,7 @@ def extract(
 
     Options:
         output: The folder of the pack: new, empty, or an earlier extraction of a model of that
-            name, which is replaced. Of models that are listed, each has a folder of its own in it.
+            name, which is replaced. Each model of a list gets a folder of its own in it.
         nodes: Only nodes with this name, or at this place as `rnncli inspect` prints it; * stands
             for any characters, ? for one.
         max_cases: Largest number of cases; every node's first execution comes before any second
@@ -95,7 +94,7 @@ def extract(
     from rnncli.errors import RnncliError, explain, worst_code
     from rnncli.generating.extraction import ExtractionPlan
     from rnncli.judging.tolerances.tolerance import EXACT
-    from rnncli.reports.generated import show_packs
+    from rnncli.reports.inspection import show_packs
     from rnncli.running.request import Request
     from rnncli.running.target import short_names
     from rnncli.running.tasks import all_targets

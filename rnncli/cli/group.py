@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from rnncli import __version__
-from rnncli.cli import interrupts
 from rnncli.errors import RnncliWarning, did_you_mean, explain
+from rnncli.jobs import signals
 from rnncli.talk.terminal import LISTENERS, OUTPUT, say
 
 if TYPE_CHECKING:
@@ -63,9 +63,13 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
 }
 COMMANDS = {name: text for rows in GROUPS.values() for name, text in rows.items()}
-# The modules of commands that have none of their own, and their names there.
-PLACES = {name: f"look_up:{name}" for name in ("ops", "backends", "runtimes", "mutants", "formats")}
-
+# Module -> the commands in it; any other command has a module of its own.
+ROOMS = {
+    "tensors": ("compare", "convert"),
+    "vectors": ("generate", "release", "list", "lint", "score", "trace"),
+    "judge": GROUPS["Judge"],
+    "look_up": GROUPS["Look up"],
+}
 
 # A non-breaking hyphen, which is printed as a plain one.
 UNBROKEN = "\u2011"
@@ -111,8 +115,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = PLACES.get(cmd_name, f"{cmd_name}:{cmd_name}").partition(":")
-        command: click.Command = getattr(import_module(f"rnncli.cli.{module}"), attribute)
+        module = next((room for room, names in ROOMS.items() if cmd_name in names), cmd_name)
+        command: click.Command = getattr(import_module(f"rnncli.cli.{module}"), cmd_name)
         return command
 
     def resolve_command(
@@ -207,7 +211,7 @@ def _settled(function: Callable[[dict[str, Any]], int | None]) -> int:
             import traceback
 
             traceback.print_exc()
-        if interrupts.FIRST.number is not None:  # an interrupted library raised something else
+        if signals.FIRST.number is not None:  # an interrupted library raised something else
             raise KeyboardInterrupt from error
         if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
             return PIPE_CLOSED  # obvious

@@ -322,12 +322,14 @@ PACK_OR_SUITE = row(type=SUITE, metavar="PACK|SUITE", callback=refuse_models)
 RUNS = row(
     type=click.Path(path_type=Path), nargs=-1, metavar="RUN.jsonl...", callback=refuse_models
 )
+# What is printed with --json is not written to a file called '-'.
+FILE = Written("--json prints there")
 MEMORY = row(only=["max_memory"])
 NUMBERS = "[NAME:]NUMBER"
 
 # Options that several commands have by the same name.
 SHARED: Mapping[str, Row] = {
-    "as_json": row("--json", is_flag=True, help="Print JSON lines, one object per case."),
+    "as_json": row("--json", is_flag=True, help="Print JSON, one object per line."),
     "backend": row(
         type=Name("name", BACKENDS),
         help="What evaluates the recurrent operators; `rnncli backends` lists them.",
@@ -356,7 +358,7 @@ SHARED: Mapping[str, Row] = {
     "rtol": row(
         multiple=True,
         metavar=NUMBERS,
-        help="Tolerance relative to the value that is wanted, added to the absolute one.",
+        help="Tolerance relative to the expected value, added to the absolute one.",
     ),
     "max_ulp": row(
         multiple=True,

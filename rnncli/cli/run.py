@@ -67,22 +67,22 @@ def run(
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
-    node alone (extra `runtimes`), config.yaml, suite.yaml (every case that
-    is valid), suite.yaml::ID, a folder or archive with a model and test_data_set_N/, the name of a
-    config or suite that ships with rnncli, or - for a config on standard input.
+    node alone (extra `runtimes`), config.yaml, suite.yaml (every valid case), suite.yaml::ID, a
+    folder or archive with a model and test_data_set_N/, the name of a config or suite that ships
+    with rnncli, or - for a config on standard input.
 
     Inputs are the given ones, otherwise those of the test data sets, whose outputs are then
     compared, or otherwise generated from the declared shapes. --expected names outputs to compare
-    with. Unless tolerances are given, outputs
-    are compared by the tolerance_K.pb beside them, as in packs, or with --atol 1e-5 --rtol 1e-3
-    --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is that of the
-    expected outputs, or 1, or the smallest size found at which all nodes run; a warning names it.
+    with. Unless tolerances are given, outputs are compared by the tolerance_K.pb beside them, as in
+    packs, or with --atol 1e-5 --rtol 1e-3 --max-ulp 1. A generated dimension without a size in the
+    model, --dim or --shape is that of the expected outputs, or 1, or the smallest size found at
+    which all nodes run; a warning names it.
 
-    --against runs a model in a runtime, too, in a process of its own, on the same inputs, of which
-    free axes are 16 steps and 3 sequences if the model runs at that. Its
-    outputs are compared with the model in float64; tolerances come from how far roundings move
-    them, unless --atol, --rtol or --max-ulp are given. If an output differs, the first recurrent
-    node that the runtime computes wrong by itself is named (docs/howto/extract.md).
+    --against runs a model in a runtime, too, in a process of its own, on the same inputs, whose
+    free axes have 16 steps and 3 sequences if the model runs with these. Its outputs are compared
+    with the model in float64; tolerances follow from how far roundings move them, unless --atol,
+    --rtol or --max-ulp are given. If an output differs, the first recurrent node that the runtime
+    computes wrong by itself is named (docs/howto/extract.md).
 
     \b
     rnncli run model.onnx -o out.npz
@@ -101,7 +101,7 @@ def run(
         save_inputs: Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz
             files.
         steps: Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5;
-            of several targets, to a folder (docs/howto/packs.md).
+            for several targets, to a folder (docs/howto/packs.md).
         against: Run the model in this runtime as well and compare its outputs; `rnncli runtimes`
             lists them.
     """

@@ -18,8 +18,7 @@ from rnncli.files.reading import read_bytes, sha256_of
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import SINGLE_FILES
 from rnncli.packs.manifest import SUMS
-from rnncli.talk.markup import code, inline
-from rnncli.talk.words import counted, one_line
+from rnncli.talk.words import code, counted, inline, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

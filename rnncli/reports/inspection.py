@@ -1,10 +1,11 @@
-"""The output of `rnncli inspect` and `rnncli list`, as records."""
+"""What there is, as records: the output of `rnncli inspect`, `list` and `generate`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import click
 import yaml
 from msgspec import UNSET
 
@@ -13,11 +14,16 @@ from rnncli.models.declarations import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.models.streams import streams_of
 from rnncli.operators import operator_named
+from rnncli.reports.tables import print_json_line, print_records, print_table
+from rnncli.talk.terminal import say
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from rnncli.cases.suite.suite import Entry, Suite
+    from rnncli.generating.generation import GenerationReport
     from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
@@ -175,3 +181,53 @@ def case_record(suite: Suite, entry: Entry) -> dict[str, Any]:
     about = entry_record(entry)
     about |= {"suite": suite.name, "flags": {flag: suite.notes[flag] for flag in entry.flags}}
     return {"id": about.pop("id"), **describe(entry.case()), **about}
+
+
+def show_packs(made: Iterable[tuple[Path, Manifest]], *, as_json: bool) -> None:
+    """Print written packs: a line each, or an object."""
+    records = [written_record(*each) for each in made]
+    print_records(tuple(records[0]), records, as_json=as_json)
+
+
+def written_record(folder: Path, manifest: Manifest, reused: int | None = None) -> dict[str, Any]:
+    """Return the entries of a written pack's line.
+
+    `reused` is the number of cases left by an earlier run; None if the format cannot reuse any.
+    """
+    return {
+        "pack": str(folder),
+        "suite": manifest.header["suite"],
+        "layout": manifest.header["layout"],
+        "cases": len(manifest.cases),
+        **({} if reused is None else {"reused": reused}),
+        "files": manifest.file_count,
+        "digest": manifest.digest,
+    }
+
+
+def show_generation(
+    report: GenerationReport, *, is_check: bool, as_json: bool, traceback: bool
+) -> None:
+    """Print the written pack or the findings of a check, and the failed cases."""
+    for message in report.warnings:
+        say(f"warning: {message}")
+    if report.manifest:
+        record = written_record(report.folder, report.manifest, report.reused)
+        print_records(tuple(record), [record], as_json=as_json)
+    elif is_check and not report.failed:
+        if as_json:
+            for path, word in report.findings:
+                print_json_line({"path": path, "finding": word})
+        elif report.findings:
+            print_table(("finding", "path"), [(word, path) for path, word in report.findings])
+        stale = counted(len(report.findings), "file is", "files are")
+        sentence = f"{stale} not as the suite has them" if report.findings else "clean"
+        say(f"{report.folder}: {counted(report.cases, 'case')}, {sentence}")
+    for made in report.failed:
+        click.echo(made.error, err=True)
+        if traceback and made.traceback:
+            click.echo(made.traceback, err=True)
+    if report.failed:
+        so = "nothing was compared" if is_check else "no pack was written"
+        kept = "" if is_check else "; the others are kept, and the next run goes on with them"
+        say(f"{counted(len(report.failed), 'case')} could not be made, so {so}{kept}")

@@ -26,8 +26,7 @@ from rnncli.reports.html import page
 from rnncli.reports.pages import plain_page, shared_style
 from rnncli.reports.result_files import whole_runs
 from rnncli.reports.tables import markdown_row
-from rnncli.talk.markup import code, inline
-from rnncli.talk.words import visible
+from rnncli.talk.words import code, inline, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -43,8 +43,8 @@ ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
 # Kind of file -> its writer, imported on use.
 WRITERS = {
-    "junit": "rnncli.reports.junit:write_junit",
-    "markdown": "rnncli.reports.markdown:write_markdown",
+    "junit": "rnncli.reports.ci:write_junit",
+    "markdown": "rnncli.reports.ci:write_markdown",
     "html": "rnncli.reports.html:write_html",
     "plot": "rnncli.reports.plots:write_plot",
 }

@@ -83,3 +83,18 @@ def ulp_text(max_ulp: float) -> str:
 def index_text(index: tuple[int, ...]) -> str:
     """Return an element's index as text."""
     return f"[{','.join(map(str, index))}]"
+
+
+def inline(text: str) -> str:
+    """Escape text for Markdown, so that it has no markup, links, new lines or new cells."""
+    from html import escape  # takes a millisecond, which most commands save
+
+    flat = " ".join(visible(text).split())
+    marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
+    return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # autolinked by GitHub
+
+
+def code(text: str) -> str:
+    """Return text as code of Markdown on one line, with other marks for those that would end it."""
+    flat = " ".join(visible(text).split()).replace("`", "'")
+    return f"`{flat}`"

@@ -17,11 +17,8 @@ from support.small_suite import small_suite
 
 import rnncli
 from rnncli import Implementation, Limits, Rule, Selected, Verdict, Workers
-from rnncli.cli.diagnose import diagnose
-from rnncli.cli.generate import generate
-from rnncli.cli.relate import relate
-from rnncli.cli.score import score
-from rnncli.cli.verify import verify
+from rnncli.cli.judge import diagnose, relate, verify
+from rnncli.cli.vectors import generate, score
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.generating.generation import GenerationPlan
 from rnncli.generating.generation import generate as write_pack

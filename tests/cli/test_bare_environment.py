@@ -13,7 +13,7 @@ import click
 import pytest
 
 from rnncli.cli.group import COMMANDS, cli
-from rnncli.cli.schema import SCHEMAS
+from rnncli.cli.look_up import SCHEMAS
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 ONE = ("verify", CORE, "--backend", "numpy", "-k", "id:gru_14_clip")

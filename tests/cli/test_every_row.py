@@ -12,8 +12,8 @@ from support.shipped import suite as shipped
 from support.tables import every
 
 from rnncli.cases.library import spec_names, specs_folder, suite_names
+from rnncli.cli.look_up import SCHEMAS
 from rnncli.cli.options import NAMED_TARGET, SUITE
-from rnncli.cli.schema import SCHEMAS
 from rnncli.files.formats import read_tensors
 from rnncli.mutants.catalogue import EVERY, mutants_of, scored_of, structural_of
 from rnncli.operators import OPERATORS

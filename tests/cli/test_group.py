@@ -150,7 +150,7 @@ BARE = (
 
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
-    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.cli.interrupts"}
+    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group"}
     ours |= {"rnncli.talk", "rnncli.talk.terminal", "rnncli.talk.words"}
     ours |= {"rnncli.errors", "rnncli.jobs", "rnncli.jobs.signals"}
 

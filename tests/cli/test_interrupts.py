@@ -13,9 +13,9 @@ import pytest
 # What an interrupted program does: it says that it is up, then what it is interrupted by.
 PROGRAM = """\
 import signal, sys, time
-from rnncli.cli import interrupts
-interrupts.begin()
-interrupts.SECONDS_OF_ONE = {one}
+from rnncli.jobs import signals
+signals.begin()
+signals.SECONDS_OF_ONE = {one}
 def up():
     print("up", flush=True)
     time.sleep(60)
@@ -23,7 +23,7 @@ try:
     {body}
 except KeyboardInterrupt as error:
     {caught}
-    sys.exit(interrupts.report_interrupt(error))
+    sys.exit(signals.report_interrupt(error))
 """
 
 
@@ -131,9 +131,9 @@ def test_none_is_lost_where_nothing_can_be_raised(program, before):
 MOMENTS = (0, 60, 120, 180, 240)
 ANSWERING = """
 import os, rnncli.cli
-from rnncli.cli import interrupts
-begin = interrupts.begin
-interrupts.begin = lambda: begin() or os.write(1, b"up")
+from rnncli.jobs import signals
+begin = signals.begin
+signals.begin = lambda: begin() or os.write(1, b"up")
 rnncli.cli.main()
 """
 

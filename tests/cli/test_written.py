@@ -221,8 +221,8 @@ LOSSES = {
     "a pack that is released": ("release P P", "it is an input"),
     "what a config names": ("run named.yaml -o sealed.npz", "is not replaced: it is an input"),
     "a read-only file": ("convert in.npz read-only.npz", "made read-only since"),
-    "two reports": (f"{JUDGE} --html x --junit x", "is the same place as that of --"),
-    "outputs and inputs": ("run m.onnx -o x.npz --save-inputs ./x.npz", "is the same place"),
+    "two reports": (f"{JUDGE} --html x --junit x", "is the same path as that of --"),
+    "outputs and inputs": ("run m.onnx -o x.npz --save-inputs ./x.npz", "is the same path"),
 }
 
 

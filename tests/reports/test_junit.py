@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from support.verifications import REPORTS, many
 
-from rnncli.reports.junit import write_junit
+from rnncli.reports.ci import write_junit
 
 
 @pytest.fixture

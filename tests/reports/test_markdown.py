@@ -8,7 +8,7 @@ import pytest
 from support.verifications import CASES, REPORTS, judged, many, report
 
 from rnncli.judging.report import JudgedPack
-from rnncli.reports.markdown import LIMIT, write_markdown
+from rnncli.reports.ci import LIMIT, write_markdown
 
 
 @pytest.fixture

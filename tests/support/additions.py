@@ -318,7 +318,7 @@ ADDITIONS = {
         "rnncli/mutants/bugs.txt": [before("\nreset-inverted: ", RESET_HALVED)],
     },
     "option": {"rnncli/api/commands.py": MOST_CASES},
-    "option of a command alone": {"rnncli/cli/list.py": COUNT},
+    "option of a command alone": {"rnncli/cli/vectors.py": COUNT},
     "relation": {
         "rnncli/verifying/relations/relations.py": [before("\n\ndef relation_named(", ZEROS)],
     },

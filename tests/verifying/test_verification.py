@@ -13,7 +13,7 @@ from support.judged import core, mutated
 from support.tables import every
 from support.verified import generated, plan, verdicts, verify
 
-from rnncli.cli.verify import verify as command
+from rnncli.cli.judge import verify as command
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.files.formats import pb
 from rnncli.jobs.workers import EXECUTORS, Workers

@@ -345,11 +345,13 @@ def only_module(names: Iterable[str], wanted: str | None) -> str:
         InvalidRequest: there is no such module, or there are several and none is wanted.
     """
     found = sorted({*names})
-    listed = _listed([f"'{name}'" for name in found])
+    listed = _listed([f"'{name}'" if name else "one without a path" for name in found])
     if wanted is None and len(found) > 1:
         raise InvalidRequest(f"{len(found)} recurrent modules, choose one (--module): {listed}")
     if wanted is not None and wanted not in found:
         hint = did_you_mean(wanted, found) or f"; there are {listed}"
+        if found == [""]:
+            hint = "; the weights are those of one module, without its path: leave out --module"
         raise InvalidRequest(f"no recurrent module '{wanted}'{hint}")
     return found[0] if wanted is None else wanted
 
