@@ -39,15 +39,6 @@ def first(*reasons: Reason) -> Reason:
     return lambda recurrence: next(filter(None, (reason(recurrence) for reason in reasons)), "")
 
 
-def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
-    """Return the reason that holds where a change leaves every field the same, bit for bit."""
-
-    def reason(recurrence: Recurrence) -> str:
-        return UNTOUCHED if is_same(recurrence, change(recurrence)) else ""
-
-    return reason
-
-
 def is_same(
     one: Recurrence,
     other: Recurrence,

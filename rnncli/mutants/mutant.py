@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.mutants.equivalence import (
+    UNTOUCHED,
     always_seen,
     first,
+    is_same,
     lengths_of,
     same_results,
-    untouched,
 )
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS
@@ -45,7 +46,6 @@ Elementwise: TypeAlias = "Callable[[Value], Value]"
 RecurrenceChange: TypeAlias = "Callable[[Recurrence], Recurrence]"
 Changed: TypeAlias = "Change | RecurrenceChange"
 Function = TypeVar("Function", bound="Callable[..., Any]")
-Found = TypeVar("Found")
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
@@ -65,36 +65,13 @@ class Change:
     # (run, recurrence) -> the result, from any number of runs
     result: Callable[[Run, Recurrence], Result] = lambda run, recurrence: run(recurrence)
 
-    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+    def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate with this change."""
         engine = self.engine(working_dtype(recurrence, compute))
         return self.result(lambda changed: evaluate(changed, engine), self.recurrence(recurrence))
 
 
-class Slot(Generic[Found]):
-    """What was last computed of a recurrence: a mutant runs after whether it can be seen was asked.
-
-    It is taken once, so that nobody shares it.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[Any, Any, Found | None] = (None, None, None)
-
-    def put(self, key: Any, recurrence: Recurrence, found: Found) -> Found:
-        """Keep what was computed, and return it."""
-        self._last = key, recurrence, found
-        return found
-
-    def taken(self, key: Any, recurrence: Recurrence) -> Found | None:
-        """Return what was put there under a key for this very recurrence, or None."""
-        (own, given, found), self._last = self._last, (None, None, None)
-        return found if own is key and given is recurrence else None
-
-
 RIGHT = Change()
-_EVALUATED: Slot[Result] = Slot()
-_RIGHT: Slot[Result] = Slot()
-_CHANGED: Slot[Recurrence] = Slot()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +86,26 @@ class Mutant:
     change: Change  # the change of the right evaluation
     # recurrence -> why the mutant cannot be seen in it, or ""; needs no evaluation
     unseen: Reason = always_seen
-    idle: Reason = always_seen  # the same, by applying the change or evaluating with it
+    unreached: str = ""  # why it cannot be seen where its results are right
     edits: Edits = ()  # what it edits in the plain kernel; () for a function
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether it changes only the recurrence, which is then evaluated right."""
+        return self.change.engine is RIGHT.engine and self.change.result is RIGHT.result
+
     def equivalent_when(self, recurrence: Recurrence) -> str:
-        """Return why the mutant cannot be seen in a recurrence, or ""."""
-        return self.unseen(recurrence) or self.idle(recurrence)
+        """Return why the mutant cannot be seen in a recurrence, or ""; it may have to run."""
+        if reason := self.unseen(recurrence):
+            return reason
+        if self.rewrites and is_same(recurrence, self.change.recurrence(recurrence)):
+            return UNTOUCHED
+        if self.unreached and same_results(RIGHT.run(recurrence), self.run(recurrence)):
+            return self.unreached
+        return ""
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence of one of the cells like a kernel with this bug."""
-        if compute is Compute.FLOAT64 and (found := _EVALUATED.taken(self.change, recurrence)):
-            return found
         return self.change.run(recurrence, compute)
 
     def session(self) -> Session:
@@ -266,29 +252,12 @@ def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order
 ) -> Mutant:
     """Return a mutant.
 
-    One that changes only the recurrence is equivalent where the recurrence stays the same; another
-    one where its results are right, if it says so in `unreached`.
+    A change that is a function is of the recurrence alone, and is seen wherever it changes one;
+    another one says in `unreached` whether right results tell that it is not.
     """
-    idle: Reason = always_seen
     if not isinstance(change, Change):
-        given = change
-        idle = untouched(lambda r: _CHANGED.put(given, r, given(r)))
-        change = Change(recurrence=lambda r: _CHANGED.taken(given, r) or given(r))
-    elif unreached:
-        idle = _unreached(change, unreached)
-    return Mutant(id, cells, family, sentence, effect, change, unseen, idle, edits)
-
-
-def _unreached(change: Change, sentence: str) -> Reason:
-    """Return the reason that holds where a change does not affect the result, found by running."""
-
-    def reason(recurrence: Recurrence) -> str:
-        right = _RIGHT.taken(RIGHT, recurrence) or RIGHT.run(recurrence, Compute.FLOAT64)
-        _RIGHT.put(RIGHT, recurrence, right)
-        changed = _EVALUATED.put(change, recurrence, change.run(recurrence, Compute.FLOAT64))
-        return sentence if same_results(right, changed) else ""
-
-    return reason
+        change, unreached = Change(recurrence=change), ""
+    return Mutant(id, cells, family, sentence, effect, change, unseen, unreached, edits)
 
 
 def running(function: Callable[[Run, Recurrence], Result]) -> Change:

@@ -8,33 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
 from rnncli.mutants.catalogue import STRUCTURAL
+from rnncli.mutants.equivalence import always_seen
+from rnncli.mutants.mutant import Change, Mutant
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 SMALL = "rnn_7 or gru_7"
 PEEPHOLES = "lstm_14_peepholes and not ragged"
 
 
-class Local:
-    """A mutant made here."""
+def local(name, unseen=always_seen, **changes):
+    """A mutant made here, by changing a recurrence."""
 
-    def __init__(self, name, unseen=lambda _: "", **changes):
-        self.id = name
-        self.changes = changes
-        self.equivalent_when = unseen
+    def result(run, recurrence):
+        return run(replace(recurrence, **changes))
 
-    def run(self, recurrence):
-        """Evaluate a changed recurrence."""
-        changed = replace(recurrence, **self.changes)
-        return backend_named("numpy").run(changed, Compute.FLOAT64)
+    return Mutant(name, (), "", "", "", Change(result=result), unseen)
 
 
 LOCALS = (
-    Local("no-bias", Wb=None, unseen=lambda r: "no input bias" if r.Wb is None else ""),
-    Local("no-recurrent-bias", Rb=None),
-    Local("right"),
+    local("no-bias", Wb=None, unseen=lambda r: "no input bias" if r.Wb is None else ""),
+    local("no-recurrent-bias", Rb=None),
+    local("right"),
 )
 STRUCTURES = [
     STRUCTURAL[name]

@@ -99,37 +99,3 @@ def test_one_function_is_several_bugs():
     assert h.equivalent_when(replace(recurrence_of("RNN"), initial=(None,)))
     r = recurrence_of("LSTM")
     np.testing.assert_array_equal(last.run(r).last[1], -RIGHT.run(r, Compute.FLOAT64).last[1])
-
-
-def test_it_runs_after_it_was_asked_without_computing_twice():
-    """Once, and for the very recurrence that it was asked about."""
-    asked, counting_bug = [], Family("tests")
-
-    @counting_bug(changes=running, unreached="the last state is right")
-    def y_doubled(run, recurrence):
-        """Y is twice what it should be."""
-        asked.append(recurrence)
-        right = run(recurrence)
-        return replace(right, Y=2 * right.Y)
-
-    @counting_bug()
-    def x_doubled(recurrence):
-        """X is twice what it should be."""
-        asked.append(recurrence)
-        return replace(recurrence, X=2 * recurrence.X)
-
-    r, other = recurrence_of("RNN"), recurrence_of("RNN", N=2)
-    for row in counting_bug.rows:
-        assert row.equivalent_when(r) == ""
-        found = row.run(r)
-        assert asked == [r]
-        np.testing.assert_array_equal(row.run(r).Y, found.Y)
-        assert row.equivalent_when(r) == ""
-        assert row.run(other).Y.shape == RIGHT.run(other, Compute.FLOAT64).Y.shape
-        assert [each is other for each in asked] == [False, False, False, True]
-        asked.clear()
-
-    clipped, doubled = bug.rows[0], counting_bug.rows[1]
-    assert doubled.equivalent_when(r) == ""
-    wanted = RIGHT.run(replace(r, clip=1.0), Compute.FLOAT64).Y
-    np.testing.assert_array_equal(clipped.run(r).Y, wanted)

@@ -14,11 +14,11 @@ from rnncli.backends.in_place.prepared_calls import features_of
 from rnncli.backends.in_place.time_steps import has_kernel
 from rnncli.backends.in_place.walk import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.explaining.fitting import fingerprint, kind_of
 from rnncli.judging.explaining.single_steps import of_whole_runs
 from rnncli.judging.tolerances.derivation import kind_of_steps
 from rnncli.judging.tolerances.expressions import equations_of
 from rnncli.mutants.equivalence import every_field
+from rnncli.mutants.runs import fingerprint, kind_of
 from rnncli.mutants.structural import BlockedKernel
 from rnncli.numerics import DTYPES
 from rnncli.operators.node import Node

@@ -6,38 +6,28 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.backend import Compute, working_dtype
-from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import MeasuredOutput, errors_of
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.mutant import RIGHT, Change, Mutant
+from rnncli.mutants.mutant import RIGHT, Change
 from rnncli.mutants.quantised_kernels import unit_bug
-from rnncli.numerics import FLOAT64, dtype_named, dtype_of, round_to
+from rnncli.mutants.runs import Runs, joined
+from rnncli.numerics import dtype_named, dtype_of, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import RESULTS
-from rnncli.recurrence.recurrence import TENSORS, Direction, Result, all_but
+from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from rnncli.backends.reference import Engine
     from rnncli.judging.comparing.margins import MeasuredAttempt
-    from rnncli.mutants.mutant import Run
+    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.runs import Hypothesis
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
-
-# Mutants in the order in which they apply: each changes the recurrence and the result that the one
-# before returns.
-Hypothesis: TypeAlias = tuple[Mutant, ...]
-
-Named = TypeVar("Named")
-Computed = TypeVar("Computed")
 
 AND = " + "
 READING = "reading"  # the family of alternative readings, whose ids are READING=CHOICE
@@ -56,12 +46,6 @@ def name_of(hypothesis: Hypothesis) -> str:
 def parts_of(name: str) -> list[str]:
     """Return the ids of the mutants in the name of a hypothesis."""
     return name.split(AND)
-
-
-def engine_of(hypothesis: Hypothesis) -> Callable[[np.dtype[Any]], Engine]:
-    """Return the engine of a hypothesis; at most one of its mutants replaces the right one."""
-    engines = [m.change.engine for m in hypothesis if m.change.engine is not RIGHT.engine]
-    return engines[0] if engines else RIGHT.engine
 
 
 def together(mutants: Sequence[Mutant]) -> Hypothesis:
@@ -87,107 +71,10 @@ def are_compatible(mutants: Sequence[Mutant]) -> bool:
 # Least tolerance for a hypothesis in units in the last place: its values may be larger or smaller
 # than the right ones, whose tolerances apply otherwise.
 LEAST_ULPS = 16
-# Recurrences that hypotheses compute are cached up to so many numbers each: there are hundreds.
-LARGEST_CACHED = 1 << 16
 # The least count of expected values outside a dtype that rules out coincidence.
 LEAST_LOST = 4
 # Cap on an element's error in the ranking of hypotheses; also the error of a NaN.
 FARTHEST = 1e4
-# Limit on the inputs, sums and weights of a stack, so that they fit the cache.
-NUMBERS = 1 << 17
-_tensors, _settings = attrgetter(*TENSORS), all_but(*TENSORS, "initial")
-# The most numbers in cached evaluations.
-KEPT = 1 << 22
-
-
-def kind_of(recurrence: Recurrence) -> Hashable:
-    """Return the key that the recurrences of a stack share; cells differ by their step."""
-    tensors = (*_tensors(recurrence), *recurrence.initial)
-    shapes = (None if values is None else values.shape for values in tensors)
-    return (*shapes, *_settings(recurrence))
-
-
-def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
-    """Return recurrences of one kind as a stack, every array with one more axis in front."""
-    first = recurrences[0]
-    columns = zip(*map(_tensors, recurrences), strict=True)
-    tensors: dict[str, Any] = dict(zip(TENSORS, map(_stacked, columns), strict=True))
-    initial = zip(*(r.initial for r in recurrences), strict=True)
-    return replace(first, initial=tuple(map(_stacked, initial)), **tensors)
-
-
-def _stacked(values: Sequence[Array | None]) -> Array | None:
-    """Stack arrays; an array that all share is not copied."""
-    first = values[0]
-    if first is None:
-        return None
-    if len(values) == 1:
-        return first[None]
-    if all(each is first for each in values):
-        return np.broadcast_to(first, (len(values), *first.shape))
-    return np.stack(values)  # type: ignore[arg-type]
-
-
-def joined(
-    results: Iterable[tuple[Sequence[Named], Result]],
-) -> Iterator[tuple[list[Named], Result]]:
-    """Join the named results of stacks into a few large ones."""
-    names: list[Named] = []
-    parts: list[Result] = []
-    numbers = 0
-    for some, result in results:
-        names += some
-        parts.append(result)
-        numbers += _numbers(result)
-        if numbers >= NUMBERS:
-            yield names, _side_by_side(parts)
-            names, parts, numbers = [], [], 0
-    if parts:
-        yield names, _side_by_side(parts)
-
-
-def _numbers(result: Result) -> int:
-    return int(result.last[0].size if result.Y is None else result.Y.size)
-
-
-def _side_by_side(results: Sequence[Result]) -> Result:
-    found = [part.Y for part in results if part.Y is not None]
-    last = zip(*(part.last for part in results), strict=True)
-    return Result(np.concatenate(found) if found else None, tuple(map(np.concatenate, last)))
-
-
-class Runs:
-    """A cache of evaluations in float64."""
-
-    def __init__(self) -> None:
-        self._done: dict[Hashable, tuple[Recurrence, Result]] = {}
-        self._kept = 0
-
-    def of(self, engine: Callable[[np.dtype[Any]], Engine]) -> Run:
-        """Return a cached evaluation with an engine; its results must not be changed."""
-
-        def run(recurrence: Recurrence) -> Result:
-            key = engine, fingerprint(recurrence)
-            if key not in self._done:
-                result = evaluate(recurrence, engine(working_dtype(recurrence, Compute.FLOAT64)))
-                if self._kept + _numbers(result) > KEPT:
-                    self._done.clear()
-                    self._kept = 0
-                self._kept += _numbers(result)
-                # The recurrence keeps the memory that the key names.
-                self._done[key] = recurrence, result
-            return self._done[key][1]
-
-        return run
-
-
-def fingerprint(recurrence: Recurrence) -> Hashable:
-    """Return the key of a recurrence: its settings and the addresses of its arrays."""
-    places = (
-        None if v is None else (v.__array_interface__["data"][0], v.strides, v.dtype.str)
-        for v in (*_tensors(recurrence), *recurrence.initial)
-    )
-    return (kind_of(recurrence), *places)
 
 
 class Fit(NamedTuple):
@@ -241,8 +128,7 @@ class WrongOutputs:
                     RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which)
                 )
         self.is_comparable = found.is_complete and any(each.differs for each in self.requested)
-        self._runs = Runs()
-        self._changed: dict[Hypothesis, Recurrence | None] = {}
+        self.runs = Runs(self.recurrence)
         self._derived: dict[str, Result] = {}
 
     @property
@@ -265,7 +151,7 @@ class WrongOutputs:
         tried = list(hypotheses)
         fits = {
             fit.hypothesis: fit
-            for some, result in joined(self._results(tried))
+            for some, result in joined(self.runs.results(tried))
             for fit in map(Fit, some, *self._distances(result))
         }
         return [fits[each] for each in tried if each in fits]
@@ -274,100 +160,6 @@ class WrongOutputs:
         """Return the hypotheses that reproduce the outputs, the nearest first."""
         fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
         return sorted(fits, key=lambda fit: fit.margin)
-
-    def is_idle(self, mutant: Mutant) -> bool:
-        """Whether a mutant of the recurrence leaves this one unchanged."""
-        changed = self.changed((mutant,))
-        return changed is not None and is_same(self.recurrence, changed)
-
-    def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
-        """Return the recurrence that a hypothesis computes.
-
-        None if its mutants cannot be applied to each other's result.
-        """
-        if hypothesis in self._changed:
-            return self._changed[hypothesis]
-        acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
-        if acting in self._changed:
-            return self._changed[acting]
-        right = self.recurrence
-        changed: Recurrence | None = right
-        if acting:
-            before = self.changed(acting[:-1])
-            try:
-                changed = None if before is None else acting[-1].change.recurrence(before)
-            except Exception:
-                if len(acting) == 1:
-                    raise
-                changed = None
-        if right.X.size + right.W.size + right.R.size <= LARGEST_CACHED:
-            self._changed[acting] = changed
-        return changed
-
-    def stacks(
-        self, hypotheses: Iterable[Hypothesis], steps: int
-    ) -> Iterator[tuple[list[Hypothesis], Recurrence]]:
-        """Yield stacks of hypotheses that change only a recurrence and its arithmetic.
-
-        Each is as large as computing so many steps of it allows; impossible combinations are left
-        out.
-        """
-        groups: dict[Hashable, list[Hypothesis]] = {}
-        for each in hypotheses:
-            if (changed := self.changed(each)) is not None:
-                groups.setdefault((engine_of(each), kind_of(changed)), []).append(each)
-        D, G, H, size = self.recurrence.W.shape
-        rows = steps * self.recurrence.X.shape[1]
-        count = max(1, NUMBERS // max(1, int(D * (rows * (G * H + size) + G * H * (size + H)))))
-        for group in groups.values():
-            for start in range(0, len(group), count):
-                some = group[start : start + count]
-                recurrences = [r for each in some if (r := self.changed(each)) is not None]
-                yield some, stacked(recurrences)
-
-    def computed(
-        self,
-        hypotheses: Iterable[Hypothesis],
-        steps: int,
-        run: Callable[[Recurrence, Engine], Computed],
-    ) -> Iterator[tuple[list[Hypothesis], Computed]]:
-        """Yield what `run`, which computes so many steps, returns for the stacks of hypotheses."""
-        for some, stack in self.stacks(hypotheses, steps):
-            try:
-                yield some, run(stack, engine_of(some[0])(FLOAT64))
-            except Exception:
-                if any(len(each) == 1 for each in some):
-                    raise
-                if len(some) > 1:  # one of them breaks all of its stack
-                    for each in some:
-                        yield from self.computed([each], steps, run)
-
-    def _results(
-        self, hypotheses: Iterable[Hypothesis]
-    ) -> Iterator[tuple[list[Hypothesis], Result]]:
-        """Yield the results of hypotheses in stacks, with one more axis in front.
-
-        One that changes results is a stack of its own.
-        """
-        plain: list[Hypothesis] = []
-        for each in hypotheses:
-            if all(m.change.result is RIGHT.result for m in each):
-                plain.append(each)
-                continue
-            if (changed := self.changed(each)) is None:
-                continue
-            run = self._runs.of(engine_of(each))
-            for mutant in each:
-                run = partial(mutant.change.result, run)
-            try:
-                found = run(changed)
-            except Exception:
-                if len(each) == 1:
-                    raise
-                continue
-            Y = None if found.Y is None else found.Y[None]
-            yield [each], Result(Y, tuple(state[None] for state in found.last))
-        yield from self.computed(plain, len(self.recurrence.X), evaluate)
 
     def _distances(
         self, result: Result, tolerances: Sequence[Array] | None = None
@@ -440,7 +232,7 @@ class WrongOutputs:
             is_rounded_to(each.got, each.wanted, row) for each in self.requested if each.got.size
         ):
             return math.inf
-        ((_, result),) = self._results([hypothesis])
+        ((_, result),) = self.runs.results([hypothesis])
         derived = self._derive(dtype)
         allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
         if hypothesis:
@@ -457,7 +249,7 @@ class WrongOutputs:
             for m in hypothesis
         ):
             return math.inf
-        right, errors = self._runs.of(RIGHT.engine)(self.recurrence), self._derive(dtype)
+        right, errors = self.runs.of(RIGHT.engine)(self.recurrence), self._derive(dtype)
 
         def off(sign: int, _: Recurrence) -> Result:
             """Return the right result as far off as errors allow."""

@@ -29,10 +29,10 @@ from rnncli.judging.explaining.fitting import (
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.patterns import Features, HeldRegion, Places, features_of, places_of
 from rnncli.judging.explaining.single_steps import Screen, regions_of
-from rnncli.judging.scoring.adequacy import Fate, Trial
+from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.edits import difference
-from rnncli.mutants.mutant import RIGHT, Mutant
+from rnncli.mutants.mutant import Mutant
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
-    from rnncli.judging.explaining.fitting import Fit, Hypothesis
+    from rnncli.judging.explaining.fitting import Fit
     from rnncli.judging.explaining.localisation import Steps
+    from rnncli.mutants.runs import Hypothesis
     from rnncli.packs.vector import Vector
-    from rnncli.recurrence.recurrence import Recurrence
 
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
@@ -191,7 +191,7 @@ def evidence_of_two(
     if not wrong.is_comparable:
         return evidence
     broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
-    tried = wrong.tried((mutant,) for mutant in _seen(found.vector, wrong.recurrence, broad))
+    tried = wrong.tried((mutant,) for mutant in _seen(found.vector, broad))
     near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
     several = _likely(wrong, steps, list(subsets([each[0] for each in near], 2)))
     return replace(evidence, fits=_margins(wrong.fitting(several)) or dict(_coarse(wrong, near)))
@@ -220,7 +220,7 @@ def evidence_of_several(
     """Try combinations of the mutants that other cases named on an unexplained case."""
     wrong = WrongOutputs(found)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
-    seen = _seen(found.vector, wrong.recurrence, known)[:MOST_COMBINED]
+    seen = _seen(found.vector, known)[:MOST_COMBINED]
     return replace(
         evidence, fits={**evidence.fits, **_margins(wrong.fitting(subsets(seen, len(seen))))}
     )
@@ -242,30 +242,25 @@ def evidence_of_named(found: MeasuredAttempt, evidence: Evidence, names: Iterabl
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
     """Return which readings and mutants a case rules out if it passes."""
-    recurrence, trial = vector.recurrence, Trial(vector, rule)
-    refuted = frozenset(
-        mutant.id
-        for mutant in _seen(vector, recurrence, mutants)
-        if trial.outcome(mutant.run(recurrence)).fate is not Fate.SURVIVED
-    )
+    found = outcomes(vector, [*_readings(vector), *mutants], rule)
+    seen = (Fate.KILLED, Fate.ACCEPTABLE)
+    refuted = frozenset(name for name, each in found.items() if each.fate in seen)
     return Evidence(
-        *(vector.id, recurrence.cell.name, Verdict.PASS, {}, refuted),
+        *(vector.id, vector.recurrence.cell.name, Verdict.PASS, {}, refuted),
         dtype=vector.record.dtype,
         features=features_of(vector),
     )
 
 
-def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:
+def _seen(vector: Vector, mutants: Iterable[Mutant]) -> list[Mutant]:
     """Return the alternative readings of a vector, then the mutants that it can show."""
-    seen = (mutant for mutant in mutants if not mutant.equivalent_when(recurrence))
+    seen = (mutant for mutant in mutants if not mutant.equivalent_when(vector.recurrence))
     return [*_readings(vector), *seen]
 
 
 def _may_be_seen(mutant: Mutant, wrong: WrongOutputs) -> bool:
     """Whether a mutant may be seen, without the checks that cost as much as running it."""
-    change = mutant.change
-    rewrites = change.engine is RIGHT.engine and change.result is RIGHT.result
-    return not (mutant.unseen(wrong.recurrence) or (rewrites and wrong.is_idle(mutant)))
+    return not (mutant.unseen(wrong.recurrence) or wrong.runs.is_idle(mutant))
 
 
 def _readings(vector: Vector) -> Iterator[Mutant]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.judging.explaining.fitting import LEAST_ULPS, engine_of, name_of
+from rnncli.judging.explaining.fitting import LEAST_ULPS, name_of
 from rnncli.judging.explaining.localisation import as_stored, cell_states, forced, predicted
 from rnncli.judging.explaining.patterns import HeldRegion
 from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import RIGHT
+from rnncli.mutants.runs import engine_of
 from rnncli.numerics import FLOAT64
 from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.recurrence import all_but
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rnncli.backends.reference import Engine
-    from rnncli.judging.explaining.fitting import Hypothesis, WrongOutputs
+    from rnncli.judging.explaining.fitting import WrongOutputs
     from rnncli.judging.explaining.localisation import Steps
+    from rnncli.mutants.runs import Hypothesis
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -100,12 +102,12 @@ class Screen:
 
     def _near(self, hypotheses: Iterable[Hypothesis]) -> Iterator[tuple[Hypothesis, Array]]:
         """Yield which elements of the step [D, N, H] each hypothesis gives, unknown ones too."""
-        for some, h in self._wrong.computed(hypotheses, 1, self.predicted):
+        for some, h in self._wrong.runs.computed(hypotheses, 1, self.predicted):
             yield from zip(some, (self.margin(h, self._got) <= 1) | ~self._known, strict=True)
 
     def is_forcible(self, hypothesis: Hypothesis) -> bool:
         """Whether one step can judge it: it changes weights or equations, and no results."""
-        right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
+        right, changed = self._wrong.recurrence, self._wrong.runs.changed(hypothesis)
         return (
             changed is not None
             and all(mutant.change.result is RIGHT.result for mutant in hypothesis)
@@ -177,7 +179,7 @@ def regions_of(
         return margin <= 1
 
     for each in hypotheses:
-        changed = wrong.changed(each)
+        changed = wrong.runs.changed(each)
         if (
             changed is None
             or any(mutant.change.result is not RIGHT.result for mutant in each)

@@ -6,23 +6,28 @@ which case is missing.
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from rnncli.backends.backend import Compute
-from rnncli.judging.comparing.margins import measured_outputs
+from rnncli.judging.comparing.margins import errors_of, problem_of
 from rnncli.mutants.catalogue import structural_of
+from rnncli.mutants.equivalence import UNTOUCHED, same_results
+from rnncli.mutants.mutant import RIGHT
+from rnncli.mutants.runs import Runs, alone, joined, part_of
 from rnncli.mutants.structural import UNREACHED, Reach
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.structural import StructuralMutant
+    from rnncli.mutants.runs import Named
+    from rnncli.numerics import Array
     from rnncli.packs.vector import Answers, Vector
     from rnncli.recurrence.recurrence import Result
 
@@ -51,14 +56,25 @@ def unscored(vector: Vector) -> str:
     return "" if vector.record.expect == "result" else "must be refused"
 
 
-def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:
+def outcomes(vector: Vector, mutants: Sequence[Mutant], rule: Rule) -> dict[str, Outcome]:
     """Return the outcomes of mutants of its cell in a vector, by id.
 
     A mutant whose answers are those of another reading of the specification is acceptable, as in
     `judge`.
     """
-    trial = Trial(vector, rule)
-    return {mutant.id: trial.of(mutant) for mutant in mutants}
+    runs, trial = Runs(vector.recurrence), Trial(vector, rule)
+    reasons = {
+        mutant.id: mutant.unseen(vector.recurrence) or (UNTOUCHED if runs.is_idle(mutant) else "")
+        for mutant in mutants
+    }
+    found = {each: Outcome(Fate.EQUIVALENT, reason=reason) for each, reason in reasons.items()}
+    seen = [(mutant,) for mutant in mutants if not reasons[mutant.id]]
+    right = runs.of(RIGHT.engine)(vector.recurrence)
+    for (mutant,), outcome, result in trial.outcomes(runs.results(seen)):
+        is_right = mutant.unreached and same_results(right, result)
+        unreached = Outcome(Fate.EQUIVALENT, reason=mutant.unreached)
+        found[mutant.id] = unreached if is_right else outcome
+    return found
 
 
 class Trial:
@@ -70,30 +86,44 @@ class Trial:
         others = (name for name in vector.alternatives if not must_be_declared(name))
         self.others = {name: rule.answers(vector, name) for name in others}
 
-    def of(self, mutant: Mutant | StructuralMutant) -> Outcome:
-        """Run a mutant, unless it is equivalent to the right implementation here."""
-        if reason := mutant.equivalent_when(self.recurrence):
-            return Outcome(Fate.EQUIVALENT, reason=reason)
-        return self.outcome(mutant.run(self.recurrence))
-
     def outcome(self, result: Result) -> Outcome:
         """Judge a result."""
-        got = self.node.outputs_of(result)
-        margin, problem = self._margin(got, self.answers)
-        if margin <= 1:
-            return Outcome(Fate.SURVIVED, margin)
-        for reading, answers in self.others.items():
-            if self._margin(got, answers)[0] <= 1:
-                return Outcome(Fate.ACCEPTABLE, margin, f"answers as {reading} has it")
-        return Outcome(Fate.KILLED, margin, problem)
+        return self._judged(alone(result))[0]
 
-    def _margin(self, got: Tensors, answers: Answers) -> tuple[float, str]:
-        """Return the largest margin of all outputs, and why one cannot be compared, or ""."""
-        largest = 0.0
-        for output in measured_outputs(got, answers, self.rule).values():
-            if output.problem:
-                return math.inf, f"{output.name}: {output.problem}"
-            largest = max(largest, float(output.errors.margin.max(initial=0.0)))
+    def outcomes(
+        self, results: Iterable[tuple[Sequence[Named], Result]]
+    ) -> Iterator[tuple[Named, Outcome, Result]]:
+        """Yield for each of the named results of stacks its outcome, and itself."""
+        for names, stack in joined(results):
+            for k, (name, outcome) in enumerate(zip(names, self._judged(stack), strict=True)):
+                yield name, outcome, part_of(stack, k)
+
+    def _judged(self, stack: Result) -> list[Outcome]:
+        """Judge the results of a stack."""
+        got = self.node.outputs_of(stack)
+        margins, problem = self._margins(got, self.answers)
+        found = [
+            Outcome(*((Fate.SURVIVED, margin) if margin <= 1 else (Fate.KILLED, margin, problem)))
+            for margin in margins.tolist()
+        ]
+        for reading, answers in self.others.items() if (margins > 1).any() else ():
+            sentence = f"answers as {reading} has it"
+            for k in np.flatnonzero(self._margins(got, answers)[0] <= 1):
+                if found[k].fate is Fate.KILLED:
+                    found[k] = Outcome(Fate.ACCEPTABLE, found[k].margin, sentence)
+        return found
+
+    def _margins(self, got: Tensors, answers: Answers) -> tuple[Array, str]:
+        """Return each result's largest margin of all outputs, and why one cannot be compared."""
+        largest: Array = np.zeros(len(next(iter(got.values()))))
+        for name, wanted in answers.outputs.items():
+            values = got[name]
+            if problem := problem_of(values[0], wanted):
+                return np.full(len(values), np.inf), f"{name}: {problem}"
+            each = np.broadcast_to(wanted, values.shape)
+            margin = errors_of(values, each, answers.tolerances[name], self.rule.ulps(name)).margin
+            rows = margin.reshape(len(values), wanted.size)
+            largest = np.maximum(largest, rows.max(axis=1, initial=0.0))
         return largest, ""
 
 
@@ -110,23 +140,37 @@ def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
         return {}
     trials = [Trial(call, rule) for call in vector.calls]
     session = [trials[k] for k in vector.call_order]
-    found = {}
-    for mutant in structural_of(vector.recurrence.cell.name):
-        reached: list[Outcome] = []
-        if mutant.calls <= 1:  # each call by itself, until one catches the mutant
-            for trial in trials:
-                reached.append(trial.of(mutant))
-                if reached[-1].fate is Fate.KILLED:
-                    break
-        elif len(session) < mutant.calls:
-            reached = [ONE_CALL]
-        elif all(reasons := [mutant.equivalent_when(trial.recurrence) for trial in session]):
-            reached = [Outcome(Fate.EQUIVALENT, reason=reasons[0])]
+    mutants = structural_of(vector.recurrence.cell.name)
+    reached: dict[str, list[Outcome]] = {mutant.id: [] for mutant in mutants}
+
+    # Each call by itself, until one catches the mutant.
+    left = [mutant for mutant in mutants if mutant.calls <= 1]
+    for trial in trials:
+        run = []
+        for mutant in left:
+            if reason := mutant.equivalent_when(trial.recurrence):
+                reached[mutant.id].append(Outcome(Fate.EQUIVALENT, reason=reason))
+            else:
+                run.append(mutant)
+        results = (([mutant], alone(mutant.run(trial.recurrence))) for mutant in run)
+        for mutant, outcome, _ in trial.outcomes(results):
+            reached[mutant.id].append(outcome)
+        left = [mutant for mutant in left if reached[mutant.id][-1].fate is not Fate.KILLED]
+
+    for mutant in mutants:
+        if mutant.calls <= 1:
+            continue
+        reasons = [mutant.equivalent_when(trial.recurrence) for trial in session]
+        if len(session) < mutant.calls:
+            reached[mutant.id] = [ONE_CALL]
+        elif all(reasons):
+            reached[mutant.id] = [Outcome(Fate.EQUIVALENT, reason=reasons[0])]
         else:
-            run = mutant.session()
-            reached = [t.outcome(run(t.recurrence, Compute.FLOAT64)) for t in session]
-        found[mutant.id] = best_of(reached)
-    return found
+            called = mutant.session()
+            reached[mutant.id] = [
+                trial.outcome(called(trial.recurrence, Compute.FLOAT64)) for trial in session
+            ]
+    return {name: best_of(found) for name, found in reached.items()}
 
 
 def best_of(outcomes: Iterable[Outcome]) -> Outcome:

@@ -12,16 +12,15 @@ from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import (
     AND,
     READING,
-    Runs,
     WrongOutputs,
     are_compatible,
-    engine_of,
     name_of,
     subsets,
     together,
 )
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
-from rnncli.mutants.mutant import RIGHT, Change, Mutant
+from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.runs import engine_of
 from rnncli.recurrence.recurrence import Result
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
@@ -146,21 +145,12 @@ def test_hypotheses_in_stacks_give_what_each_gives_alone():
             assert fit == tried(wrong(vector, "biases-dropped"), fit.hypothesis[0])
 
 
-def test_an_evaluation_is_done_once():
-    """Mutants that change what comes out of the right evaluation share it."""
-    runs, r = Runs(), core()["lstm_14_both"].recurrence
-    run = runs.of(RIGHT.engine)
-
-    assert run(r) is run(replace(r)) is not run(replace(r, lengths=None))
-    assert run(r) is not runs.of(MUTANTS["table-64"].change.engine)(r)
-
-
 def test_what_is_not_remembered_fits_as_well(monkeypatch):
     """Of large cases hundreds of changed recurrences are not kept."""
     vector = core()["lstm_14_both"]
     singles = [(mutant,) for mutant in mutants_of("LSTM")[::9]]
     kept = wrong(vector, "biases-dropped").tried(singles)
-    monkeypatch.setattr("rnncli.judging.explaining.fitting.LARGEST_CACHED", 0)
+    monkeypatch.setattr("rnncli.mutants.runs.LARGEST_CACHED", 0)
 
     assert wrong(vector, "biases-dropped").tried(singles) == kept
 

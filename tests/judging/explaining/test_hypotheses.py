@@ -9,7 +9,7 @@ from support.judged import computed, core, explained_verdict, outputs_of, vector
 from support.tables import every
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.fitting import WrongOutputs, stacked
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     evidence_of_failure,
     evidence_of_two,
@@ -20,6 +20,7 @@ from rnncli.judging.explaining.localisation import ENGINE, steps_of
 from rnncli.judging.explaining.single_steps import Screen
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change, computing, stepped
+from rnncli.mutants.runs import stacked
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
