@@ -22,7 +22,7 @@ from flint import arb, arb_mat
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
 from rnncli.errors import Unsupported
-from rnncli.limits.budget import ask
+from rnncli.limits import ask
 from rnncli.numerics import dtype_named
 
 if TYPE_CHECKING:

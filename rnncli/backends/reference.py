@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.backend import working_dtype
-from rnncli.limits import deadline
+from rnncli.limits import current_activity
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import (
@@ -226,7 +226,7 @@ def walk(
     zero = engine.widen(np.zeros((), FLOAT64))
     Y = np.empty((T, L, N, H), engine.dtype) if wants_Y else None
     steps = max(1, BLOCK_NUMBERS // max(1, N * lanes.W.size // max(1, lanes.W.shape[-1])))
-    activity = deadline.current()
+    activity = current_activity()
     for t in range(T):
         if activity:
             activity.check()

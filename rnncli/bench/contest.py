@@ -15,8 +15,7 @@ from rnncli.errors import Unsupported
 from rnncli.limits import OF_CONTESTS, Limits
 from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import READY, START, question
-from rnncli.supervision.binary_messages import Message
-from rnncli.supervision.connection import IsolatedProcess, LostError
+from rnncli.supervision.connection import IsolatedProcess, LostError, Message
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from rnncli.backends.threads import VARIABLE
 from rnncli.jobs.processes import BLAS_THREADS
-from rnncli.supervision.binary_messages import Message, served
+from rnncli.supervision.connection import Message, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import RUN, Preparing, Refusal, put, started, vector_of
-from rnncli.supervision.binary_messages import Message, served
+from rnncli.supervision.connection import Message, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -250,7 +250,7 @@ def hold(limits: Limits, *named: Any) -> None:
         limits: those of the command.
         named: values of options that may name files; by default all.
     """
-    from rnncli.limits.budget import held
+    from rnncli.limits import held
 
     context = click.get_current_context()
     files = filter(None, texts(named or context.params.values()))

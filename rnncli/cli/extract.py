@@ -150,7 +150,7 @@ def _extract(
     from rnncli.errors import InvalidRequest
     from rnncli.generating.extraction import Captures, require
     from rnncli.generating.extraction import extract as write_pack
-    from rnncli.limits.deadline import watched
+    from rnncli.limits import watched
     from rnncli.models.ir_model import read_ir
     from rnncli.reports.progress import progress_bar
     from rnncli.running.execution import run_model

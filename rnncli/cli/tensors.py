@@ -128,8 +128,8 @@ def convert(
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.inspection import show_packs
+    from rnncli.running.tasks import as_path
     from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights
-    from rnncli.running.written_runs import as_path
 
     hold(limits)
     of_cell: dict[str, Any] = {

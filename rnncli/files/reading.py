@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, shortened
-from rnncli.limits.budget import ask, shortage
+from rnncli.limits import ask, shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,8 +30,7 @@ from rnncli.generating.leftovers import manifest_in, replaced
 from rnncli.generating.production import IllConditioned, make_vectors
 from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
-from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, units_of
-from rnncli.models.quantised_units import unit_operator
+from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, unit_operator, units_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
 from rnncli.operators.node import WEIGHTS

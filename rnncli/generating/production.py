@@ -28,7 +28,7 @@ from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
-from rnncli.models.data_sets import conditioning_problem, well_conditioned
+from rnncli.models.conditioning import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import says_nothing
 from rnncli.numerics.profiles import PROFILES

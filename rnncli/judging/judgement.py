@@ -24,7 +24,7 @@ from rnncli.judging.comparing.verdict import (
     Verdict,
     outcome_of,
 )
-from rnncli.models.data_sets import (
+from rnncli.models.conditioning import (
     WIDEST,
     conditioning_problem,
 )

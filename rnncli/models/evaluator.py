@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import FunctionProto, TypeProto
 
+from rnncli.backends.threads import threads
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
-from rnncli.limits import budget, deadline
+from rnncli.limits import current_activity, current_budget, limited
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.hosted_nodes import HostedNodes, divided, shadows
-from rnncli.models.memory import MemoryTally
 from rnncli.models.model import (
     bodies,
     captured_names,
@@ -32,8 +32,7 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.placing import place, placed
-from rnncli.models.recurrent_node import OwnNode, OwnRecurrentNode, Step
+from rnncli.models.steps import MemoryTally, OwnNode, OwnRecurrentNode, Step, place, placed
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.recurrence.recurrence import is_constant, lock
@@ -117,7 +116,6 @@ def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         RnncliError: a node cannot be evaluated; the sentence names it.
     """
-    evaluator.begin_run()
     with np.errstate(all="ignore"):
         return evaluator.outputs(inputs)
 
@@ -161,6 +159,7 @@ class Library:
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self.drawing: list[Any] = []  # operators that each run resets
         self.nbytes = 0  # of what was made of constants
+        self.threads = 0  # those of a host engine in this run
         self._staying: dict[tuple[str, str, str], bool] = {}
         self._built: dict[tuple[Any, ...], Evaluator] = {}
         self._building: list[str] = []
@@ -173,7 +172,7 @@ class Library:
     @cached_property
     def types(self) -> Mapping[str, TypeProto]:
         """The types of values that the model tells, by names that have one type in all graphs."""
-        from rnncli.models.shape_inference import inferred
+        from rnncli.models.skeleton import inferred
 
         found: dict[str, TypeProto] = {}
         several: set[str] = set()
@@ -405,12 +404,12 @@ class Evaluator:
         # A name that was read keeps its meaning.
         seen = {*known, *defined_names(self._body)}
         values: dict[Any, Any] = {"": None, **known}
-        with budget.limited(MOST_KEPT), np.errstate(all="ignore"):
+        with limited(MOST_KEPT), np.errstate(all="ignore"):
             for index, node in enumerate(self._body.node):
                 made: Sequence[Any] = ()
                 is_ours = operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
                 calls = (node.domain, node.op_type, node.overload) in library.functions
-                varies = is_ours or calls or draws(node) or any(subgraphs(node))
+                varies = is_ours or calls or draws(node) or subgraphs(node)
                 if not varies and values.keys() >= {*node.input} and seen.isdisjoint(node.output):
                     try:
                         made = self._step(node, index, known).run(values)
@@ -493,6 +492,7 @@ class Evaluator:
                 Evaluator(graph, self.opsets, library.without_host, self._path, outer=constants).run
             ),
             types=lambda: library.types,
+            threads=lambda: library.threads,
         )
         path = (*self._path, f"{named[0][0]} to {named[-1][0]}")
         return Step(operator, path, tuple(inputs), tuple(wanted))
@@ -502,11 +502,6 @@ class Evaluator:
 
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
         return placed(self._library.model.name, path, node, self.opsets)
-
-    def begin_run(self) -> None:
-        """Reset random operators, so that they draw the same numbers as in the last run."""
-        for operator in self._library.drawing:
-            operator.begin_run()
 
     def run(
         self,
@@ -530,8 +525,13 @@ class Evaluator:
     def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Evaluate the nodes as `run` does, and return the body's outputs by name.
 
-        Initializers that are fed are no constants of the nodes that run.
+        Initializers that are fed are no constants of the nodes that run. Random operators draw the
+        same numbers as in the last run.
         """
+        if self._library.arithmetic.host != ONNX:
+            self._library.threads = threads()
+        for operator in self._library.drawing:
+            operator.begin_run()
         if not self._replaceable.isdisjoint(feed_inputs):
             replaced = frozenset(self._replaceable.intersection(feed_inputs))
             if replaced not in self._variants:
@@ -544,7 +544,7 @@ class Evaluator:
 
     def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
         """Evaluate the nodes in order; return the values that are left, by name."""
-        memory, activity, watch = budget.current(), deadline.current(), self._library.watch
+        memory, activity, watch = current_budget(), current_activity(), self._library.watch
         # An omitted input is named ""; constants may have names that others have outside.
         values: dict[Any, Any] = {"": None, **feed_inputs, **self._constants}
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
-from rnncli.limits.budget import OutOfMemory, ask
-from rnncli.models.declarations import describe, symbols, template
-from rnncli.models.model import declared_shape
+from rnncli.limits import OutOfMemory, ask
+from rnncli.models.model import declared_shape, describe, symbols, template
 from rnncli.models.structure import says_unknown
 from rnncli.models.tensor_values import LARGEST_FROM_NOTHING
 from rnncli.numerics import dtype_numbered, round_to
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from onnx import ValueInfoProto
 
-    from rnncli.models.integer_inputs import Purpose
     from rnncli.models.model import Model
+    from rnncli.models.skeleton import Purpose
     from rnncli.numerics import Array, DType
 
 
@@ -274,8 +273,7 @@ def purposes(
     model: Model, shapes: Mapping[str, Sequence[int]], names: Sequence[str]
 ) -> dict[str, Purpose]:
     """Return the purposes of integer inputs, which requires onnx's shape inference."""
-    from rnncli.models.integer_inputs import facts_of, purpose
-    from rnncli.models.shape_inference import inferred
+    from rnncli.models.skeleton import facts_of, inferred, purpose
 
     skeleton = inferred(model, shapes)
     facts = facts_of(skeleton)

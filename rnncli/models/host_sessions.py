@@ -17,9 +17,8 @@ import numpy as np
 
 from rnncli.errors import Unsupported
 from rnncli.jobs.processes import BLAS_THREADS
-from rnncli.limits import deadline
-from rnncli.supervision.binary_messages import LARGEST, Message, served
-from rnncli.supervision.connection import IsolatedProcess, LostError
+from rnncli.limits import current_activity
+from rnncli.supervision.connection import LARGEST, IsolatedProcess, LostError, Message, served
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def first_call(
         "inputs": inputs,
         "outputs": [*outputs],
     }
-    activity = deadline.current()
+    activity = current_activity()
     left = math.inf if activity is None or activity.left is None else activity.left
     try:
         answer = process.exchange(Message(0, RAN, question, tensors), time.monotonic() + left)

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from rnncli.backends.threads import threads
 from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.files.formats.pb import tensor_of
-from rnncli.limits import deadline
+from rnncli.limits import check_clock, current_activity
 from rnncli.models.host_sessions import LEVEL, CallFailed, HostModel, first_call, opened
 from rnncli.models.model import reads_of
-from rnncli.models.recurrent_node import OwnNode
+from rnncli.models.steps import OwnNode
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ class HostedNodes(OwnNode):
         constants: the values it reads that never change, by name.
         rows: makes what evaluates a graph with its constants by onnx's reference.
         types: of the model's values as far as it tells them, by name.
+        threads: how many it may take in this run.
     """
 
     def __init__(
@@ -118,6 +118,7 @@ class HostedNodes(OwnNode):
         constants: Mapping[str, Array],
         rows: Callable[[GraphProto, Mapping[str, Array]], Run],
         types: Callable[[], Mapping[str, TypeProto]],
+        threads: Callable[[], int],
     ) -> None:
         super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
         read, made = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
@@ -129,6 +130,7 @@ class HostedNodes(OwnNode):
         self._model.opset_import.extend(map(helper.make_opsetid, imports, imports.values()))
         self._inputs, self._outputs = inputs, outputs
         self._constants, self._make_rows, self._types = constants, rows, types
+        self._threads_now = threads
         self._rows: Run | None = None
         self._declared: list[TypeProto] = []  # the types of the inputs, with their ranks
         self._threads = 0
@@ -142,7 +144,7 @@ class HostedNodes(OwnNode):
             RnncliError: neither ONNX Runtime nor onnx's reference can.
         """
         fed = dict(zip(self._inputs, inputs, strict=True))
-        if self._session and self._threads == threads():
+        if self._session and self._threads == self._threads_now():
             try:
                 return self._called(fed)
             except Exception:  # noqa: BLE001, S110 -- of many kinds; such as inputs of other types
@@ -151,11 +153,11 @@ class HostedNodes(OwnNode):
         try:
             return self._opened(fed)
         except Exception as error:  # noqa: BLE001 -- the reference knows better
-            deadline.check()
+            check_clock()
             return self._by_rows(fed, error)
 
     def _called(self, fed: Mapping[str, Any]) -> tuple[Any, ...]:
-        activity = deadline.current()
+        activity = current_activity()
         if activity is None or activity.left is None:
             return tuple(self._session.run(self._outputs, fed))
         with _stopped_after(activity.left) as options:
@@ -163,7 +165,10 @@ class HostedNodes(OwnNode):
 
     def _opened(self, fed: Mapping[str, Any]) -> tuple[Any, ...]:
         """Call a session for inputs of these types; the first call of each is a child's."""
-        declared, count = [self._type_of(name, values) for name, values in fed.items()], threads()
+        declared, count = (
+            [self._type_of(name, values) for name, values in fed.items()],
+            self._threads_now(),
+        )
         if (declared, count) != (self._declared, self._threads):
             self._declared, self._threads = declared, count
             self._session, self._refused = None, True

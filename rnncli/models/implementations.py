@@ -6,16 +6,19 @@ not need it.
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import onnx
 from onnx.reference.op_run import OpRun, RuntimeContextError
 from onnx.reference.ops import load_op  # all of onnx's operators
 
-from rnncli.errors import did_you_mean
+from rnncli.errors import Unsupported, did_you_mean
 from rnncli.models.host_operators import contrib
-from rnncli.models.host_operators.kernel_table import host_operator, schema_of
+from rnncli.models.host_operators.kernel_table import HOST_OPERATORS
 from rnncli.models.model import refuse_reference, subgraphs
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto
     from onnx.defs import OpSchema
+
+    from rnncli.models.host_operators.kernel_table import HostOperator
 
 # Other domains that onnx's reference implements, with their loaders of operators.
 _EXTENSIONS: Mapping[str, str] = {
@@ -90,6 +95,73 @@ def made(
     return operator
 
 
+def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
+    """Return the class that evaluates an operator at an opset, or None for onnx's own."""
+    domain = "" if domain == "ai.onnx" else domain
+    for row in HOST_OPERATORS.get(op_type, ()):
+        if row.domain == domain and row.first <= opset <= (row.last or opset):
+            schema = schema_of(domain, op_type, opset)
+            return _op_run(row, schema.since_version) if schema else None
+    return None
+
+
+def schema_of(domain: str, op_type: str, opset: int) -> OpSchema | None:
+    """Return the declaration of an operator at an opset; None if there is none."""
+    if domain == contrib.DOMAIN:
+        return contrib.schemas().get(op_type)
+    is_known = onnx.defs.has(op_type, opset, domain)
+    return onnx.defs.get_schema(op_type, opset, domain) if is_known else None
+
+
+class KernelRun(OpRun):
+    """A node that runs the kernel of a row; its attributes are final."""
+
+    row: ClassVar[HostOperator]
+    kernel: ClassVar[Any]
+    op_schema: ClassVar[OpSchema]
+
+    def __init__(self, onnx_node: NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)
+        self._wanted = len(onnx_node.output)
+        # consumed_inputs, only in opset 1, was just a hint at reusable memory.
+        names = self.attributes_names_ - {"consumed_inputs", *self.row.inert}
+        attributes = {name: getattr(self, name) for name in names}
+        self._given = {name: value for name, value in attributes.items() if value is not None}
+        if self.row.counts_outputs:
+            self._given["outputs"] = self._wanted
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Call the kernel; return as many outputs as the node names."""
+        made = self.kernel(*inputs, **self._given)
+        results = made if isinstance(made, tuple) else (made,)
+        if len(results) < self._wanted:
+            raise Unsupported(f"only {len(results)} of the {self._wanted} outputs can be computed")
+        return tuple(map(np.asarray, results[: self._wanted]))
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
+
+
+@cache
+def _op_run(row: HostOperator, version: int) -> type[OpRun]:
+    """Return the class that onnx's evaluator instantiates for a node of the schema's version.
+
+    The class carries the schema; otherwise onnx would fill in the defaults of the newest version
+    (axis = -1 for a Softmax-11, whose default is 1).
+    """
+    schema = schema_of(row.domain, row.op_type, version)
+    module, name = row.kernel.split(":")
+    here = "" if module.startswith("rnncli.") else "rnncli.models.host_operators."
+    kernel = getattr(import_module(here + module), name)
+    if not isinstance(kernel, type):
+        own = {"row": row, "kernel": staticmethod(kernel), "op_schema": schema}
+        return type(row.op_type, (KernelRun,), own)
+    standard: tuple[Any, ...] = ()
+    if not issubclass(kernel, OpRun):
+        standard = (load_op(row.domain, row.op_type, version),)
+    return type(row.op_type, (kernel, *standard), {"op_schema": schema})
+
+
 def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
     """Raise if neither a schema at the imported opset nor a row describes the operator."""
     domain = node.domain
@@ -110,7 +182,7 @@ def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
 
 def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
     """Check counts and attributes against ONNX's declaration; subgraphs are checked separately."""
-    if node.op_type == "Constant" or any(subgraphs(node)):
+    if node.op_type == "Constant" or subgraphs(node):
         return  # a constant's value may be large, and checking copies it
     imports = dict(versions)
     if node.domain == contrib.DOMAIN:

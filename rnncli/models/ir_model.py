@@ -23,8 +23,8 @@ from rnncli.models.evaluation_settings import EvaluationSettings
 from rnncli.models.loading import model_from
 from rnncli.models.model import GRAPH, Model
 from rnncli.models.node_listing import RECURRENT, UnevaluatedNode
-from rnncli.models.recurrent_node import OwnRecurrentNode
 from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
+from rnncli.models.steps import OwnRecurrentNode
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.operators import operator_for
 from rnncli.operators.openvino_rows import DOMAIN

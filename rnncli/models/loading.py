@@ -1,4 +1,8 @@
-"""Loading of models from files, model-zoo folders and their archives."""
+"""Loading of models from files, model-zoo folders and their archives, and of their data sets.
+
+Data sets are stored as in ONNX's own tests; packs add `tolerance_K.pb`, the absolute tolerance of
+each element of output K.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
@@ -16,13 +20,15 @@ from onnx import ModelProto
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.reading import open_data
+from rnncli.models.conditioning import tolerance_problem
 from rnncli.models.model import Model
 from rnncli.models.structure import check_structure, check_text, normalise, sort_nodes
-from rnncli.models.tensor_values import embed_attribute_tensors
-from rnncli.models.wire import refuse_bomb
+from rnncli.models.tensor_values import embed_attribute_tensors, refuse_bomb, without_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.numerics import Array
 
 ModelSource: TypeAlias = Model | ModelProto | bytes | str | os.PathLike[str]
 """A model: loaded, as a protobuf, serialized, or the path of its file."""
@@ -167,8 +173,6 @@ def _load_file(path: Path, name: str) -> Model:
             data = stream.read()
         refuse_bomb(data, format_name)
         if format_name == "protobuf" and len(data) >= LARGE:
-            from rnncli.models.wire import without_weights  # not needed for small models
-
             # Large weights stay in the file, unless a link may lead outside the folder.
             with suppress(InvalidRequest):
                 own = RelativePath(found_in(path.parent, path.name).name)
@@ -209,3 +213,50 @@ def _message(data: bytes) -> ModelProto:
     proto = ModelProto()
     proto.ParseFromString(data)
     return proto
+
+
+class DataSetFolder(NamedTuple):
+    """The content of a folder ``test_data_set_N`` by name: inputs, expected outputs, tolerances."""
+
+    folder: Path
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+    tolerances: dict[str, Array]
+
+
+def load_data_set(model: Model, folder: Path) -> DataSetFolder:
+    """Read ``input_K.pb``, ``output_K.pb`` and ``tolerance_K.pb``, if there are any.
+
+    Tensors without a name are matched by position.
+
+    Raises:
+        UnreadableFile: a tensor is missing or damaged, or a tolerance does not fit its output.
+        InvalidRequest: there are more tensors than the graph has inputs or outputs.
+    """
+    inputs = [value.name for value in model.inputs]
+    names = [value.name for value in model.proto.graph.output]
+    outputs = _numbered_tensors(folder, "output", names)
+    tolerances = _numbered_tensors(folder, "tolerance", names)
+    for name, values in tolerances.items():
+        if problem := tolerance_problem(values, outputs.get(name)):
+            raise UnreadableFile(f"{folder}: the tolerance of output '{name}' {problem}")
+    return DataSetFolder(folder, _numbered_tensors(folder, "input", inputs), outputs, tolerances)
+
+
+def _numbered_tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:
+    from rnncli.files.formats.pb import read_named  # not needed without data sets
+    from rnncli.files.paths import found_in
+
+    files = sorted(
+        (int(match[1]), found_in(folder, path.name))
+        for path in folder.iterdir()
+        if (match := re.fullmatch(rf"{kind}_(\d+)\.pb", path.name))
+    )
+    read = {position: read_named(path) for position, path in files}
+    found = [name for name, _ in read.values()]
+    named = set(found) <= set(names) and len(set(found)) == len(found)
+    if not named and max(read, default=-1) >= len(names):
+        raise InvalidRequest(
+            f"{folder}: holds {kind}_{max(read)}.pb, but the model has {len(names)} {kind}s"
+        )
+    return {name if named else names[position]: values for position, (name, values) in read.items()}

@@ -11,13 +11,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from rnncli.models.model import operator_name
-from rnncli.models.recurrent_node import OwnRecurrentNode
+from rnncli.models.steps import OwnRecurrentNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.models.recurrent_node import Step
+    from rnncli.models.steps import Step
     from rnncli.numerics import Array
     from rnncli.operators import Node
 

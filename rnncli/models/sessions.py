@@ -18,11 +18,11 @@ import numpy as np
 
 from rnncli.backends.threads import allowed
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.limits import UNLIMITED, budget, deadline
+from rnncli.limits import UNLIMITED, limited, timed
 from rnncli.models import evaluator
-from rnncli.models.declarations import check_inputs, check_names
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.loading import as_model
+from rnncli.models.model import check_inputs, check_names
 from rnncli.operators import OPERATORS, Operator, operator_named
 from rnncli.operators.evaluation import OperatorSession
 
@@ -186,9 +186,9 @@ def within(limits: Limits) -> Iterator[None]:
         if limits.threads is not None:
             stack.enter_context(allowed(limits.threads))
         if limits.max_memory is not None:
-            stack.enter_context(budget.limited(limits.max_memory))
+            stack.enter_context(limited(limits.max_memory))
         if limits.timeout is not None:
-            stack.enter_context(deadline.timed(limits.timeout))
+            stack.enter_context(timed(limits.timeout))
         yield
 
 

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.models.declarations import describe
-from rnncli.models.model import bodies, captured_names, declared_shape, subgraphs
+from rnncli.models.model import bodies, captured_names, declared_shape, describe, subgraphs
 from rnncli.models.node_listing import recurrent_sites
-from rnncli.models.shape_inference import inferred, shapes_in
+from rnncli.models.skeleton import inferred, shapes_in
 from rnncli.models.tensor_values import tensor_values
 
 if TYPE_CHECKING:

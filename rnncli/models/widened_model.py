@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 from rnncli.errors import RnncliError
 from rnncli.files.formats.pb import tensor_of
-from rnncli.models.host_operators.kernel_table import schema_of
+from rnncli.models.implementations import schema_of
 from rnncli.models.model import Model, all_bodies, bodies, opsets
 from rnncli.models.tensor_values import sparse_tensor_values, tensor_values
 from rnncli.numerics import DTYPES, dtype_of

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
-from rnncli.limits.deadline import check
+from rnncli.limits import check_clock
 from rnncli.mutants import words_of_edits
 from rnncli.mutants.bug_table import WORDS, BugTable
 from rnncli.mutants.edits import KernelCall, text_of
@@ -94,7 +94,7 @@ class BlockedCall(KernelCall):
 
     def step(self, p: Parameters, x: Value, states: States) -> States:
         """Advance by one time step."""
-        check()
+        check_clock()
         return self._recurrence.cell.step(p, x, states)
 
 

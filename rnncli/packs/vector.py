@@ -18,7 +18,7 @@ from rnncli.errors import (
     RnncliWarning,
     UnreadableFile,
 )
-from rnncli.models.data_sets import tolerance_problem
+from rnncli.models.conditioning import tolerance_problem
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import checked
 from rnncli.recurrence.readings import must_be_declared

@@ -10,7 +10,7 @@ import yaml
 from msgspec import UNSET
 
 from rnncli.cases.config.config import describe
-from rnncli.models.declarations import describe as describe_value
+from rnncli.models.model import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.models.streams import streams_of
 from rnncli.operators import operator_named

@@ -1,32 +1,33 @@
-"""Evaluation of a loaded target, once or for each of its test data sets."""
+"""Evaluation of a loaded target, once or for each of its test data sets, on inputs it reads."""
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rnncli import operators
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.errors import InvalidOperator, InvalidRequest, RnncliWarning, Unsupported
-from rnncli.files.formats import read_inputs, read_outputs
+from rnncli.errors import InvalidOperator, InvalidRequest, RnncliWarning, Unsupported, shortened
+from rnncli.files.formats import read_inputs, read_outputs, read_tensor
 from rnncli.judging.tolerances.derivation import answers_of
-from rnncli.models.data_sets import load_data_set
-from rnncli.models.declarations import check_inputs, check_names, symbols
 from rnncli.models.evaluator import Evaluator, prepare
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
-from rnncli.models.model import Model, declared_shape
+from rnncli.models.loading import load_data_set
+from rnncli.models.model import Model, check_inputs, check_names, declared_shape, symbols
 from rnncli.models.streams import streams_of
-from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered
+from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
-from rnncli.running.written_values import given_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -292,3 +293,64 @@ def steps_of(recurrence: Recurrence) -> Iterator[tuple[str, Array]]:
     for name, values in answers.outputs.items():
         yield f"outputs/{name}", values
         yield f"tolerances/{name}", answers.tolerances[name]
+
+
+def given_tensor(name: str, text: str, dtype: DType | None) -> Array:
+    """Return an input that is given as ``8000``, ``true``, ``[[1, 2.5], [3, 4]]`` or as a file.
+
+    Args:
+        name: the input's name.
+        text: what the user wrote for it; a number stands for a scalar.
+        dtype: the input's element type, which numbers take; None if it has none.
+
+    Raises:
+        InvalidRequest: the list is no rectangle, or the type cannot hold a number of it; and as
+            `read_tensor`.
+    """
+    place = f"-i {name}={shortened(text)}"
+    try:
+        written = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.startswith("["):
+            raise InvalidRequest(f"{place}: not a list: {error}") from error
+        return read_tensor(text)
+    if not isinstance(written, int | float | list):
+        return read_tensor(text)
+    if dtype is None or dtype.numpy.kind in "Oc":
+        raise InvalidRequest(f"{place}: the input is not of real numbers; give a file")
+    try:
+        shape = np.shape(written)
+    except ValueError as error:
+        raise InvalidRequest(f"{place}: rows of different lengths") from error
+    values = [_element(place, each, dtype) for each in _elements(written)]
+    return np.array(values, dtype.numpy).reshape(shape)
+
+
+def _elements(written: Any) -> Iterator[Any]:
+    """Yield the elements of nested lists."""
+    if not isinstance(written, list):
+        yield written
+        return
+    for each in written:
+        yield from _elements(each)
+
+
+def _element(place: str, written: Any, dtype: DType) -> Any:
+    """Return an element in a type, rounded once if that is a floating-point one.
+
+    Raises:
+        InvalidRequest: the type cannot hold it.
+    """
+    is_bool = dtype.name == "bool"
+    if isinstance(written, bool) is is_bool and isinstance(written, int | float):
+        try:
+            if dtype.is_float:
+                exact = np.float64(written)
+                made = round_to(exact.reshape(1), dtype)[0]
+                if np.isfinite(made) or not np.isfinite(exact):
+                    return made
+            elif (made := np.array([written], object).astype(dtype.numpy)[0]) == written:
+                return made
+        except (OverflowError, ValueError, TypeError):
+            pass
+    raise InvalidRequest(f"{place}: {json.dumps(written)} is not of type {dtype}")

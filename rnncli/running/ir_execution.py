@@ -17,11 +17,11 @@ import openvino
 from openvino import opset5
 
 from rnncli.errors import InvalidRequest
-from rnncli.limits.deadline import turn
-from rnncli.models.declarations import check_inputs
+from rnncli.limits import turn
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
 from rnncli.models.ir_model import as_array, descriptions
+from rnncli.models.model import check_inputs
 from rnncli.running.execution import recipe_of
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal

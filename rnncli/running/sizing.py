@@ -24,11 +24,17 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
-from rnncli.limits.budget import OutOfMemory
-from rnncli.models.declarations import described, is_open, symbols, template
+from rnncli.limits import OutOfMemory
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.generated_inputs import FreeDimension
-from rnncli.models.model import captured_names, part_that_makes
+from rnncli.models.model import (
+    captured_names,
+    described,
+    is_open,
+    part_that_makes,
+    symbols,
+    template,
+)
 from rnncli.models.streams import streams_of
 
 if TYPE_CHECKING:

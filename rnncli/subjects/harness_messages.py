@@ -20,7 +20,7 @@ from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_docume
 from rnncli.files.formats.raw import TensorDescriptor
 from rnncli.files.strict_json import parse_json
 from rnncli.subjects.runtime import told_record
-from rnncli.supervision.binary_messages import FOREVER, GarbageError
+from rnncli.supervision.connection import FOREVER, GarbageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

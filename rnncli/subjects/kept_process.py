@@ -21,8 +21,7 @@ from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects.runtime import ABSENT, AGAIN, OPEN, READY, SERVE, START, UNSUPPORTED, question
-from rnncli.supervision.binary_messages import Message
-from rnncli.supervision.connection import IsolatedProcess, LostError
+from rnncli.supervision.connection import IsolatedProcess, LostError, Message
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:

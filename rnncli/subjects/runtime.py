@@ -17,7 +17,7 @@ from rnncli.files.described import entries_of, jsonable
 from rnncli.numerics import dtype_of
 from rnncli.packs.record import UNKNOWN, DressRecord
 from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
-from rnncli.supervision.binary_messages import Channel, Message, served
+from rnncli.supervision.connection import Channel, Message, served
 from rnncli.supervision.programs import first_line
 
 if TYPE_CHECKING:

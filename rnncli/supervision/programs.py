@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.reading import open_regular
 from rnncli.jobs.interpreter import python
-from rnncli.limits import budget
+from rnncli.limits import current_budget
 from rnncli.talk.words import printable
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Supervised:
             "streams": streams,
             "owner": os.getpid(),
             "max_memory": max_memory,
-            "is_freed": budget.current() is not None and not shares_limit,
+            "is_freed": current_budget() is not None and not shares_limit,
         }
         self._ending: Ending | None = None
         self._process = subprocess.Popen(  # noqa: S603 -- runs our own file

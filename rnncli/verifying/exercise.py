@@ -16,7 +16,7 @@ import numpy as np
 
 from rnncli.backends.backend import Compute
 from rnncli.errors import Exhausted, RnncliError
-from rnncli.models.data_sets import ROUNDINGS
+from rnncli.models.conditioning import ROUNDINGS
 from rnncli.models.model import declared_shape, rooted
 from rnncli.models.node_listing import fed_tensors, recurrent_sites
 from rnncli.models.streams import streams_of

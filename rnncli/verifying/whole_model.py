@@ -25,7 +25,7 @@ from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
-from rnncli.models.data_sets import limit_of
+from rnncli.models.conditioning import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model

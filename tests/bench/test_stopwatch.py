@@ -9,7 +9,7 @@ from rnncli.bench.contestants import Own
 from rnncli.bench.stopwatch import CLOCKS, TURN, Stopwatch
 from rnncli.bench.workloads import planned
 from rnncli.subjects.runtime import question
-from rnncli.supervision.binary_messages import Message
+from rnncli.supervision.connection import Message
 
 
 def test_a_turn_is_measured_by_its_clock(monkeypatch):

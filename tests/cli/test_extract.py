@@ -181,7 +181,7 @@ def test_what_is_extracted_can_be_read(rnncli, tmp_path, scale):
 def test_what_cannot_be_read_back_is_not_put_in_place(rnncli, monkeypatch, tmp_path):
     """The folder does not appear."""
     model = saved(tmp_path / "model.onnx", UNIT)
-    monkeypatch.setattr("rnncli.models.quantised_units.dress_problems", lambda *_, **__: ())
+    monkeypatch.setattr("rnncli.models.node_listing.dress_problems", lambda *_, **__: ())
     proto = onnx.load(model)
     proto.graph.initializer[0].float_data[:] = [-1.0]
     onnx.save(proto, model)

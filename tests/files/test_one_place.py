@@ -24,7 +24,7 @@ ALLOWED = {
         "Path('/proc/self/status').read_text": "of the system",
     },
     "cli/group.py": {"super().write_text": "of a help text, to a buffer"},
-    "limits/budget.py": {"_STATUS.read_text": "of the system: /proc/self/status"},
+    "limits.py": {"_STATUS.read_text": "of the system: /proc/self/status"},
     "files/formats/h5.py": {
         "h5py.File": "of a descriptor that was checked, or in memory",
         "h5py.h5a.open": "an attribute",

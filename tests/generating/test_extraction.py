@@ -17,7 +17,7 @@ from support.real_models import PATHS, recorded
 from rnncli import operators
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, extract, require
-from rnncli.models.data_sets import conditioning_problem
+from rnncli.models.conditioning import conditioning_problem
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import UnevaluatedNode

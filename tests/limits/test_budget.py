@@ -9,9 +9,9 @@ import onnx
 import pytest
 from support.measured import measured
 
+from rnncli import limits
 from rnncli.errors import InvalidRequest
-from rnncli.limits import budget
-from rnncli.limits.budget import OutOfMemory
+from rnncli.limits import OutOfMemory
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import model_from
 
@@ -113,7 +113,7 @@ def test_zipped_zeros_stay_below_1_gib(tmp_path):
 @on_linux
 def test_what_no_estimate_foresees_fails_as_an_allocation():
     """And afterwards the process may take as much as before."""
-    with pytest.raises(OutOfMemory, match="not enough memory"), budget.held(64 * MIB):
+    with pytest.raises(OutOfMemory, match="not enough memory"), limits.held(64 * MIB):
         np.zeros(1 << 28)
 
     assert np.zeros(1 << 28).nbytes == 2 << 30
@@ -126,29 +126,29 @@ def test_files_that_the_user_named_add_to_the_default(tmp_path):
     with (tmp_path / "sparse.bin").open("wb") as file:
         file.truncate(1 << 40)
 
-    with budget.held(None, [tmp_path, "no such file", "f.npz::key"]):
-        grown = budget.current().limit
-    with budget.held(99 * MIB, [tmp_path]):
-        given = budget.current().limit
+    with limits.held(None, [tmp_path, "no such file", "f.npz::key"]):
+        grown = limits.current_budget().limit
+    with limits.held(99 * MIB, [tmp_path]):
+        given = limits.current_budget().limit
 
-    assert budget.DEFAULT + 16 * MIB <= grown <= budget.DEFAULT + 17 * MIB
+    assert limits.DEFAULT + 16 * MIB <= grown <= limits.DEFAULT + 17 * MIB
     assert given == 99 * MIB
 
 
 def test_asking_names_what_takes_too_much_and_how_to_allow_it():
     """Without a budget only what the maker itself allows is allowed."""
     with (
-        budget.limited(10 * MIB),
+        limits.limited(10 * MIB),
         pytest.raises(OutOfMemory, match=r"it takes 2\.0 GiB, and .* 10\.0 MiB .* --max-memory"),
     ):
-        budget.ask(2 << 30, "it")
+        limits.ask(2 << 30, "it")
     with pytest.raises(OutOfMemory, match=r"it takes 2\.0 GiB, and at most 1\.0 GiB"):
-        budget.ask(2 << 30, "it", otherwise=1 << 30)
+        limits.ask(2 << 30, "it", otherwise=1 << 30)
 
-    budget.ask(2 << 30, "it", otherwise=2 << 30)
+    limits.ask(2 << 30, "it", otherwise=2 << 30)
 
 
 def test_sizes_of_any_number_of_digits_can_be_told():
     """Those that a file declares."""
     with pytest.raises(OutOfMemory, match="takes more memory than there is"):
-        budget.ask(10**400, "a tensor")
+        limits.ask(10**400, "a tensor")

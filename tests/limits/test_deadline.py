@@ -9,9 +9,8 @@ import onnx
 import pytest
 from support.terminals import shown
 
-from rnncli import evaluate
-from rnncli.limits import Limits, deadline
-from rnncli.limits.deadline import OutOfTime
+from rnncli import evaluate, limits
+from rnncli.limits import Limits, OutOfTime
 from rnncli.models.loading import load_model
 from rnncli.models.sessions import evaluate_model
 
@@ -55,7 +54,7 @@ def test_a_long_recurrence_is_stopped_between_steps():
     """Whatever one node takes."""
     X, W = np.ones((100_000, 1, 1), np.float32), np.ones((1, 3, 1), np.float32)
 
-    with pytest.raises(OutOfTime), deadline.timed(1e-9):
+    with pytest.raises(OutOfTime), limits.timed(1e-9):
         evaluate("GRU-14", {"X": X, "W": W, "R": W})
 
 
@@ -63,13 +62,13 @@ def test_an_alarm_ends_what_looks_at_no_clock():
     """Python code of any library; afterwards no alarm is left."""
     program = (
         "import signal, time\n"
-        "from rnncli.limits import deadline\n"
+        "from rnncli import limits\n"
         "try:\n"
-        "    with deadline.watched(0.05, 'm'):\n"
+        "    with limits.watched(0.05, 'm'):\n"
         "        time.sleep(60)\n"
-        "except deadline.OutOfTime as error:\n"
+        "except limits.OutOfTime as error:\n"
         "    print(error)\n"
-        "with deadline.watched(60, 'm'):\n"
+        "with limits.watched(60, 'm'):\n"
         "    pass\n"
         "print(signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM).name)\n"
     )
@@ -89,8 +88,8 @@ def test_an_alarm_ends_what_looks_at_no_clock():
 
 def test_an_alarm_is_silent_beside_a_check_that_has_raised():
     """It may come while that error is on its way, and would take the node's name from it."""
-    with deadline.watched(60, "m.onnx"):
-        activity = deadline.current()
+    with limits.watched(60, "m.onnx"):
+        activity = limits.current_activity()
         activity._end = 0.0
         with pytest.raises(OutOfTime, match="not finished"):
             activity.check()
@@ -101,10 +100,10 @@ def test_a_library_that_does_not_come_back_is_left(tmp_path):
     """The process ends by itself where no Python runs any more in its main thread."""
     program = (
         "import signal, time\n"
-        "from rnncli.limits import deadline\n"
-        "deadline.GRACE = 0.1\n"
+        "from rnncli import limits\n"
+        "limits.GRACE = 0.1\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
-        "with deadline.watched(0.1, 'm'):\n"
+        "with limits.watched(0.1, 'm'):\n"
         "    time.sleep(60)\n"
     )
     done = subprocess.run(
@@ -121,14 +120,14 @@ def test_somebody_at_a_terminal_is_told_what_takes_so_long():
     """Which node runs, which trip, and how to stop it; in a pipe nothing is said."""
     program = (
         "import sys, threading\n"
-        "from rnncli.limits import deadline\n"
+        "from rnncli import limits\n"
         "from rnncli.talk import terminal\n"
         "heard = threading.Event()\n"
-        "deadline.NOTICE = 0.1\n"
+        "limits.NOTICE = 0.1\n"
         "terminal.LISTENERS.append(lambda words: print(words, flush=True) or heard.set())\n"
-        "with deadline.watched(None, 'm'):\n"
-        "    deadline.current().begin(lambda: \"m: node 'Loop_0' (Loop)\")\n"
-        "    deadline.turn(1234)\n"
+        "with limits.watched(None, 'm'):\n"
+        "    limits.current_activity().begin(lambda: \"m: node 'Loop_0' (Loop)\")\n"
+        "    limits.turn(1234)\n"
         "    heard.wait(float(sys.argv[1]))\n"
     )
     piped = subprocess.run(
@@ -147,8 +146,8 @@ def test_somebody_at_a_terminal_is_told_what_takes_so_long():
 
 def test_a_part_of_a_computation_shares_its_clock():
     """By itself it has its own time, of which a caller of the library has no signal."""
-    with deadline.timed(None) as whole, deadline.within(1e-9, "m"):
-        assert deadline.current() is whole
-        deadline.check()
-    with pytest.raises(OutOfTime), deadline.within(1e-9, "m"):
-        deadline.check()
+    with limits.timed(None) as whole, limits.within(1e-9, "m"):
+        assert limits.current_activity() is whole
+        limits.check_clock()
+    with pytest.raises(OutOfTime), limits.within(1e-9, "m"):
+        limits.check_clock()

@@ -8,8 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.models.data_sets import conditioning_problem, limit_of, load_data_set
-from rnncli.models.loading import load_model
+from rnncli.models.conditioning import conditioning_problem, limit_of
+from rnncli.models.loading import load_data_set, load_model
 from rnncli.numerics import DTYPES
 
 TEXT = """<ir_version: 3, opset_import: ["" : 8]>

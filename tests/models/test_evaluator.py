@@ -11,7 +11,7 @@ from support.tables import every
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.limits.budget import OutOfMemory
+from rnncli.limits import OutOfMemory
 from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.sessions import evaluate_model

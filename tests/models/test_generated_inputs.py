@@ -5,9 +5,9 @@ import pytest
 from support.real_models import PATHS
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
-from rnncli.models.declarations import check_inputs
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import load_model, model_from
+from rnncli.models.model import check_inputs
 from rnncli.models.sessions import evaluate_model
 
 BODY = "(float[batch,3] x, int64[2] n) => (float[batch,3] y) { y = Identity (x) }"

@@ -10,8 +10,7 @@ from rnncli.files.atomic import RECORD
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.loading import LARGE, load_model
 from rnncli.models.sessions import evaluate_model
-from rnncli.models.tensor_values import tensor_values
-from rnncli.models.wire import without_weights
+from rnncli.models.tensor_values import tensor_values, without_weights
 from rnncli.recurrence.recurrence import is_constant, lock
 from rnncli.running.request import Request
 from rnncli.running.tasks import Task, run_task

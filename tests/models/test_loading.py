@@ -16,7 +16,7 @@ import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models.loading import ARCHIVES, FORMATS, load_model, model_from
 from rnncli.models.sessions import evaluate_model
-from rnncli.models.wire import fields
+from rnncli.models.tensor_values import fields
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
 X = {"x": np.float32([1, 2])}
@@ -209,7 +209,7 @@ def test_zeros_are_no_fields():
 
 def test_a_protobuf_of_numbers_is_refused_unparsed(tmp_path, monkeypatch):
     """To walk through many tiny fields that are no messages takes long, too."""
-    monkeypatch.setattr("rnncli.models.wire._MOST_FIELDS", 1000)
+    monkeypatch.setattr("rnncli.models.tensor_values._MOST_FIELDS", 1000)
     (tmp_path / "m.onnx").write_bytes(b"\x08\x01" * 1001)
 
     with pytest.raises(UnreadableFile, match="more than 1000 fields"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rnncli.limits import Limits
-from rnncli.limits.budget import Budget, OutOfMemory
-from rnncli.models.memory import MemoryTally, refuse_giant
+from rnncli.limits import Budget, Limits, OutOfMemory
 from rnncli.models.sessions import evaluate_model
+from rnncli.models.steps import MemoryTally, refuse_giant
 
 
 def test_numbers_are_inputs_like_arrays():

@@ -7,12 +7,11 @@ import pytest
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.limits import Limits
-from rnncli.limits.budget import OutOfMemory
+from rnncli.limits import Limits, OutOfMemory
 from rnncli.models import evaluator
 from rnncli.models.evaluator import prepare, run
-from rnncli.models.recurrent_node import Step
 from rnncli.models.sessions import evaluate_model
+from rnncli.models.steps import Step
 
 CUT = """g (float[2] x) => (float[2] y)
     <float[2,2] w = {1, 2, 3, 4}, int64[1] k = {1}, int64[1] two = {2}>

@@ -8,7 +8,7 @@ from onnx import parser
 
 from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning
 from rnncli.judging.tolerances.tolerance import EXACT
-from rnncli.limits.budget import OutOfMemory
+from rnncli.limits import OutOfMemory
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import model_from
 from rnncli.running import sizing

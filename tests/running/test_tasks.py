@@ -9,8 +9,7 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.running.request import ListedTarget, Request
 from rnncli.running.target import load_target, short_names
-from rnncli.running.tasks import all_targets, plan
-from rnncli.running.written_runs import as_path
+from rnncli.running.tasks import all_targets, as_path, plan
 
 REQUEST = Request(tolerance=EXACT)
 

@@ -6,7 +6,7 @@ from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import dtype_named
-from rnncli.running.written_values import given_tensor
+from rnncli.running.execution import given_tensor
 
 
 @every(

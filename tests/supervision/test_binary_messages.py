@@ -14,7 +14,7 @@ from support.tables import every
 
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.recurrence import is_constant, lock
-from rnncli.supervision.binary_messages import LARGEST, Channel, GarbageError, Message
+from rnncli.supervision.connection import LARGEST, Channel, GarbageError, Message
 
 
 @pytest.fixture

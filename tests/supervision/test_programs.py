@@ -12,7 +12,7 @@ from support.families import becomes
 from support.tables import every
 
 from rnncli.errors import Unsupported
-from rnncli.limits.budget import held
+from rnncli.limits import held
 from rnncli.supervision import programs as supervision
 from rnncli.supervision import supervisor
 from rnncli.supervision.programs import (

@@ -10,7 +10,7 @@ import onnxruntime
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from rnncli.models.host_operators.kernel_table import host_operator
+from rnncli.models.implementations import host_operator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

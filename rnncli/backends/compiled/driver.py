@@ -19,7 +19,7 @@ from rnncli.backends.compiled.kernels import DISSOLVED
 from rnncli.backends.compiled.routines import CODES, ROUTINES, PackedWeights, rows_of
 from rnncli.backends.threads import POOL, threads
 from rnncli.errors import Unsupported
-from rnncli.limits.deadline import check
+from rnncli.limits import check_clock
 from rnncli.numerics import round_to
 from rnncli.recurrence.cells import CELLS, beyond
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted
@@ -226,7 +226,7 @@ class Call:
         r, T = self.recurrence, self.T
         steps = block_steps(r)
         for done in range(0, T or 1, steps):
-            check()
+            check_clock()
             count = min(steps, T - done)
             starts = [T - done - count if back else done for back in self.routine.is_reverse]
             blocks = [slice(start, start + count) for start in starts]

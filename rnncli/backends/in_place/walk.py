@@ -33,7 +33,7 @@ from rnncli.backends.in_place.prepared_calls import (
 from rnncli.backends.in_place.stages import stage_for, weights_of
 from rnncli.backends.in_place.time_steps import has_kernel, kernel_of
 from rnncli.backends.threads import at_once, threads
-from rnncli.limits.deadline import check
+from rnncli.limits import check_clock
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
 from rnncli.recurrence.recurrence import Constants, Direction, Result
@@ -166,7 +166,7 @@ class Walk:
                 self.constants.keep(key, weights)
             stage.load(weights)
             for start in range(piece.start, piece.stop, stage.steps):
-                check()
+                check_clock()
                 # A NaN persists; infinity may pass.
                 isnan = (math.isnan(np.vdot(state, state)) for state in self.states)
                 if start > piece.start and any(isnan):

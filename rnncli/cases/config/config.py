@@ -38,7 +38,7 @@ from rnncli.cases.yaml_reader import (
     shown,
 )
 from rnncli.errors import ConfigError, InvalidRequest, Place, did_you_mean
-from rnncli.limits import budget
+from rnncli.limits import OutOfMemory, ask
 from rnncli.numerics import Array, DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, Operator, operator_named, problems
 from rnncli.operators.attributes import complete
@@ -334,8 +334,8 @@ class ConfigKeys(Keys):
         rows = (*operator.inputs, *operator.outputs)
         needed = frame.needed(row for row in rows if row.name in named or not row.optional)
         try:
-            budget.ask(needed, "what they make", otherwise=memory())
-        except budget.OutOfMemory as error:
+            ask(needed, "what they make", otherwise=memory())
+        except OutOfMemory as error:
             self.find(self.entry("sizes"), f"these sizes are too large: {error}")
             return False
         return True

@@ -14,8 +14,8 @@ from onnx.defs import OpSchema, get_schema
 from onnx.helper import make_attribute
 
 from rnncli.errors import Unsupported
-from rnncli.models.host_operators.convolution import conv
-from rnncli.models.host_operators.precision import gemm, matmul
+from rnncli.models.host_operators.arithmetic import gemm, matmul
+from rnncli.models.host_operators.windows import conv
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.activations import ACTIVATIONS
 

@@ -9,7 +9,7 @@ from onnx import AttributeProto
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.limits.deadline import turn
+from rnncli.limits import turn
 from rnncli.numerics import Array, dtype_numbered
 
 if TYPE_CHECKING:

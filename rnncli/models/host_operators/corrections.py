@@ -14,7 +14,7 @@ import numpy as np
 
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import rounded, widened
+from rnncli.models.host_operators.arithmetic import rounded, widened
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import rounded
+from rnncli.models.host_operators.arithmetic import rounded
 from rnncli.numerics import Array, dtype_numbered
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.models.host_operators.precision import rounded, widened
+from rnncli.models.host_operators.arithmetic import rounded, widened
 from rnncli.numerics import Array, dtype_of, round_to
 
 if TYPE_CHECKING:

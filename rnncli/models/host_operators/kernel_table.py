@@ -7,20 +7,33 @@ Operators not listed are evaluated by the reference.
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import onnx
-
-from rnncli.models.host_operators import contrib
-from rnncli.models.host_operators.kernel import HostOperator as Row
-from rnncli.models.host_operators.kernel import op_run
+from rnncli.models.host_operators.contrib import DOMAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from onnx.reference.op_run import OpRun
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostOperator:
+    """The kernel of an operator for a range of opsets of its domain."""
+
+    op_type: str  # the operator
+    first: int  # the first opset served
+    last: int | None  # the last opset served, or None for all later ones
+    # ``"module:name"`` below `rnncli.models.host_operators`: a function, an `OpRun`, or
+    # another class, which becomes a mix-in before onnx's own `OpRun`
+    kernel: str
+    inert: tuple[str, ...] = ()  # attributes that do not affect the result of inference
+    # whether the kernel takes `outputs`, the number of outputs that the node names
+    counts_outputs: bool = False
+    domain: str = ""  # ONNX's own, or that of another declaration
+
+
+Row = HostOperator
 
 # Of any tensors, those of a quantised unit included.
 _QUANTIZE = "rnncli.numerics.quantisation:quantize_linear"
@@ -38,36 +51,36 @@ _ROWS = (
     Row("Scan", 9, None, "control_flow:Scan"),
     # The reference loops over windows in Python: captcha_crnn takes 20 times as long, PaddleOCR's 8
     # to 40 times. Its ConvTranspose of groups fails (gtcrn_simple), as do its pools with SAME.
-    Row("Conv", 1, None, "convolution:conv"),
-    Row("ConvInteger", 10, None, "convolution:conv_integer"),
-    Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
-    Row("ConvTranspose", 1, None, "convolution:conv_transpose"),
-    Row("Col2Im", 18, None, "convolution:col2im"),
+    Row("Conv", 1, None, "windows:conv"),
+    Row("ConvInteger", 10, None, "windows:conv_integer"),
+    Row("QLinearConv", 10, None, "windows:qlinear_conv"),
+    Row("ConvTranspose", 1, None, "windows:conv_transpose"),
+    Row("Col2Im", 18, None, "windows:col2im"),
     Row("MaxPool", 1, None, "windows:max_pool", counts_outputs=True),
     Row("AveragePool", 1, None, "windows:average_pool"),
     Row("LpPool", 1, None, "windows:lp_pool"),
     # On as many threads as an evaluation may have, and narrow types added up in float32.
-    Row("MatMul", 1, None, "precision:matmul"),
+    Row("MatMul", 1, None, "arithmetic:matmul"),
     # The reference multiplies integers, for which there is no BLAS: 48 x 512 by 512 x 2048 takes 48
     # times as long.
-    Row("MatMulInteger", 10, None, "precision:matmul_integer"),
-    Row("QLinearMatMul", 10, None, "precision:qlinear_matmul"),
+    Row("MatMulInteger", 10, None, "arithmetic:matmul_integer"),
+    Row("QLinearMatMul", 10, None, "arithmetic:qlinear_matmul"),
     # A valid node needs no attribute to broadcast C.
-    Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
-    Row("Gemm", 7, None, "precision:gemm"),
+    Row("Gemm", 1, 6, "arithmetic:gemm", inert=("broadcast",)),
+    Row("Gemm", 7, None, "arithmetic:gemm"),
     # It adds up in the tensors' own type: in bfloat16 the sum of 257 ones is 256. The logarithm of
     # no exponential is NaN there instead of -inf, and integers change their type or are refused.
-    Row("Sum", 1, None, "reduction:total"),
-    Row("Mean", 1, None, "reduction:mean"),
-    Row("CumSum", 11, None, "reduction:cumsum"),
-    Row("ReduceSum", 1, None, "reduction:reduce_sum"),
-    Row("ReduceProd", 1, None, "reduction:reduce_prod"),
-    Row("ReduceMean", 1, None, "reduction:reduce_mean"),
-    Row("ReduceL1", 1, None, "reduction:reduce_l1"),
-    Row("ReduceL2", 1, None, "reduction:reduce_l2"),
-    Row("ReduceSumSquare", 1, None, "reduction:reduce_sum_square"),
-    Row("ReduceLogSum", 1, None, "reduction:reduce_log_sum"),
-    Row("ReduceLogSumExp", 1, None, "reduction:reduce_log_sum_exp"),
+    Row("Sum", 1, None, "arithmetic:total"),
+    Row("Mean", 1, None, "arithmetic:mean"),
+    Row("CumSum", 11, None, "arithmetic:cumsum"),
+    Row("ReduceSum", 1, None, "arithmetic:reduce_sum"),
+    Row("ReduceProd", 1, None, "arithmetic:reduce_prod"),
+    Row("ReduceMean", 1, None, "arithmetic:reduce_mean"),
+    Row("ReduceL1", 1, None, "arithmetic:reduce_l1"),
+    Row("ReduceL2", 1, None, "arithmetic:reduce_l2"),
+    Row("ReduceSumSquare", 1, None, "arithmetic:reduce_sum_square"),
+    Row("ReduceLogSum", 1, None, "arithmetic:reduce_log_sum"),
+    Row("ReduceLogSumExp", 1, None, "arithmetic:reduce_log_sum_exp"),
     Row("Sigmoid", 1, None, "corrections:InFloat32"),
     Row("GlobalAveragePool", 1, None, "corrections:global_average_pool"),
     Row("InstanceNormalization", 1, None, "corrections:InFloat32"),
@@ -99,12 +112,12 @@ _ROWS = (
     Row("QuantizeLinear", 10, None, _QUANTIZE),
     Row("DequantizeLinear", 10, None, _DEQUANTIZE),
     # ONNX Runtime's, which its quantiser writes for 16 bits.
-    Row("QuantizeLinear", 1, None, _QUANTIZE, domain=contrib.DOMAIN),
-    Row("DequantizeLinear", 1, None, _DEQUANTIZE, domain=contrib.DOMAIN),
+    Row("QuantizeLinear", 1, None, _QUANTIZE, domain=DOMAIN),
+    Row("DequantizeLinear", 1, None, _DEQUANTIZE, domain=DOMAIN),
     # What ONNX Runtime's optimiser writes.
-    Row("FusedConv", 1, None, "contrib:fused_conv", domain=contrib.DOMAIN),
-    Row("FusedGemm", 1, None, "contrib:fused_gemm", domain=contrib.DOMAIN),
-    Row("FusedMatMul", 1, None, "contrib:fused_matmul", domain=contrib.DOMAIN),
+    Row("FusedConv", 1, None, "contrib:fused_conv", domain=DOMAIN),
+    Row("FusedGemm", 1, None, "contrib:fused_gemm", domain=DOMAIN),
+    Row("FusedMatMul", 1, None, "contrib:fused_matmul", domain=DOMAIN),
     # It has little of the older versions, and takes coordinates in float64, which are no ties where
     # ONNX Runtime's are; nearest elements take it eight times as long. It moves points beyond the
     # border before it weighs their neighbours, and loops over points in Python.
@@ -141,8 +154,8 @@ _ROWS = (
     Row("ScatterElements", 11, None, "indexing:scatter_elements"),
     Row("ScatterND", 11, None, "indexing:scatter_nd"),
     # It replaces the process's warning filters in each call, which threads share.
-    Row("Sqrt", 1, None, "precision:sqrt"),
-    Row("Pow", 7, None, "precision:power"),
+    Row("Sqrt", 1, None, "arithmetic:sqrt"),
+    Row("Pow", 7, None, "arithmetic:power"),
     # The reference implements little of the first opsets, and with the newest semantics.
     *(Row(name, 1, 6, "first_opsets:WithAxis") for name in _BINARY),
     Row("PRelu", 1, 6, "first_opsets:prelu"),
@@ -155,35 +168,10 @@ _ROWS = (
     Row("Dropout", 1, 9, "first_opsets:dropout", inert=("ratio",)),
 )
 
-HOST_OPERATORS: Mapping[str, tuple[Row, ...]] = MappingProxyType(
+HOST_OPERATORS: Mapping[str, tuple[HostOperator, ...]] = MappingProxyType(
     {
         name: tuple(row for row in _ROWS if row.op_type == name)
         for name in dict.fromkeys(row.op_type for row in _ROWS)
     }
 )
 """Rows by operator; each covers a range of opsets."""
-
-
-def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
-    """Return the class that evaluates an operator at an opset, or None for onnx's own."""
-    domain = "" if domain == "ai.onnx" else domain
-    for row in HOST_OPERATORS.get(op_type, ()):
-        if row.domain == domain and row.serves(opset):
-            schema = schema_of(domain, op_type, opset)
-            return _class(row, schema.since_version) if schema else None
-    return None
-
-
-def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    """Return the declaration of an operator at an opset; None if there is none."""
-    if domain == contrib.DOMAIN:
-        return contrib.schemas().get(op_type)
-    is_known = onnx.defs.has(op_type, opset, domain)
-    return onnx.defs.get_schema(op_type, opset, domain) if is_known else None
-
-
-@cache
-def _class(row: Row, version: int) -> type[OpRun]:
-    schema = schema_of(row.domain, row.op_type, version)
-    assert schema
-    return op_run(row, schema)

@@ -26,7 +26,7 @@ from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.models.data_sets import limit_of
+from rnncli.models.conditioning import limit_of
 from rnncli.numerics import FLOAT64, dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.numerics.randomness import seed_key, uniform

@@ -19,13 +19,12 @@ import numpy as np
 from msgspec.structs import replace as with_entries
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
-from rnncli.limits.deadline import OutOfTime, within
-from rnncli.models.declarations import check_inputs
+from rnncli.limits import OutOfTime, within
 from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
-from rnncli.models.model import declared_shape
+from rnncli.models.model import check_inputs, declared_shape
 from rnncli.models.node_listing import dynamic_quantisers
 from rnncli.numerics import dtype_of
 from rnncli.packs.record import UNKNOWN, WHOLE_MODEL

@@ -20,11 +20,9 @@ from rnncli.files.formats.format import DataSet
 from rnncli.files.formats.onnx_folder import MODEL, write_test_case
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.tolerances.tolerance import DATA_SET
-from rnncli.limits import OF_SUBJECTS, budget
-from rnncli.limits.deadline import within
-from rnncli.models.data_sets import load_data_set
+from rnncli.limits import OF_SUBJECTS, current_budget, held, within
 from rnncli.models.evaluation_settings import ONNX
-from rnncli.models.loading import load_model
+from rnncli.models.loading import load_data_set, load_model
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import random_nodes
 from rnncli.models.streams import alike, streams_of
@@ -562,7 +560,7 @@ class StreamPlan(RelationPlan):
     sequences: int = 0  # only so many of the first sequences; 0 for all
     save: Path | None = None  # the folder for ONNX test cases of what fails
     # the bytes that the command may take, if it is one
-    memory: int | None = field(default_factory=lambda: b.limit if (b := budget.current()) else None)
+    memory: int | None = field(default_factory=lambda: b.limit if (b := current_budget()) else None)
     table: ClassVar[Mapping[str, Relation]] = STREAM_RELATIONS
 
     def __post_init__(self) -> None:
@@ -601,7 +599,7 @@ class StreamPlan(RelationPlan):
 
     def held(self) -> AbstractContextManager[None]:
         """Hold the memory of a worker as that of the command."""
-        return nullcontext() if self.memory is None else budget.held(self.memory)
+        return nullcontext() if self.memory is None else held(self.memory)
 
     @property
     def seconds(self) -> float | None:

@@ -15,7 +15,8 @@ from support.tables import every
 
 from rnncli.errors import Unsupported
 from rnncli.models.host_operators import contrib
-from rnncli.models.host_operators.kernel_table import HOST_OPERATORS, host_operator
+from rnncli.models.host_operators.kernel_table import HOST_OPERATORS
+from rnncli.models.implementations import host_operator
 
 ROWS = [row for rows in HOST_OPERATORS.values() for row in rows]
 NEWEST = onnx.defs.onnx_opset_version()
@@ -28,7 +29,9 @@ VERSIONS = {
 def versions(row):
     """List the versions of an operator that a row serves."""
     for (domain, name, version), schema in VERSIONS.items():
-        if (domain, name) == (row.domain, row.op_type) and row.serves(version):
+        if (domain, name) == (row.domain, row.op_type) and row.first <= version <= (
+            row.last or version
+        ):
             yield schema
 
 
@@ -43,7 +46,10 @@ def test_row_serves_something(row):
 def test_rows_do_not_overlap(rows):
     """No opset is served twice."""
     for opset, domain in product(range(1, NEWEST + 1), {row.domain for row in rows}):
-        assert sum(row.serves(opset) for row in rows if row.domain == domain) <= 1
+        assert (
+            sum(row.first <= opset <= (row.last or opset) for row in rows if row.domain == domain)
+            <= 1
+        )
 
 
 @every("row", ROWS, ids=str)

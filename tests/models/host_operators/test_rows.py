@@ -635,7 +635,7 @@ def test_conv_in_blocks(evaluate, normal, monkeypatch):
     x, w = normal(7, 3, 8), normal(4, 3, 3)
 
     (whole,) = evaluate("Conv", 11, x, w)
-    monkeypatch.setattr("rnncli.models.host_operators.convolution._BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr("rnncli.models.host_operators.windows._BLOCK_ELEMENTS", 100)
     (blocks,) = evaluate("Conv", 11, x, w)
 
     np.testing.assert_array_equal(whole, blocks)

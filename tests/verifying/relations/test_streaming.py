@@ -14,8 +14,7 @@ from support.tables import every
 
 import rnncli
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, Unsupported
-from rnncli.models.data_sets import load_data_set
-from rnncli.models.loading import load_model
+from rnncli.models.loading import load_data_set, load_model
 from rnncli.running.model_vector import whole_model
 from rnncli.subjects.implementation import Implementation
 from rnncli.verifying.relations import streaming
