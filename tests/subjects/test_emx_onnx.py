@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import onnx
@@ -14,7 +15,8 @@ from rnncli.limits import Limits
 from rnncli.packs.vector import Status
 from rnncli.subjects.runtimes import subject_named
 
-pytest.importorskip("emx_onnx_cgen")
+# Importing it takes a second of each worker.
+pytestmark = pytest.mark.skipif(not find_spec("emx_onnx_cgen"), reason="needs emx-onnx-cgen")
 
 # A C compiler that builds another program than the one it is given.
 INSTEAD = """\

@@ -18,21 +18,26 @@ def suite(name):
 
 
 @lru_cache(maxsize=3)  # so that a process that asks for all keeps few in memory
-def vectors(name):
+def vectors(name, part=""):
     """Return the vectors of a suite: of core those that are committed, which are made the same.
+
+    Args:
+        name: of the suite.
+        part: what the ids of the vectors hold.
 
     Raises:
         Exception: one could not be made.
     """
     if name == "core":
         return tuple(core().values())
-    return made_once(f"vectors-{name}", lambda: _made(name))
+    return made_once(f"vectors-{name}-{part}", lambda: _made(name, part))
 
 
-def _made(name):
+def _made(name, part):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # of an alpha that nobody takes
-        return tuple(map(_sound, make_vectors(suite(name).entries)))
+        entries = [entry for entry in suite(name).entries if part in entry.id]
+        return tuple(map(_sound, make_vectors(entries)))
 
 
 def _sound(made):

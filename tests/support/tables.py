@@ -18,34 +18,42 @@ def every(names, rows, ids=repr):
 
     Args:
         names: what a row gives: a name, or names with commas between them or in a tuple.
-        rows: values, tuples of them for several names, or `pytest.param`.
+        rows: values, tuples of them for several names, or `pytest.param`; or a function that makes
+            them, if that takes long: when the test runs.
         ids: what a row is called where it fails: a function of its value, or a name for each.
     """
     names = names.replace(" ", "").split(",") if isinstance(names, str) else names
-    rows = [row if isinstance(row, ROW) else pytest.param(*_values(row, names)) for row in rows]
-    words = ["-".join(map(ids, row.values)) for row in rows] if callable(ids) else [*ids]
-    table = [
-        (row.id or word, dict(zip(names, row.values, strict=True)))
-        for row, word in zip(rows, words, strict=True)
-    ]
-    assert table, f"a table without a row of {names}"
+
+    @functools.cache
+    def table():
+        made = rows() if callable(rows) else rows
+        params = [r if isinstance(r, ROW) else pytest.param(*_values(r, names)) for r in made]
+        assert params, f"a table without a row of {names}"
+        words = [""] * len(params) if callable(ids) else [*ids]
+        return [
+            (row.id or word, dict(zip(names, row.values, strict=True)))
+            for row, word in zip(params, words, strict=True)
+        ]
+
+    if not callable(rows):
+        table()
 
     def of_every_row(test):
         @functools.wraps(test)
         def claim(**others):
             broken, skips = [], []
-            for name, row in table:
+            for name, row in table():
                 try:
                     test(**row, **others)
                 except pytest.skip.Exception as skip:
                     skips.append(skip)
                 except BROKEN as error:
-                    broken.append((name, error))
+                    broken.append((name or "-".join(map(ids, row.values())), error))
             if broken:
                 said = ", ".join(name for name, _ in broken)
                 errors = [error for _, error in broken[:SHOWN]]
-                raise BaseExceptionGroup(f"{len(broken)} of {len(table)} rows: {said}", errors)
-            if len(skips) == len(table):
+                raise BaseExceptionGroup(f"{len(broken)} of {len(table())} rows: {said}", errors)
+            if len(skips) == len(table()):
                 raise skips[0]
 
         parameters = inspect.signature(test).parameters.values()

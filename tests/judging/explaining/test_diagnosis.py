@@ -37,24 +37,25 @@ def vectors(cell):
 
 
 @cache
-def passed(cell):
-    """What each of them says of a kernel that passes it, by id."""
-    mutants = mutants_of(cell)
+def passed(case_id, cell):
+    """What a case says of a kernel that passes it."""
     return made_once(
-        f"passed-{cell}",
-        lambda: {v.id: evidence_of_pass(v, mutants, PACK_RULE) for v in vectors(cell)},
+        f"passed-{case_id}", lambda: evidence_of_pass(core()[case_id], mutants_of(cell), PACK_RULE)
     )
 
 
 @cache
-def evidence(cell, mutant):
-    """What the core pack says of a kernel with that bug."""
+def evidence(cell, mutant, reading=None):
+    """What the core pack says of a kernel with that bug: all, or a fifth and all with a reading."""
     found = []
-    for vector in vectors(cell):
+    chosen = vectors(cell)
+    if reading:
+        chosen = [v for k, v in enumerate(chosen) if k % 5 == 0 or reading in v.alternatives]
+    for vector in chosen:
         got = mutated(vector, [MUTANTS[mutant]])
         measured = MeasuredAttempt(vector, got)
         if measured.agrees:
-            found.append(passed(cell)[vector.id])
+            found.append(passed(vector.id, cell))
         else:
             found.append(evidence_of_failure(measured, mutants_of(cell)))
     return found
@@ -93,7 +94,7 @@ READ = {
 @pytest.mark.parametrize(("reading", "mutant"), READ.items())
 def test_another_reading_is_no_bug(reading, mutant):
     """Who reads the specification otherwise is not said to have the bug that looks the same."""
-    found = diagnose(evidence("LSTM", mutant))
+    found = diagnose(evidence("LSTM", mutant, reading))
     cause = found.causes[0]
 
     assert found.unexplained == ()
