@@ -62,25 +62,22 @@ def backend_named(name: str) -> Backend:
     if family in FAMILIES:
         return cast("Backend", resolve_name(FAMILIES[family][0])(member))
     if name in BUILT_IN:
-        return _built_in(name)
+        unusable = f"backend '{name}' does not import"
+        try:
+            return cast("Backend", resolve_name(BUILT_IN[name])())
+        except ImportError as error:
+            extra = EXTRAS.get(name)
+            hint = f"; install it with: {install_line(extra)}" if extra else ""
+            raise Unsupported(f"{unusable}: {error}{hint}") from error
+        except ValueError as error:  # a package that refuses its own settings
+            settings = [each for each in os.environ if each.startswith(f"{name.upper()}_")]
+            where = f" (environment: {', '.join(settings)})" if settings else ""
+            raise Unsupported(f"{unusable}: {error}{where}") from error
     if plugin := plugins("backend").get(name):
         return PluggedBackend(plugin)
     known = known_backends()
     hint = did_you_mean(name, known)
     raise InvalidRequest(f"unknown backend '{name}'{hint} (installed: {', '.join(known)})")
-
-
-def _built_in(name: str) -> Backend:
-    try:
-        return cast("Backend", resolve_name(BUILT_IN[name])())
-    except ImportError as error:
-        extra = EXTRAS.get(name)
-        hint = f"; install it with: {install_line(extra)}" if extra else ""
-        raise Unsupported(f"backend '{name}' does not import: {error}{hint}") from error
-    except ValueError as error:  # a package that refuses its own settings
-        settings = [each for each in os.environ if each.startswith(f"{name.upper()}_")]
-        where = f" (environment: {', '.join(settings)})" if settings else ""
-        raise Unsupported(f"backend '{name}' does not import: {error}{where}") from error
 
 
 def describe_backends() -> list[dict[str, str]]:

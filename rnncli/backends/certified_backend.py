@@ -19,11 +19,11 @@ import ml_dtypes
 import numpy as np
 from flint import arb, arb_mat
 
-from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
 from rnncli.errors import Unsupported
 from rnncli.limits import ask
 from rnncli.numerics import dtype_named
+from rnncli.recurrence.recurrence import Compute
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
@@ -171,8 +171,13 @@ class BallEngine:
         rounded = np.empty(values.size)
         for k, ball in enumerate(values.ravel().tolist()):
             low, high = ends(arb(ball), target)
-            if not low == high:  # NaN included
-                raise Unresolved(self._enough(arb(ball), self.rounded + k + 1, dtype))
+            if low != high:  # NaN included
+                bits = 0
+                if arb(ball).is_finite():  # what resolves everything, by the loss so far
+                    lost = self.bits - min(arb(ball).rel_accuracy_bits(), self.bits)
+                    loss = 1.1 * lost * self.steps / (self.rounded + k + 1)
+                    bits = int(dtype.precision + GUARD_BITS + loss)
+                raise Unresolved(bits)
             rounded[k] = low
         self.rounded += values.size
         return rounded.reshape(values.shape).astype(dtype.numpy)
@@ -186,13 +191,6 @@ class BallEngine:
             Unresolved: a ball does not prove a number.
         """
         return self.widen(dress.reals(dress.levels(self.round(values, WIDE))))
-
-    def _enough(self, ball: arb, rounded: int, dtype: DType) -> int:
-        """Estimate the bits that resolve everything, by extrapolating the loss so far."""
-        if not ball.is_finite():
-            return 0
-        lost = self.bits - min(ball.rel_accuracy_bits(), self.bits)
-        return int(dtype.precision + GUARD_BITS + 1.1 * lost * self.steps / rounded)
 
 
 _TO_BALL = np.frompyfunc(arb, 1, 1)

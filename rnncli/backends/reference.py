@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rnncli.backends.backend import working_dtype
 from rnncli.limits import current_activity
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
@@ -26,17 +25,16 @@ from rnncli.recurrence.lanes import (
     part_of,
     place_in_time,
 )
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import Result, working_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.backends.backend import Compute
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Arithmetic, States, Value
     from rnncli.recurrence.lanes import Lanes
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Compute, Recurrence
     from rnncli.recurrence.unit import Dress
 
 

@@ -30,8 +30,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_bool(value: Any) -> bool:
-    """Return whether a value is a truth value; protobuf stores 0 or 1."""
+def _is_bool(value: Any) -> bool:  # protobuf stores 0 or 1
     return isinstance(value, bool | np.bool_) or (_is_int(value) and value in (0, 1))
 
 
@@ -91,17 +90,17 @@ def held_values(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, 
 
     Wrong ones stay as they were asked for.
     """
+
+    def held(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [held(each) for each in value]
+        return value if not _is_float(value) or float32(value) == value else float32(value)
+
     rows = operator.attributes
     return {
-        name: _held(value) if name in rows and "float" in rows[name].type else value
+        name: held(value) if name in rows and "float" in rows[name].type else value
         for name, value in attributes.items()
     }
-
-
-def _held(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_held(each) for each in value]
-    return value if not _is_float(value) or float32(value) == value else float32(value)
 
 
 # The maximum number of cached results about nodes; most nodes are evaluated many times.

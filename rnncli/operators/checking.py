@@ -58,8 +58,8 @@ def problems(
     """
     first_problems = list(attribute_problems(operator, attributes))
     bad = {problem.subject[-1] for problem in first_problems} & set(operator.attributes)
-    known = operator.attributes.keys() - bad
-    sound = {name: value for name, value in attributes.items() if name in known}
+    good = operator.attributes.keys() - bad
+    sound = {name: value for name, value in attributes.items() if name in good}
     completed = complete(operator, sound)
     # The expected number of activations and the shapes depend on the direction.
     misdirected = bool(bad & {"direction", operator.shapes_by}) or completed["direction"] is None
@@ -67,7 +67,18 @@ def problems(
         directions = num_directions(completed)
         first_problems += activation_problems(operator, attributes, directions)
     yield from first_problems
-    yield from _name_problems(operator, inputs)
+
+    known = [row.name for row in operator.inputs]
+    for name in inputs:
+        if name not in known:
+            yield Problem(
+                ("inputs", name),
+                f"{operator.name} has no input '{name}'{did_you_mean(name, known)}"
+                f" (its inputs are {', '.join(known)})",
+            )
+    for row in operator.inputs:
+        if not row.optional and row.name not in inputs:
+            yield Problem(("inputs",), f"input '{row.name}' is required: {row.summary}")
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
     yield from _output_problems(operator, completed, outputs)
@@ -85,20 +96,6 @@ def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> 
 def num_directions(attributes: Mapping[str, Any]) -> int:
     """Return D, given complete attributes by role."""
     return 2 if attributes["direction"] == "bidirectional" else 1
-
-
-def _name_problems(operator: Operator, inputs: Mapping[str, Array]) -> Iterator[Problem]:
-    known = [row.name for row in operator.inputs]
-    for name in inputs:
-        if name not in known:
-            yield Problem(
-                ("inputs", name),
-                f"{operator.name} has no input '{name}'{did_you_mean(name, known)}"
-                f" (its inputs are {', '.join(known)})",
-            )
-    for row in operator.inputs:
-        if not row.optional and row.name not in inputs:
-            yield Problem(("inputs",), f"input '{row.name}' is required: {row.summary}")
 
 
 def _input_problems(
@@ -240,8 +237,20 @@ def reading_problems(
         if sentence:
             is_right = False
             yield Problem(("readings", name), sentence)
-    if unit and is_right:
-        yield from inner_problems(operator, unit, readings)
+
+    # Readings by which values are rounded that have no levels.
+    for name, choice in readings.items() if unit and is_right else ():
+        assert unit
+        asked, needed = {**UNIT_READINGS, name: choice}, ""
+        if name not in UNIT_READINGS or name == "round" or asked == UNIT_READINGS:
+            continue
+        if choice == "gates" and not {*INNER} & {*unit}:
+            needed = " or ".join(INNER)
+        elif not unit.inner(asked, operator.cell.states):
+            needed = "output of a state with one scale, or one for each hidden unit"
+        if needed:
+            sentence = f"{name}={choice} rounds nothing: 'quantise' has no {needed}"
+            yield Problem(("readings", name), sentence)
 
 
 # Version of a recurrent operator -> the opset of a unit's model: the first that has it and 16 bits,
@@ -265,46 +274,21 @@ def unit_problems(
     for name, values in inputs.items():
         if (dtype := dtype_of(values)).is_float and dtype.name != "float32":
             yield Problem(("inputs", name), f"a unit is of float32, and {name} is {dtype}")
+    rows = {row.name: row for row in (*operator.inputs, *operator.outputs)}
     for name, dress in unit.dresses:
-        for sentence in _tensor_problems(operator, name, dress, inputs):
-            yield Problem(("quantise", name), sentence)
+        row, sentences = rows.get(name), list[str]()
+        if name in INNER:
+            sentences += dress_problems(name, dress, 0, is_input=False)
+        elif row is None or row.role == "lengths":
+            sentences.append(f"{operator.name} has no tensor '{name}' of real numbers")
+        else:
+            is_input = row in operator.inputs
+            if is_input and name not in inputs:
+                sentences.append(f"{name} is absent, and so cannot be quantised")
+            sentences += dress_problems(name, dress, len(row.shape(0)), is_input=is_input)
+        yield from (Problem(("quantise", name), sentence) for sentence in sentences)
         if name in inputs and (given := dtype_of(inputs[name]).name) != dress.type:
             yield Problem(("inputs", name), f"{name} must be {dress.type}, got {given}")
-
-
-def _tensor_problems(
-    operator: Operator, name: str, dress: Dress, inputs: Mapping[str, Array]
-) -> Iterator[str]:
-    if name in INNER:
-        yield from dress_problems(name, dress, 0, is_input=False)
-        return
-    rows = {row.name: row for row in (*operator.inputs, *operator.outputs)}
-    row = rows.get(name)
-    if row is None or row.role == "lengths":
-        yield f"{operator.name} has no tensor '{name}' of real numbers"
-        return
-    is_input = row in operator.inputs
-    if is_input and name not in inputs:
-        yield f"{name} is absent, and so cannot be quantised"
-    yield from dress_problems(name, dress, len(row.shape(0)), is_input=is_input)
-
-
-def inner_problems(
-    operator: Operator, unit: QuantisedUnit, readings: Mapping[str, str]
-) -> Iterator[Problem]:
-    """Yield the readings, free of problems, by which values are rounded that have no levels."""
-    for name, choice in readings.items():
-        asked = {**UNIT_READINGS, name: choice}
-        if name not in UNIT_READINGS or name == "round" or asked == UNIT_READINGS:
-            continue
-        needed = ""
-        if choice == "gates" and not {*INNER} & {*unit}:
-            needed = " or ".join(INNER)
-        elif not unit.inner(asked, operator.cell.states):
-            needed = "output of a state with one scale, or one for each hidden unit"
-        if needed:
-            sentence = f"{name}={choice} rounds nothing: 'quantise' has no {needed}"
-            yield Problem(("readings", name), sentence)
 
 
 def readings_of(operator: Operator, *, is_unit: bool) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute, bound_call
+from rnncli.backends.backend import bound_call
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
@@ -17,7 +17,7 @@ from rnncli.operators.attributes import remember
 from rnncli.operators.checking import problems
 from rnncli.operators.node import WEIGHTS, Node, WeightCache, any_unlocked, checked, moved
 from rnncli.operators.operator_table import operator_named
-from rnncli.recurrence.recurrence import lock
+from rnncli.recurrence.recurrence import Compute, lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

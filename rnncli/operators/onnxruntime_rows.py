@@ -22,15 +22,10 @@ def _quantised(role: str, dims: str, summary: str) -> Input:
 
 def _factors(role: str) -> tuple[Input, Input]:
     """Return the scale and the zero point of a weight."""
+    scale, point = f"{role}_scale", f"{role}_zero_point"
     return (
-        Input(f"{role}_scale", f"{role}_scale", _FACTORS, f"scale of {role}", dtypes=("float32",)),
-        Input(
-            f"{role}_zero_point",
-            f"{role}_zero_point",
-            _FACTORS,
-            f"zero point of {role}",
-            dtypes=BYTES,
-        ),
+        Input(scale, scale, _FACTORS, f"scale of {role}", dtypes=("float32",)),
+        Input(point, point, _FACTORS, f"zero point of {role}", dtypes=BYTES),
     )
 
 

@@ -45,6 +45,7 @@ _DIRECTION = Attribute(
     required=True,
     choices=("forward", "reverse", "bidirectional"),
 )
+_OF_ALL = (_ALPHA, _BETA, _CLIP, _DIRECTION)
 _LINEAR_BEFORE_RESET = Attribute(
     "linear_before_reset",
     "int",
@@ -98,10 +99,7 @@ _RNN_SEQUENCE_5 = Operator(
     attributes=by_name(
         _HIDDEN_SIZE,
         _activations("the activation of the cell: relu, sigmoid or tanh, in any case", "tanh"),
-        _ALPHA,
-        _BETA,
-        _CLIP,
-        _DIRECTION,
+        *_OF_ALL,
     ),
     dtypes=("float16", "float32", "float64", "bfloat16"),
     activations=("Relu", "Sigmoid", "Tanh"),
@@ -126,11 +124,7 @@ _GRU_SEQUENCE_5 = replace(
     attributes=by_name(
         _HIDDEN_SIZE,
         _activations("two: f (gates z and r) and g (hidden gate)", "sigmoid", "tanh"),
-        _ALPHA,
-        _BETA,
-        _CLIP,
-        _DIRECTION,
-        _LINEAR_BEFORE_RESET,
+        *(*_OF_ALL, _LINEAR_BEFORE_RESET),
     ),
     default_activations=CELLS["GRU"].defaults,
     shapes_by="linear_before_reset",
@@ -148,10 +142,7 @@ _LSTM_SEQUENCE_1 = replace(
     attributes=by_name(
         _HIDDEN_SIZE,
         _activations("three: f (gates), g (cell) and h (hidden)", "sigmoid", "tanh", "tanh"),
-        _ALPHA,
-        _BETA,
-        _CLIP,
-        _DIRECTION,
+        *_OF_ALL,
     ),
     default_activations=CELLS["LSTM"].defaults,
 )
@@ -169,8 +160,10 @@ def _cell(row: Operator, version: int, *optional: str) -> Operator:
         type=row.type.replace("Sequence", "Cell"),
         version=version,
         inputs=tuple(
-            _or_zero(_of_a_cell(tensor)) if tensor.name in optional else _of_a_cell(tensor)
-            for tensor in inputs
+            each._replace(optional=True, summary=f"{each.summary}; absent: 0")
+            if each.name in optional
+            else each
+            for each in map(_of_a_cell, inputs)
         ),
         outputs=tuple(map(_of_a_cell, outputs)),
         attributes=by_name(*attributes),
@@ -182,10 +175,6 @@ def _cell(row: Operator, version: int, *optional: str) -> Operator:
 def _of_a_cell(tensor: AnyTensor) -> AnyTensor:
     """Return a tensor of a cell, with its own summary."""
     return of_a_cell(tensor, summary=_CELL_SUMMARIES.get(tensor.role, tensor.summary))
-
-
-def _or_zero(tensor: Input) -> Input:
-    return tensor._replace(optional=True, summary=f"{tensor.summary}; absent: 0")
 
 
 _CELL_SUMMARIES = {"X": "inputs", "Y_h": "hidden state", "Y_c": "cell state"}

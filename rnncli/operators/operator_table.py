@@ -10,7 +10,7 @@ from rnncli.operators import onnx_rows, onnxruntime_rows, openvino_rows, webnn_r
 from rnncli.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row
@@ -39,12 +39,8 @@ def operator_named(name: str) -> Operator:
     raise InvalidRequest(f"unknown operator '{name:.80}'{did_you_mean(name, OPERATORS)}")
 
 
-def _travels(operator: Operator) -> tuple[Callable[[str], Operator], tuple[str]]:
-    """Pickle an operator by name: each process has its own row, compared by identity."""
-    return operator_named, (operator.name,)
-
-
-copyreg.pickle(Operator, _travels)
+# Pickled by name: each process has its own row, compared by identity.
+copyreg.pickle(Operator, lambda operator: (operator_named, (operator.name,)))
 
 
 def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:

@@ -198,7 +198,13 @@ class QuantisedUnit:
     @classmethod
     def of(cls, written: Mapping[str, Mapping[str, Any]]) -> QuantisedUnit:
         """Return a unit from its written form, which was checked."""
-        return cls(tuple((name, _dress(each)) for name, each in written.items()))
+        dresses = []
+        for name, each in written.items():
+            lists = (each["scale"], each.get("zero_point", 0))
+            scale, point = (tuple(v) if isinstance(v, list | tuple) else (v,) for v in lists)
+            rounded = tuple(float(np.float32(factor)) for factor in scale)
+            dresses.append((name, Dress(each["type"], rounded, point, each.get("axis"))))
+        return cls(tuple(dresses))
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.dresses)
@@ -331,12 +337,3 @@ class QuantisedUnit:
                 reach = [np.abs(end.astype(np.float64) - own.astype(np.float64)) for end in ends]
                 found[name] = np.maximum(*reach).astype(np.float32)
         return found
-
-
-def _dress(written: Mapping[str, Any]) -> Dress:
-    lists = {
-        key: tuple(each) if isinstance(each, list | tuple) else (each,)
-        for key, each in (("scale", written["scale"]), ("zero_point", written.get("zero_point", 0)))
-    }
-    scale = tuple(float(np.float32(each)) for each in lists["scale"])
-    return Dress(written["type"], scale, lists["zero_point"], written.get("axis"))

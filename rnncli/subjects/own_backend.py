@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli.backends import backend_named
 from rnncli.backends.threads import allowed
@@ -12,7 +12,7 @@ from rnncli.models.sessions import prepare
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.subjects.kept_process import IsolatedSubject
-from rnncli.subjects.runtime import known_settings
+from rnncli.subjects.runtime import LoadingRuntime, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ BACKEND, COMPUTE, HOST = "backend", "compute", "host"
 WHERE = "rnncli.subjects.own_backend:BackendRuntime"
 
 
-class BackendRuntime:
+class BackendRuntime(LoadingRuntime):
     """Evaluates a vector's node with the package's own operators, or a whole model.
 
     Settings are ``backend``, ``compute`` and ``host``.
@@ -48,36 +48,31 @@ class BackendRuntime:
         settings |= {} if self._host == ONNX else {HOST: self._host}
         return {"version": f"rnncli {__version__}", **settings, "summary": self._summary}
 
-    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Prepare a whole model for several calls; nodes are evaluated one by one."""
-        if not vector.record.is_whole_model:
-            return self.run
-        session = prepare(
-            vector.model, backend=self._backend, compute=self._compute, host=self._host
-        )
+    def load(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Prepare a whole model for several calls; nodes are evaluated one by one.
+
+        That is under their readings.
+        """
+        how: dict[str, Any] = {"backend": self._backend, "compute": self._compute}
+        is_model = vector.record.is_whole_model
+        session = prepare(vector.model, host=self._host, **how) if is_model else None
 
         def run(asked: Vector) -> Tensors:
+            record = asked.record
             with allowed(self._threads):
-                return asked.run(session)
+                if session:
+                    return asked.run(session)
+                return evaluate(
+                    record.operator,
+                    asked.inputs,
+                    attributes=asked.attributes,
+                    outputs=record.outputs,
+                    readings=record.readings,
+                    unit=record.unit,
+                    **how,
+                )
 
         return run
-
-    def run(self, vector: Vector) -> Tensors:
-        """Evaluate the node under the vector's readings, or the model."""
-        record = vector.record
-        if record.is_whole_model:
-            return self.open(vector)(vector)
-        with allowed(self._threads):
-            return evaluate(
-                record.operator,
-                vector.inputs,
-                attributes=vector.attributes,
-                outputs=record.outputs,
-                readings=record.readings,
-                backend=self._backend,
-                compute=self._compute,
-                unit=record.unit,
-            )
 
 
 def backend_subject(

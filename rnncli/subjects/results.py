@@ -94,7 +94,21 @@ def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
     return ResultsFolder(Path(path)) if Path(path).is_dir() else ResultsFile(Path(path))
 
 
-class ResultsFolder:
+class Results:
+    """Recorded results; they hold no process."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return the path of the results."""
+        return {"results": self.name}
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ResultsFolder(Results):
     """Results in a folder with one subfolder per case.
 
     Raises:
@@ -102,17 +116,13 @@ class ResultsFolder:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.name = str(folder)
+        super().__init__(folder)
         self._folder = folder
         if not any(entry.name.startswith(PREFIX) for entry in os.scandir(folder)):
             raise InvalidRequest(
                 f"{folder}: holds no results, which are {PREFIX}ID/{data_set(0)}/output_0.pb"
                 f" or {PREFIX}ID/{OUTPUTS}/Y{RAW}"
             )
-
-    def describe(self) -> Mapping[str, str]:
-        """Return the path of the results."""
-        return {"results": self.name}
 
     def attempt(self, vector: Vector) -> Attempt:
         """Read the case's outputs."""
@@ -137,11 +147,8 @@ class ResultsFolder:
             return garbage(error)
         return replace(_attempt(outputs, reason), signals=recorded)
 
-    def close(self) -> None:
-        """Do nothing: results hold no process."""
 
-
-class ResultsFile:
+class ResultsFile(Results):
     """The results of all cases in one file, read at once; its extension selects the format.
 
     Raises:
@@ -150,7 +157,7 @@ class ResultsFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        super().__init__(path)
         self._cases: dict[tuple[str, int], Tensors] = {}  # of each call of each case
         for full_name, values in read_tensors(path).items():
             case, _, name = full_name.partition("/")
@@ -163,10 +170,6 @@ class ResultsFile:
         if not self._cases:
             raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
 
-    def describe(self) -> Mapping[str, str]:
-        """Return the path of the results."""
-        return {"results": self.name}
-
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
         recorded = self._cases.get((vector.id, vector.call), {})
@@ -178,9 +181,6 @@ class ResultsFile:
                 outputs[name] = values
         is_refused = REFUSED in recorded or REFUSED in self._cases.get((vector.id, 0), {})
         return replace(_attempt(outputs, "" if is_refused else None), signals=signals)
-
-    def close(self) -> None:
-        """Do nothing: results hold no process."""
 
 
 def _attempt(outputs: Tensors, reason: str | None) -> Attempt:

@@ -77,7 +77,23 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
         [term.expression for term in needs.terms],
     )
     assert parse_claim(claim.text, "claim") == claim
-    claimed = _as_claimed(run, claim, needs, pack)
+
+    # The run as it is judged by the claim.
+    cases = []
+    for case in run.cases:
+        details = structs.replace(case.details, expected="", allowed="")
+        if reason := needs.reason(pack.case(case.id)):
+            details = CaseVerdict(case.id, Verdict.SKIPPED, message=reason)
+        cases.append(case._replace(details=details))
+    claimed = replace(
+        run,
+        cases=tuple(cases),
+        claim=claim,
+        concessions=(CLAIMS,) if claim.require else (),
+        min_cases=1,
+        unproved=0,
+        diagnosis=None,
+    )
     if not claimed.passed:
         raise NothingSelected(f"{_described(run)}: no case to claim: {claimed.shortfall}")
     outside = [case for case in run.cases if needs.reason(pack.case(case.id))]
@@ -138,27 +154,6 @@ def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
         if not idle:
             return needs
         out |= idle
-
-
-def _as_claimed(
-    run: VerificationReport, claim: Claim, needs: Requirements, pack: Pack
-) -> VerificationReport:
-    """Return the run as it is judged by a claim."""
-    cases = []
-    for case in run.cases:
-        details = structs.replace(case.details, expected="", allowed="")
-        if reason := needs.reason(pack.case(case.id)):
-            details = CaseVerdict(case.id, Verdict.SKIPPED, message=reason)
-        cases.append(case._replace(details=details))
-    return replace(
-        run,
-        cases=tuple(cases),
-        claim=claim,
-        concessions=(CLAIMS,) if claim.require else (),
-        min_cases=1,
-        unproved=0,
-        diagnosis=None,
-    )
 
 
 def _described(run: VerificationReport) -> str:

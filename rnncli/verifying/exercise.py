@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.backend import Compute
 from rnncli.errors import Exhausted, RnncliError
 from rnncli.models.conditioning import ROUNDINGS
 from rnncli.models.model import declared_shape, rooted
@@ -23,7 +22,7 @@ from rnncli.models.streams import streams_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import RIGHT
 from rnncli.numerics import dtype_of
-from rnncli.recurrence.recurrence import Direction
+from rnncli.recurrence.recurrence import Compute, Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

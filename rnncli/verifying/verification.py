@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -196,12 +197,26 @@ def judge_all(
     Returns:
         The report, with cases in the pack's order for any number of workers.
 
+    Warns:
+        RnncliWarning: recorded results cannot run probes.
+
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
+        InvalidRequest: recorded results cannot run probes, and a claim rests on them.
     """
     start = time.perf_counter()
     OPEN_PACKS.keep(selected.pack.reference, selected.pack)
-    about, probed = _introduced(plan, selected)
+
+    # Who is judged, which fails early if it cannot be opened; id -> why a refusal shows nothing.
+    spec, probed = plan.terms.subject, dict[str, str]()
+    with closing(spec.open()) as subject:
+        about = dict(subject.describe())
+        if spec.can_be_asked:
+            probed |= failing_probes(subject, selected.asked.values(), plan.terms.rule)
+    if not spec.can_be_asked and unprobed(selected.asked.values()):
+        if plan.claim:
+            raise InvalidRequest(f"{CLAIMS}: {UNASKED}")
+        warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
     vectors = {
         case_id: JudgedVector(CaseVerdict(case_id, Verdict.SKIPPED, message=reason))
         for case_id, reason in selected.skipped.items()
@@ -226,21 +241,14 @@ def judge_all(
         if record.id in vectors
     ]
     evidence = [each.evidence for each in vectors.values() if each.evidence]
-    judged = without_idle_refusals(found, probed)
-    report = report_of(
-        plan,
-        JudgedPack(
-            *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
-            cases=len(selected.pack.manifest.cases),
-        ),
-        about,
-        judged,
-        start=start,
-        rule=plan.terms.rule.text,
-        due=len(selected.records),
+    judged, due = without_idle_refusals(found, probed), len(selected.records)
+    pack = JudgedPack(
+        *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
+        cases=len(selected.pack.manifest.cases),
     )
+    rule = plan.terms.rule.text
     return replace(
-        report,
+        report_of(plan, pack, about, judged, start=start, rule=rule, due=due),
         diagnosis=_diagnosed(plan, selected, judged, evidence) if plan.terms.diagnoses else None,
         unproved=sum(new is not old for new, old in zip(judged, found, strict=True)),
     )
@@ -331,35 +339,6 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
         more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
         raise InvalidRequest(f"{folder}: {missing[0]} is missing{more}")
     return pack
-
-
-def _introduced(
-    plan: VerificationPlan, selected: SelectedCases
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Describe the subject and run probes on it; fail early if it cannot be opened.
-
-    Returns:
-        Its description; id -> reason that a refusal would show nothing.
-
-    Warns:
-        RnncliWarning: recorded results cannot run probes.
-
-    Raises:
-        InvalidRequest: they cannot, and a claim rests on them.
-    """
-    spec = plan.terms.subject
-    subject = spec.open()
-    try:
-        about = dict(subject.describe())
-        if spec.can_be_asked:
-            return about, failing_probes(subject, selected.asked.values(), plan.terms.rule)
-    finally:
-        subject.close()
-    if unprobed(selected.asked.values()):
-        if plan.claim:
-            raise InvalidRequest(f"{CLAIMS}: {UNASKED}")
-        warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
-    return about, {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,9 @@ from rnncli.recurrence.recurrence import Result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rnncli.backends.backend import Compute
     from rnncli.backends.compiled.routines import Routine, Workspace
     from rnncli.numerics import Array, DType
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Compute, Recurrence
 
 
 # The least number of multiplications worth waking threads for: about a millisecond.

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.backend import working_dtype
 from rnncli.backends.compiled.equations import FUNCTIONS, equations_of
 from rnncli.backends.compiled.kernel_plan import RECORD, weights_locator
 from rnncli.backends.compiled.kernel_shapes import COLUMNS, Shape, registers
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.recurrence import TENSORS, Direction, all_but
+from rnncli.recurrence.recurrence import TENSORS, Direction, all_but, working_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from rnncli.backends.backend import Compute
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Compute, Recurrence
 
 
 # Bytes of a cache line and of the widest vector; no two arrays share a line.

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import in_place as tuning
-from rnncli.backends.backend import working_dtype
 from rnncli.backends.in_place.prepared_calls import (
     NotFiniteError,
     bound,
@@ -36,15 +35,15 @@ from rnncli.backends.threads import at_once, threads
 from rnncli.limits import check_clock
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
-from rnncli.recurrence.recurrence import Constants, Direction, Result
+from rnncli.recurrence.recurrence import Constants, Direction, Result, working_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rnncli.backends.backend import BoundCall, Compute
-    from rnncli.backends.in_place.stages import Stage, StageWeights
+    from rnncli.backends.backend import BoundCall
+    from rnncli.backends.in_place.stages import StageWeights
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Compute, Recurrence
 
 
 def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
@@ -175,7 +174,16 @@ class Walk:
                 if self.is_reverse:
                     mirrored = piece.start + piece.stop
                     block = slice(mirrored - block.stop, mirrored - block.start)
-                self._block(stage, block, piece.live, Y)
+                rows = self.batch.rows(piece.live)
+                X, states = self.recurrence.X[block, rows], self.states
+                if piece.live < self.N:
+                    states = [state[: piece.live] for state in states]
+                after, last = stage.run(X[::-1] if self.is_reverse else X, states)
+                for state, new in zip(states, last, strict=True):
+                    state[...] = new
+                if Y is not None:
+                    after = after[::-1] if self.is_reverse else after
+                    Y[block, rows] = ready_to_round(after, self.recurrence.dtype)
 
     def finish(self, last: Sequence[Array]) -> None:
         """Write the last states, rounded, in the caller's order; initial ones if no step was taken.
@@ -189,22 +197,6 @@ class Walk:
             ran = state if self.recurrence.keep_initial else state[:live]
             if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
-
-    def _block(self, stage: Stage, block: slice, live: int, Y: Array | None) -> None:
-        """Run a block of steps."""
-        X = self.recurrence.X[block, self.batch.rows(live)]
-        if self.is_reverse:
-            X = X[::-1]
-        states = self._live(live)
-        states_after, last = stage.run(X, states)
-        for state, new in zip(states, last, strict=True):
-            state[...] = new
-        if Y is not None:
-            states_after = states_after[::-1] if self.is_reverse else states_after
-            Y[block, self.batch.rows(live)] = ready_to_round(states_after, self.recurrence.dtype)
-
-    def _live(self, count: int) -> list[Array]:
-        return self.states if count == self.N else [state[:count] for state in self.states]
 
     def _initial(self, state: Array | None) -> Array:
         if state is None:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.tolerances.derivation import derive
@@ -30,7 +29,7 @@ from rnncli.models.conditioning import limit_of
 from rnncli.numerics import FLOAT64, dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.numerics.randomness import seed_key, uniform
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import Compute, Result
 from rnncli.verifying.node_call import D, H, I, N, T
 
 if TYPE_CHECKING:

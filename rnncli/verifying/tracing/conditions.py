@@ -119,17 +119,10 @@ class TracedCase:
             warnings.simplefilter("ignore", RnncliWarning)
             return [each for row in self.node.activations for each in row]
 
-    def without_own(self, key: str) -> set[str]:
-        """Return the functions that take an alpha (or beta) but are given none."""
-        takers = [each.name for each in self.activations if getattr(each, key) is not None]
-        given = self.node.values.get(f"activation_{key}") or ()
-        return set(takers[len(given) :])
-
-    def with_own(self, key: str) -> list[bool]:
-        """Return for each function whether it takes an alpha (or beta) and is given one."""
-        given = iter(self.node.values.get(f"activation_{key}") or ())
-        takes = [getattr(each, key) is not None for each in self.activations]
-        return [take and next(given, None) is not None for take in takes]
+    def takers(self, key: str) -> tuple[list[int], int]:
+        """Return which functions take an alpha (or beta), and how many of them are given one."""
+        takers = [k for k, each in enumerate(self.activations) if getattr(each, key) is not None]
+        return takers, len(self.node.values.get(f"activation_{key}") or ())
 
     @cached_property
     def node_inputs(self) -> list[str]:
@@ -184,8 +177,8 @@ def _clips(case: TracedCase) -> bool:
 
 
 def _value_after_none(case: TracedCase, key: str) -> bool:
-    takes = [getattr(function, key) is not None for function in case.activations]
-    return any(has and not all(takes[:k]) for k, has in enumerate(case.with_own(key)))
+    takers, given = case.takers(key)
+    return takers[:given] != [*range(len(takers[:given]))]
 
 
 def _is_of(case: TracedCase, dtype: str) -> bool:
@@ -331,7 +324,9 @@ CONDITIONS_WITH_BLANKS: Mapping[str, Callable[..., bool]] = {
         name in c.inputs and element_type(c.inputs[name]) == dtype
     ),
     "uses {function}": lambda c, name: any(each.name == name for each in c.activations),
-    "uses {function} without {key}": lambda c, name, key: name in c.without_own(key),
+    "uses {function} without {key}": lambda c, name, key: (
+        name in {c.activations[k].name for k in c.takers(key)[0][c.takers(key)[1] :]}
+    ),
     "has another answer under {choice}": lambda c, choice: choice in c.record.alternatives,
     "has different {sizes}": lambda c, *names: (
         len({c.call.sizes[name] for name in names}) == len(names)
