@@ -175,6 +175,7 @@ class Worker:
 
     Attributes:
         task: the current task, or None when idle.
+        thread: the thread.
     """
 
     def __init__(self) -> None:
@@ -183,12 +184,8 @@ class Worker:
         self._called, self._done = Lock(), Lock()
         self._called.acquire()
         # Daemon threads let the process exit even while a team member waits for others.
-        self._thread = Thread(target=self._serve, name="rnncli", daemon=True)
-        self._thread.start()
-
-    def keep_off(self, processor: int) -> None:
-        """Avoid a processor."""
-        keep_off(self._thread.native_id, processor)  # type: ignore[arg-type]  # started
+        self.thread = Thread(target=self._serve, name="rnncli", daemon=True)
+        self.thread.start()
 
     def begin(self, task: Callable[[], None]) -> None:
         """Start a task."""
@@ -280,7 +277,7 @@ class ThreadPool:
             self.workers += [Worker() for _ in range(count - len(self.workers))]
             self.here = here
             for worker in self.workers:
-                worker.keep_off(here)
+                keep_off(worker.thread.native_id, here)  # type: ignore[arg-type]  # started
         return self.workers[:count]
 
 

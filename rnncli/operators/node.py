@@ -373,18 +373,10 @@ class Node:
     ) -> dict[str, Array]:
         """Return the requested outputs of a result that is proved; of a unit it is in float64.
 
-        Args:
-            result: the outputs as real numbers.
-            is_exact: whether no arithmetic rounds them.
-            may_tie: whether they may lie on ties, which tolerances allow for.
-
-        Raises:
-            InvalidRequest: a number lies on a tie between two levels.
+        See `QuantisedUnit.proved`.
         """
         reals = self.reals_of(result)
-        if not self.unit:
-            return reals
-        return self.unit.proved(reals, is_exact=is_exact, may_tie=may_tie)
+        return self.unit.proved(reals, is_exact=is_exact, may_tie=may_tie) if self.unit else reals
 
     def tolerances_of(self, result: Result, tolerance: Result) -> dict[str, Array]:
         """Return the tolerances of the requested outputs by name; of a unit, in levels.

@@ -132,7 +132,13 @@ class Exercise:
             if compared and path not in self._kept:  # as in branches that were not taken
                 found["outputs", "it did not run"].append(" / ".join(path))
 
-        free = _free_axes(self._model) if self._kept else frozenset()
+        # Which of time and the batch the model leaves open; an axis may be either.
+        free: set[str] = set()
+        if self._kept:
+            batch = {axis.size for axis in streams_of(self._model).batch.values()}
+            shapes = [declared_shape(value) or ("",) for value in self._model.inputs]
+            sizes = {size for shape in shapes for size in shape if isinstance(size, str)}
+            free |= ({"time"} if sizes - batch else set()) | ({"batch"} if batch & sizes else set())
         silenced = [path for path, kept in self._kept.items() if kept][:SILENCED]
         for path, occurrences in self._kept.items():
             if path in silenced and agrees(partial(self._silent, path)):
@@ -182,15 +188,6 @@ class Exercise:
         return occurrence.node.outputs_of(mutant.run(recurrence))
 
 
-def _free_axes(model: Model) -> frozenset[str]:
-    """Return which of time and the batch the model leaves open; an axis may be either."""
-    batch = {axis.size for axis in streams_of(model).batch.values()}
-    shapes = [declared_shape(value) for value in model.inputs]
-    sizes = {size for shape in shapes for size in shape or ("",) if isinstance(size, str)}
-    named = {"time"} if sizes - batch else set()
-    return frozenset(named | ({"batch"} if batch & sizes else set()))
-
-
 class _Trial:
     """One execution of a node, evaluated right and by mutants, in float64."""
 
@@ -198,7 +195,7 @@ class _Trial:
         self._node = occurrence.node
         self.recurrence = self._node.recurrence(occurrence.inputs)
 
-    def asks(self, feature: Feature, free: frozenset[str], fed: set[str]) -> bool:
+    def asks(self, feature: Feature, free: set[str], fed: set[str]) -> bool:
         """Whether the node has a feature, and the axis that it needs, if that might be longer.
 
         Args:

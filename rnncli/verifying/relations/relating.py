@@ -112,9 +112,8 @@ def _of_yaml(target: str) -> CallSource:
     path = Path(target)
     found = path if path.is_file() else find_spec(target)
     if found is None:
-        raise InvalidRequest(
-            f"{target}: not a pack, no such file, and no suite or config of that name"
-        )
+        why = "not a pack, no such file, and no suite or config of that name"
+        raise InvalidRequest(f"{target}: {why}")
     root = read_yaml(found)
     if not is_suite(root):
         case = read_case(root, found.stem, found.parent)
@@ -247,10 +246,8 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
     """
     source, pack = plan.source, plan.source.pack
     if pack and plan.sizes:
-        raise InvalidRequest(
-            f"{plan.pack}: the sizes of a pack's inputs are fixed; --sizes is for suites and"
-            " configs"
-        )
+        why = "the sizes of a pack's inputs are fixed; --sizes is for suites and configs"
+        raise InvalidRequest(f"{plan.pack}: {why}")
     every = [(case_id, relation) for case_id in source.cases for relation in plan.names]
     ids = [*source.cases, *(related_id(*pair) for pair in every)]
     for sentence in (*(pack.doubts() if pack else ()), *plan.terms.xfails.doubts(ids)):

@@ -580,14 +580,9 @@ class StreamCall:
         """Return the stream's record, for the lines of reports."""
         sizes, opset = dict(self.source.sizes), self.source.model.opsets.get("", 0)
         dtype, names = self.first.vector().record.dtype, list(self.first.inputs)
-        needs = with_entries(
-            UNKNOWN.requirements,
-            opset=opset,
-            dtype=dtype,
-            inputs=names,
-            weights="initializers",
-            largest_size=max(sizes.values(), default=1),
-        )
+        own = {"opset": opset, "dtype": dtype, "inputs": names, "weights": "initializers"}
+        largest = max(sizes.values(), default=1)
+        needs = with_entries(UNKNOWN.requirements, **own, largest_size=largest)
         return with_entries(UNKNOWN, id=self.id, dtype=dtype, sizes=sizes, requirements=needs)
 
 
