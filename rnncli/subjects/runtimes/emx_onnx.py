@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.files.formats.format import Tensors
-    from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -74,8 +73,17 @@ class EmxOnnx(LoadingRuntime):
         entry.restype = None
 
         def run(asked: Vector) -> Tensors:
-            fed = [each.fed(asked.fed[each.name]) for each in inputs]
-            made = {each.name: each.unwritten() for each in outputs}
+            fed = []
+            for name, dtype, shape in inputs:
+                values = asked.fed[name]
+                if (values.dtype, values.shape) != (dtype, shape):  # it would read beyond the end
+                    wanted, given = f"{dtype}{[*shape]}", f"{values.dtype}{[*values.shape]}"
+                    raise Refusal(f"the code takes {wanted} for {name}, not {given}")
+                fed.append(np.ascontiguousarray(values))
+            made = {}
+            for name, dtype, shape in outputs:  # NaN stays where the code never writes
+                bits = np.full((*shape, dtype.itemsize), 0xFF, np.uint8)
+                made[name] = bits.view(dtype)[..., 0]
             entry(*(ctypes.c_void_p(each.ctypes.data) for each in (*fed, *made.values())))
             return made
 
@@ -100,32 +108,8 @@ class EmxOnnx(LoadingRuntime):
             return ctypes.CDLL(library)
 
 
-class DeclaredTensor(NamedTuple):
-    """An argument of the generated function."""
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    def fed(self, values: Array) -> Array:
-        """Return an input in C order.
-
-        Raises:
-            Refusal: it is not what the code was generated for, which would read beyond its end.
-        """
-        if (values.dtype, values.shape) != (self.dtype, self.shape):
-            wanted, given = f"{self.dtype}{[*self.shape]}", f"{values.dtype}{[*values.shape]}"
-            raise Refusal(f"the code takes {wanted} for {self.name}, not {given}")
-        return np.ascontiguousarray(values)
-
-    def unwritten(self) -> Array:
-        """Return an output of NaN, so that elements which the code never writes show."""
-        bits = np.full((*self.shape, self.dtype.itemsize), 0xFF, np.uint8)
-        return bits.view(self.dtype)[..., 0]
-
-
-def _declared(info: onnx.ValueInfoProto) -> DeclaredTensor:
-    """Return the tensor that a graph declares.
+def _declared(info: onnx.ValueInfoProto) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
+    """Return the name, element type and shape of a tensor that a graph declares.
 
     Raises:
         Refusal: a dimension has no size.
@@ -134,7 +118,7 @@ def _declared(info: onnx.ValueInfoProto) -> DeclaredTensor:
     if not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
         raise Refusal(f"the model gives no size for {info.name}")
     dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    return DeclaredTensor(info.name, dtype, tuple(d.dim_value for d in kind.shape.dim))
+    return info.name, dtype, tuple(d.dim_value for d in kind.shape.dim)
 
 
 def _texts(message: Message) -> Iterator[str]:
