@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.config.case_shapes import least_size, size_names
+from rnncli.cases.case import least_size, size_names
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
 from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE, DRESS_KEYS, KEYS, LARGEST_SIZE, KeyRow
 from rnncli.cases.fills import ALL, FILLS, KINDS

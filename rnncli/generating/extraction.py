@@ -26,9 +26,9 @@ from rnncli.errors import (
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable, write_files
 from rnncli.generating import MOST_BYTES, MOST_CASES, goldens
 from rnncli.generating.generation import in_layout, profiles_of
+from rnncli.generating.goldens import CapturedCase
 from rnncli.generating.leftovers import manifest_in, replaced
 from rnncli.generating.production import IllConditioned, make_vectors
-from rnncli.generating.stack import CapturedCase
 from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, unit_operator, units_of
 from rnncli.numerics import dtype_of

@@ -22,7 +22,7 @@ from rnncli.recurrence.recurrence import Direction
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rnncli.generating.stack import Stack
+    from rnncli.generating.goldens import Stack
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import onnx
+from msgspec import UNSET
+from msgspec.structs import replace as with_entries
 
 from rnncli.cases.suite.suite import FINER
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
-from rnncli.generating.case_record import (
-    record_of,
-    record_of_rejection,
-    shared_record,
-    with_later_calls,
-)
-from rnncli.generating.goldens import Draft, draft_of
+from rnncli.files.paths import Identifier
+from rnncli.generating.goldens import Draft, draft_of, groups, stacks
 from rnncli.generating.horizon import horizons_of
-from rnncli.generating.stack import groups, stacks
 from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
@@ -33,19 +30,28 @@ from rnncli.models.single_node import single_node_model
 from rnncli.numerics import says_nothing
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
-from rnncli.packs.conversion import held_inputs
-from rnncli.packs.vector import Answers, Vector
+from rnncli.packs.record import (
+    CallRecord,
+    Golden,
+    Scalars,
+    VisibleSteps,
+    record_of_node,
+    requirements_of,
+)
+from rnncli.packs.vector import Answers, Vector, held_inputs
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.errors import Problem
     from rnncli.files.formats.format import Tensors
-    from rnncli.generating.goldens import Solution
+    from rnncli.generating.goldens import CaseContent, CaseSource, Solution, Stack
     from rnncli.generating.horizon import Horizon
-    from rnncli.generating.stack import CaseSource, Stack
     from rnncli.numerics import Array
+    from rnncli.packs.record import CaseRecord
     from rnncli.recurrence.recurrence import Recurrence
+
 
 Produced = TypeVar("Produced")
 Given = TypeVar("Given", "CaseSource", Draft)
@@ -304,3 +310,124 @@ def _is_portable(recurrence: Recurrence) -> Array:
     found: list[Array] = [read, *map(np.isnan, present)]
     flat = [each.reshape(len(each), math.prod(each.shape[1:])) for each in found]
     return np.asarray(~np.any([each.any(axis=1) for each in flat], axis=0))
+
+
+def record_of(
+    entry: CaseSource,
+    shared: CaseRecord,
+    *,
+    proof: tuple[int, int],
+    alternatives: Collection[str],
+    is_portable: bool,
+    lines: Mapping[str, tuple[float, float]],
+    horizon: Horizon | None,
+    signals: Collection[str],
+) -> CaseRecord:
+    """Return the record of a case that must run; see `packs.record.CaseRecord`.
+
+    Args:
+        entry: an entry of a stack.
+        shared: what all records of the stack have, see `shared_record`.
+        proof: bits and passes of its golden's proof; 0 bits if it was not proved.
+        alternatives: `READING=CHOICE` of each alternative answer.
+        is_portable: whether no NaN is read.
+        lines: (rtol, atol) of each output, by name.
+        horizon: the steps for which an input must be, and is, visible; None if none is claimed.
+        signals: the names of the signals of every step that are stored.
+    """
+    bits, passes = proof
+    names = dict.fromkeys(each.partition("=")[0] for each in alternatives)
+    tags = [f"reading:{name}" for name in names]
+    return with_entries(
+        shared,
+        id=entry.id,
+        flags=list(entry.flags),
+        tags=tags if is_portable else [*tags, "non-portable"],
+        alternatives=[*map(Identifier, alternatives)],
+        golden=Golden("certified", bits, passes) if bits else Golden("float64"),
+        tolerance={name: Scalars(*line) for name, line in lines.items()},
+        horizon=VisibleSteps(*horizon) if horizon else UNSET,
+        steps=[*map(Identifier, signals)] or UNSET,
+    )
+
+
+def with_later_calls(first: CaseRecord, later: Sequence[CaseRecord]) -> CaseRecord:
+    """Return the record of a case with several calls; it has the tags of all of them."""
+    every = (first, *later)
+    largest = max(record.requirements.largest_size for record in every)
+    horizons = [record.horizon for record in every if record.horizon is not UNSET]
+    return with_entries(
+        first,
+        tags=[*dict.fromkeys(tag for record in every for tag in record.tags)],
+        requirements=with_entries(first.requirements, largest_size=largest),
+        horizon=min(horizons, key=attrgetter("measured"), default=UNSET),
+        later_calls=[
+            CallRecord(
+                sizes=UNSET if each.sizes == first.sizes else each.sizes,
+                alternatives=each.alternatives,
+                golden=each.golden,
+                tolerance=each.tolerance,
+            )
+            for each in later
+        ],
+    )
+
+
+def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> CaseRecord:
+    """Return what the records of a stack's entries have in common."""
+    return _whole(
+        entry,
+        case,
+        *(case.node.attributes, inputs),
+        requirements=requirements_of(entry.weights, case, inputs),
+    )
+
+
+def record_of_rejection(
+    entry: CaseSource,
+    case: CaseContent,
+    broken: tuple[Mapping[str, Any], Collection[str]],
+    inputs: Collection[str],
+    problems: Sequence[Problem],
+) -> CaseRecord:
+    """Return the record of a case that must be refused, with the reason.
+
+    `broken` has the attributes and the names of inputs of the invalid case, `inputs` those of the
+    valid one.
+    """
+    return _whole(
+        entry,
+        case,
+        *broken,
+        requirements=requirements_of(entry.weights, case, inputs),
+        expect="rejection",
+        reason="; ".join(problem.sentence for problem in problems),
+    )
+
+
+def _whole(
+    entry: CaseSource,
+    case: CaseContent,
+    attributes: Mapping[str, Any],
+    inputs: Collection[str],
+    **more: Any,
+) -> CaseRecord:
+    """Return a record without alternatives and tolerances."""
+    return record_of_node(
+        entry.id,
+        case.node.operator,
+        attributes=attributes,
+        sizes=case.sizes,
+        dtype=case.dtype.name,
+        inputs=inputs,
+        outputs=case.node.outputs,
+        weights=entry.weights,
+        readings=case.node.readings,
+        unit=case.node.unit,
+        summary=case.summary,
+        seed=case.seed,
+        flags=list(entry.flags),
+        profile=entry.profile,
+        **{name: True for name, given in entry.spelling._asdict().items() if given},
+        **more,
+    )

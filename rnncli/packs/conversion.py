@@ -14,20 +14,18 @@ from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.operators.node import WEIGHTS
 from rnncli.operators.operator import Spelling
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest, files_of_pack
 from rnncli.packs.single_file import gather
-from rnncli.packs.vector import Vector
+from rnncli.packs.vector import Vector, held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
     from rnncli.packs.pack import Pack
     from rnncli.packs.record import CaseRecord
 
@@ -156,10 +154,3 @@ def record_with_weights(record: CaseRecord, weights: str) -> CaseRecord:
         return record
     requirements = with_entries(record.requirements, weights=weights)
     return with_entries(record, weights=weights, requirements=requirements)
-
-
-def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the inputs that the model holds as initializers."""
-    if weights == "inputs":
-        return ()
-    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)

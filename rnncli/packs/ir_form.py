@@ -18,8 +18,8 @@ from rnncli.files.formats.raw import content_of
 from rnncli.models.ir_model import TYPES
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.packs import raw_form
-from rnncli.packs.conversion import held_inputs
 from rnncli.packs.derived_forms import require_result
+from rnncli.packs.vector import held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

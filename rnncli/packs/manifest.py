@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import UNSET
 
-from rnncli.cases.config.case_shapes import SIZES, frame_of, size_names
+from rnncli.cases.case import SIZES, frame_of, size_names
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Texts, check, document, read
 from rnncli.files.paths import RelativePath, below

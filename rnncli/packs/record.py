@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
@@ -28,9 +28,10 @@ from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from rnncli.operators import Operator
+    from rnncli.numerics import DType
+    from rnncli.operators import Node, Operator
 
     CaseId: TypeAlias = str
     WeightsPlace: TypeAlias = str
@@ -373,4 +374,40 @@ def record_of_node(
         weights=weights,
         readings=dict(readings),
         **more,
+    )
+
+
+class OperatorUse(Protocol):
+    """One use of an operator, with the features that an implementation must support."""
+
+    @property
+    def node(self) -> Node:
+        """The operator with its attributes, requested outputs and every reading."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """seq_length, batch_size, input_size and hidden_size."""
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of every floating-point tensor."""
+
+
+def requirements_of(
+    weights: WeightsPlace, case: OperatorUse, inputs: Iterable[str]
+) -> RequirementsRecord:
+    """Return what an implementation must support, for the valid case."""
+    node, operator, present = case.node, case.node.operator, set(inputs)
+    defaults = {row.name: row.default for row in operator.attributes.values()}
+    given = {name: v for name, v in node.attributes.items() if v is not None}
+    return RequirementsRecord(
+        opset=(node.unit and opset_of(operator)) or operator.version,
+        dtype=case.dtype.name,
+        direction=node.values["direction"],
+        layout=node.layout,
+        attributes=sorted(name for name, v in given.items() if v != defaults[name]),
+        activations=sorted({each.name for row in node.activations for each in row}),
+        inputs=[row.name for row in operator.inputs if row.optional and row.name in present],
+        weights=weights,
+        largest_size=max(case.sizes.values()),
     )

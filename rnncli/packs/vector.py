@@ -20,13 +20,14 @@ from rnncli.errors import (
 )
 from rnncli.models.conditioning import tolerance_problem
 from rnncli.operators import Node, operator_named
-from rnncli.operators.node import checked
+from rnncli.operators.node import WEIGHTS, checked
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rnncli.files.formats.format import Tensors
+    from rnncli.operators import Operator
     from rnncli.packs.record import CaseRecord
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -322,3 +323,10 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
 def crashed(error: BaseException) -> Attempt:
     """Return the attempt of a function that an exception ended."""
     return Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
+
+
+def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the inputs that the model holds as initializers."""
+    if weights == "inputs":
+        return ()
+    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)

@@ -23,9 +23,8 @@ import numpy as np
 from rnncli.numerics import dtype_of
 from rnncli.operators.attributes import TYPES
 from rnncli.packs import raw_form
-from rnncli.packs.conversion import held_inputs
 from rnncli.packs.derived_forms import require_result
-from rnncli.packs.vector import group_of
+from rnncli.packs.vector import group_of, held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.cases.config.case_shapes import frame_of
+from rnncli.cases.case import frame_of
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.formats import pb, read_tensors
 from rnncli.files.formats.raw import tensor_from

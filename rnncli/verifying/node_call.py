@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import RnncliWarning, Unsupported
-from rnncli.generating.case_record import requirements_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
-from rnncli.packs.conversion import held_inputs, with_model
-from rnncli.packs.record import record_of_node
-from rnncli.packs.vector import Answers, Vector
+from rnncli.packs.conversion import with_model
+from rnncli.packs.record import record_of_node, requirements_of
+from rnncli.packs.vector import Answers, Vector, held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

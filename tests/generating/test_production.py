@@ -10,8 +10,8 @@ import pytest
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import ConfigError, InvalidRequest
 from rnncli.generating import production
+from rnncli.generating.goldens import groups
 from rnncli.generating.production import make_vectors
-from rnncli.generating.stack import groups
 from rnncli.packs.case_folder import packed
 from rnncli.packs.conversion import with_model
 

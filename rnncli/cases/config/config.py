@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.cases.case import Case, Filling, GivenValues, describe
-from rnncli.cases.config.case_shapes import (
+from rnncli.cases.case import (
     SIZES,
+    Case,
+    Filling,
     Frame,
+    GivenValues,
+    describe,
     frame_of,
     least_size,
     memory,

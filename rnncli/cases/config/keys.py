@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rnncli.cases.config.case_shapes import SIZES, size_names
+from rnncli.cases.case import SIZES, size_names
 from rnncli.cases.yaml_reader import Findings, Key, YamlNode, read_mapping, shown, unknown
 from rnncli.errors import did_you_mean
 from rnncli.operators import OPERATORS

@@ -22,9 +22,9 @@ from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWa
 from rnncli.jobs.tenancy import require_run
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack
-from rnncli.packs.conversion import held_inputs
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, record_is_called
+from rnncli.packs.vector import held_inputs
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import OPEN_SUBJECTS, UNOPTIMISED, excused, shuffled
 from rnncli.verifying.node_call import SIZES, NodeCall

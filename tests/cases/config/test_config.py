@@ -8,8 +8,8 @@ import pytest
 import yaml
 from support.tables import every
 
+from rnncli.cases.case import size_names
 from rnncli.cases.config import config
-from rnncli.cases.config.case_shapes import size_names
 from rnncli.cases.config.config import describe, findings, load_config, parse_config
 from rnncli.cases.config.keys import KEYS
 from rnncli.errors import ConfigError, UnreadableFile

@@ -3,7 +3,7 @@
 import pytest
 from support.tables import every
 
-from rnncli.cases.config.case_shapes import BYTES_PER_ELEMENT, frame_of, memory, size_names
+from rnncli.cases.case import BYTES_PER_ELEMENT, frame_of, memory, size_names
 from rnncli.operators import OPERATORS
 
 SIZES = {"seq_length": 7, "batch_size": 2, "input_size": 3, "hidden_size": 5}
