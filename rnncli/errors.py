@@ -188,17 +188,14 @@ def _told(sentence: str) -> str:
     return line if len(line) <= LONGEST_TOLD else f"{line[:LONGEST_TOLD]}..."
 
 
-def _file_name(name: object) -> str:
-    return os.fsdecode(name) if isinstance(name, str | bytes) else str(name)
-
-
 def _said_by_the_machine(error: BaseException) -> str:
     """Return the message if the machine, not a bug, caused an error; else ""."""
     if isinstance(error, MemoryError):
         return f"not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, OSError) and (error.filename or error.errno in SHORTAGES):
-        why = error.strerror or str(error)
-        return f"{_file_name(error.filename)}: {why}" if error.filename else why
+        why, name = error.strerror or str(error), error.filename
+        name = os.fsdecode(name) if isinstance(name, str | bytes) else name
+        return f"{name}: {why}" if name else why
     if isinstance(error, FileNotFoundError) and NO_FOLDER in str(error):
         return str(error.strerror)
     if isinstance(error, ImportError) and any(sign in str(error) for sign in NO_ROOM):

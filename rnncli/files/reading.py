@@ -2,17 +2,20 @@
 
 All files are opened here, those named by the user and those found in folders. A pipe made by the
 shell, `<(command)`, is read to its end first. Whatever reads a format reports its failures in one
-line that names the file.
+line that names the file. JSON of strangers is parsed here as well: unique keys, no NaN, valid text,
+bounded nesting.
 """
 
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import stat
 import sys
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, shortened
 from rnncli.limits import ask, shortage
@@ -43,6 +46,8 @@ _KINDS = {
 # A sparse file can take much more memory than its sender had to send.
 _CHUNK = 1 << 20
 _ALWAYS_ALLOWED, _LARGEST_RATIO, _BLOCK = 512 << 20, 32, 512
+DEEPEST = 32  # levels of JSON
+LONGEST_NUMBER = 40  # characters: a float64 has 24, an integer of 64 bits 20
 
 
 class MissingFile(UnreadableFile):
@@ -350,3 +355,72 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def parse_json(text: str | bytes, *, surrogates: bool = False) -> Any:
+    """Return the value of a JSON text.
+
+    Escapes of half a surrogate pair may be allowed, as in messages whose bytes are no UTF-8.
+
+    Raises:
+        InvalidRequest: it is not JSON, has a key twice, NaN, an infinity, a number of more than 40
+            characters, half a surrogate pair, or more than 32 levels.
+    """
+    try:
+        written = text if isinstance(text, str) else text.decode()
+        value = _decoder.decode(written.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidRequest(f"is not JSON: {reason}") from error
+    _check_depth(value)
+    if not surrogates and ("\\u" in written or "\\U" in written):
+        try:  # escapes of half a surrogate pair
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("is not JSON: contains half a surrogate pair") from error
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:80]!r} stands in an object twice")
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:LONGEST_NUMBER]} is not finite")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_whole, parse_float=_real, parse_constant=_constant
+)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return
+    raise InvalidRequest(f"is nested more than {DEEPEST} deep")

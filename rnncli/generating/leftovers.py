@@ -22,8 +22,7 @@ from rnncli.files.atomic import TEMPORARY, append_bytes, put_file, remove_file
 from rnncli.files.described import Described, check
 from rnncli.files.lock import LOCK
 from rnncli.files.paths import Identifier, RelativePath, below, files_in
-from rnncli.files.reading import MissingFile, read_bytes, sha256, sha256_of
-from rnncli.files.strict_json import parse_json
+from rnncli.files.reading import MissingFile, parse_json, read_bytes, sha256, sha256_of
 from rnncli.packs.layouts import SINGLE_FILES, file_of, folder_of
 from rnncli.packs.manifest import (
     FORMAT,

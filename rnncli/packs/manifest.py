@@ -17,8 +17,7 @@ from rnncli.cases.case import SIZES, frame_of, size_names
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.described import Texts, check, document, read
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.reading import MissingFile, read_bytes, reading, sha256, sha256_of
-from rnncli.files.strict_json import parse_json
+from rnncli.files.reading import MissingFile, parse_json, read_bytes, reading, sha256, sha256_of
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.checking import possible_readings, reading_problems

@@ -33,8 +33,7 @@ from rnncli.files.described import (
 )
 from rnncli.files.formats.raw import content_of, parse_described, shape_of
 from rnncli.files.paths import RelativePath
-from rnncli.files.reading import LARGEST_TEXT, reading, sha256
-from rnncli.files.strict_json import parse_json
+from rnncli.files.reading import LARGEST_TEXT, parse_json, reading, sha256
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.record import (

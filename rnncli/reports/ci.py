@@ -6,17 +6,15 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html import escape
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file, write_text
 from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import FAILURES, MEANINGS, Verdict
-from rnncli.judging.explaining.hypotheses import edit_of
 from rnncli.reports.failures import failure_groups, refusals, sentences
 from rnncli.reports.tables import markdown_row
-from rnncli.reports.verification import diagnosis_sentences
+from rnncli.reports.verification import diagnosed_edits
 from rnncli.talk.words import counted, inline, one_line, times, visible
 
 if TYPE_CHECKING:
@@ -131,8 +129,7 @@ def _markdown_lines(report: VerificationReport) -> Iterator[str]:
         yield from _grid(report.flag_noun.capitalize(), flags)
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
-        edits = [edit_of(cause.hypothesis) for cause in report.diagnosis.causes]
-        for sentence, edit in zip_longest(diagnosis_sentences(report.diagnosis), edits):
+        for sentence, edit in diagnosed_edits(report.diagnosis):
             yield f"- {inline(sentence)}"
             if edit:
                 yield from (f"  {line}" for line in ("", "```diff", *edit, "```", ""))

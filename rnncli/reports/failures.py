@@ -15,6 +15,7 @@ from rnncli.talk.words import counted, index_text, marked, times, up_to, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
@@ -211,14 +212,18 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
     """Return the sentence about an output that differs."""
     if output.problem or output.worst is None:
         return f"{output.name}: {excerpt(output.problem) or output.verdict}"
-    worst = output.worst
-    got, wanted = map(dtype_named(dtype).text, (worst.got, worst.wanted))
-    allowed = f"+- {worst.tolerance:.3g}" if worst.tolerance else "exactly"
+    allowed = f"+- {output.worst.tolerance:.3g}" if output.worst.tolerance else "exactly"
     factor = f" ({times(output.margin)} tolerance)" if math.isfinite(output.margin) else ""
+    return f"{differing(output, dtype)} {allowed}{factor}"
+
+
+def differing(output: OutputVerdict | OutputComparison, dtype: str) -> str:
+    """Return how many elements of an output differ, and the worst one, but not its tolerance."""
+    assert output.worst
+    got, wanted = map(dtype_named(dtype).text, (output.worst.got, output.worst.wanted))
     return (
         f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
-        f" worst at {index_text(worst.index)}:"
-        f" got {got}, expected {wanted} {allowed}{factor}"
+        f" worst at {index_text(output.worst.index)}: got {got}, expected {wanted}"
     )
 
 

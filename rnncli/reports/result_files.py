@@ -12,8 +12,7 @@ from msgspec.structs import replace as with_entries
 
 from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, listed
 from rnncli.files.described import jsonable, part_of, read
-from rnncli.files.reading import read_bytes
-from rnncli.files.strict_json import parse_json
+from rnncli.files.reading import parse_json, read_bytes
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import ALLOWANCES, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause, Diagnosis

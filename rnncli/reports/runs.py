@@ -11,10 +11,10 @@ import click
 
 from rnncli.errors import worst_code
 from rnncli.numerics import dtype_named
-from rnncli.reports.failures import excerpt, fitting, located, unoptimised
+from rnncli.reports.failures import differing, excerpt, fitting, located, unoptimised
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, index_text, one_line, shown, up_to
+from rnncli.talk.words import counted, index_text, one_line, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -211,10 +211,4 @@ def difference(output: OutputComparison) -> str:
     """Return the sentence for an output that differs."""
     if output.problem or output.worst is None:
         return f"{output.name}: {output.problem}"
-    worst = output.worst
-    text = dtype_named(output.dtype).text
-    return (
-        f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
-        f" worst at {index_text(worst.index)}: got {text(worst.got)},"
-        f" expected {text(worst.wanted)} +- {shown(worst.allowed)}"
-    )
+    return f"{differing(output, output.dtype)} +- {shown(output.worst.allowed)}"

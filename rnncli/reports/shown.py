@@ -157,11 +157,8 @@ def diagnosis_html(found: Diagnosis) -> str:
 
 def diagnosis_report_html(report: DiagnosisReport) -> str:
     """Return the causes, and the failures that no bug is sought for."""
-    others = (line for failures in report.undiagnosed for line in undiagnosed_sentences(failures))
-    return _block(
-        _title(report.passed, answered_sentence(report.verification)),
-        _lines([*diagnosis_sentences(report.diagnosis), *others]),
-    )
+    *lines, last = diagnosis_report_lines(report)
+    return titled(report.passed, last, lines)
 
 
 def generation_html(report: GenerationReport) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +74,9 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
             print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
     sys.stdout.flush()
     if report.diagnosis is not None:
-        edits = [edit_of(cause.hypothesis) for cause in report.diagnosis.causes]
-        for sentence, edit in zip_longest(diagnosis_sentences(report.diagnosis), edits):
+        for sentence, edit in diagnosed_edits(report.diagnosis):
             say(sentence)
-            for line in (edit or ()) if is_drawn() else ():
+            for line in edit if is_drawn() else ():
                 click.echo(f"    {line}", err=True)
     for sentence in closing(report):
         say(sentence)
@@ -309,9 +307,14 @@ def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
 
 def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield a line for each cause, then the failures that no known bug explains."""
+    yield from (sentence for sentence, _ in diagnosed_edits(diagnosis))
+
+
+def diagnosed_edits(diagnosis: Diagnosis) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield those lines, each with the lines of the edit of a kernel that the cause is."""
     for cause in diagnosis.causes:
-        yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}"
-    yield from _unexplained(diagnosis)
+        yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}", edit_of(cause.hypothesis)
+    yield from ((sentence, ()) for sentence in _unexplained(diagnosis))
 
 
 def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:

@@ -15,13 +15,13 @@ from rnncli.files.reading import (
     MemoryAllowance,
     named,
     open_data,
+    parse_json,
     read_bytes,
     reading,
     require_few,
     size_of,
 )
 from rnncli.files.seals import MODEL
-from rnncli.files.strict_json import parse_json
 from rnncli.models import weights
 from rnncli.models.weights.keras_layers import in_order
 from rnncli.numerics import dtype_named

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
 from rnncli.files.formats.raw import TensorDescriptor
-from rnncli.files.strict_json import parse_json
+from rnncli.files.reading import parse_json
 from rnncli.subjects.runtime import told_record
 from rnncli.supervision.connection import FOREVER, GarbageError
 
