@@ -246,25 +246,19 @@ class Call:
         routine, plans, packed = self.routine, self.workspace.addresses, self.packed.addresses
         T, h0, c0, Y_h, Y_c = self.T, self.h0, self.c0, self.Y_h, self.Y_c
         out = routine.no_Y if Y is None else Y
-        if team > 1:
-            self._scan_together(inputs, (h0, c0, out, Y_h, Y_c), done, team)
+        if team == 1:
+            for d, scan in enumerate(routine.scans):
+                scan(plans[d], packed[d], done, T, 1, 0, inputs[d], h0, c0, out, Y_h, Y_c)
             return
-        for d, scan in enumerate(routine.scans):
-            scan(plans[d], packed[d], done, T, 1, 0, inputs[d], h0, c0, out, Y_h, Y_c)
 
-    def _scan_together(
-        self, inputs: Sequence[Array], others: tuple[Array, ...], done: int, team: int
-    ) -> None:
-        """Run each member of the team on its own plan."""
-        scans, packed, meetings = self.routine.scans, self.packed.addresses, self.workspace.meetings
-        members = max(1, team // len(scans))
-        plans = np.repeat(self.workspace.plans, members)
+        # Each member of the team has a plan of its own.
+        members, meetings = max(1, team // len(routine.scans)), self.workspace.meetings
+        own_plans, tasks = np.repeat(self.workspace.plans, members), []
         meetings.fill(0)
-        tasks = []
-        for k, plan in enumerate(rows_of(plans)):
+        for k, plan in enumerate(rows_of(own_plans)):
             d, member = divmod(k, members)
-            numbers = (plan, packed[d], done, self.T, members, member)
-            tasks.append(partial(scans[d], *numbers, inputs[d], *others))
+            numbers = (plan, packed[d], done, T, members, member)
+            tasks.append(partial(routine.scans[d], *numbers, inputs[d], h0, c0, out, Y_h, Y_c))
         POOL.run(tasks, partial(meetings.fill, DISSOLVED))
 
     def result(self) -> Result:

@@ -97,7 +97,7 @@ def sigmoid(x: VectorLanes) -> VectorLanes:
     The negative tail keeps its relative accuracy, and q's error is scaled by e.
     """
     e = exp(-absolute(x))
-    whole = x.compare("<", 0.0).choose(e, x.like(1.0))
+    whole = x.choose("<", 0.0, e, x.like(1.0))
     return fma(-whole, e / (1.0 + e), whole)
 
 
@@ -181,13 +181,13 @@ def polynomial(x: VectorLanes, coefficients: Sequence[float]) -> VectorLanes:
 def maximum(x: VectorLanes, bound: VectorLanes | float) -> VectorLanes:
     """The larger of x and a bound; NaN where x is NaN."""
     limit = bound if isinstance(bound, VectorLanes) else x.like(bound)
-    return x.compare("<", limit).choose(limit, x)
+    return x.choose("<", limit, limit, x)
 
 
 def minimum(x: VectorLanes, bound: VectorLanes | float) -> VectorLanes:
     """The smaller of x and a bound; NaN where x is NaN."""
     limit = bound if isinstance(bound, VectorLanes) else x.like(bound)
-    return x.compare(">", limit).choose(limit, x)
+    return x.choose(">", limit, limit, x)
 
 
 def absolute(x: VectorLanes) -> VectorLanes:
@@ -202,12 +202,12 @@ def sign_bit(x: VectorLanes) -> int:
 
 def zero_below(x: VectorLanes, bound: VectorLanes | float, *, inclusive: bool) -> VectorLanes:
     """0 where x < bound (inclusive: x <= bound), else x; NaN stays NaN."""
-    return x.compare("<=" if inclusive else "<", bound).choose(x.like(0.0), x)
+    return x.choose("<=" if inclusive else "<", bound, x.like(0.0), x)
 
 
 def nonnegative_else(x: VectorLanes, otherwise: VectorLanes) -> VectorLanes:
     """X where x >= 0, else `otherwise`."""
-    return x.compare(">=", 0.0).choose(x, otherwise)
+    return x.choose(">=", 0.0, x, otherwise)
 
 
 def blend(z: VectorLanes, h: VectorLanes, H: VectorLanes) -> VectorLanes:

@@ -23,13 +23,13 @@ from rnncli.backends.compiled.vector_lanes import (
     cases,
     declared,
     element_size,
+    fma,
     load,
     load_number,
     moved,
     once,
     pointer,
     store,
-    suffix,
     vector_type,
 )
 
@@ -178,7 +178,7 @@ class Tile:
                 place = moved(builder, builder.add(row, offset), way * size)
                 number = load_number(builder, place, self.kind)
                 for column in columns:
-                    yield multiply_add(number, column, next(each))
+                    yield fma(number, column, next(each), name="fmuladd")
 
 
 def prefetch(builder: Builder, address: IRValue) -> None:
@@ -188,13 +188,6 @@ def prefetch(builder: Builder, address: IRValue) -> None:
     function = declared(builder, "llvm.prefetch.p0", ir.VoidType(), kinds)
     reading, second, data = integer(0), integer(2), integer(1)
     builder.call(function, (pointer(builder, address, ir.IntType(8)), reading, second, data))
-
-
-def multiply_add(x: VectorLanes, y: VectorLanes, z: VectorLanes) -> VectorLanes:
-    """x*y + z, rounded once if the processor can."""
-    kind = x.value.type
-    function = declared(x.builder, f"llvm.fmuladd.{suffix(kind)}", kind, (kind, kind, kind))
-    return VectorLanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
 
 
 class SquareBlock(NamedTuple):

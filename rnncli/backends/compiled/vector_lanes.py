@@ -22,18 +22,6 @@ ADDRESS = ir.IntType(64)
 FLOATS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 
 
-class Mask:
-    """A truth value per lane."""
-
-    def __init__(self, builder: Builder, value: IRValue) -> None:
-        self.builder = builder
-        self.value = value
-
-    def choose(self, yes: VectorLanes, no: VectorLanes) -> VectorLanes:
-        """Return `yes` where true, else `no`."""
-        return VectorLanes(self.builder, self.builder.select(self.value, yes.value, no.value))
-
-
 class VectorLanes:
     """A vector in a register, during code generation."""
 
@@ -87,10 +75,13 @@ class VectorLanes:
     def __neg__(self) -> VectorLanes:
         return self._with(self.builder.fneg)
 
-    def compare(self, relation: str, other: VectorLanes | float) -> Mask:
-        """Compare with `<`, `<=`, `>`, `>=`; false where either is NaN."""
+    def choose(
+        self, relation: str, other: VectorLanes | float, yes: VectorLanes, no: VectorLanes
+    ) -> VectorLanes:
+        """Return `yes` where the relation holds, `<`, `<=`, `>` or `>=`; else, as for NaN, `no`."""
         right = other if isinstance(other, VectorLanes) else self.like(other)
-        return Mask(self.builder, self.builder.fcmp_ordered(relation, self.value, right.value))
+        holds = self.builder.fcmp_ordered(relation, self.value, right.value)
+        return VectorLanes(self.builder, self.builder.select(holds, yes.value, no.value))
 
     def bits(self) -> Bits:
         """Return the bits as integers."""
@@ -139,11 +130,13 @@ class Bits:
         return VectorLanes(self.builder, self.builder.bitcast(self.value, self.floats))
 
 
-def fma(x: VectorLanes, y: VectorLanes | float, z: VectorLanes | float) -> VectorLanes:
-    """Return x*y + z, rounded once."""
+def fma(
+    x: VectorLanes, y: VectorLanes | float, z: VectorLanes | float, *, name: str = "fma"
+) -> VectorLanes:
+    """Return x*y + z, rounded once, by `fmuladd` only if the processor can."""
     kind = x.value.type
     terms = [term if isinstance(term, VectorLanes) else x.like(term) for term in (x, y, z)]
-    function = declared(x.builder, f"llvm.fma.{suffix(kind)}", kind, (kind, kind, kind))
+    function = declared(x.builder, f"llvm.{name}.{suffix(kind)}", kind, (kind, kind, kind))
     return VectorLanes(x.builder, x.builder.call(function, [term.value for term in terms]))
 
 
