@@ -43,17 +43,14 @@ class PreparedModel(BackendRep):
         Raises:
             RnncliError: inputs do not fit the graph, or a node cannot be evaluated.
         """
-        feeds = self._by_name([inputs] if isinstance(inputs, np.ndarray) else inputs)
-        return tuple(self._session.run(feeds).values())
-
-    def _by_name(self, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-        if not isinstance(inputs, list | tuple):
-            return dict(inputs)
-        required, every = self._model.inputs, self._model.proto.graph.input
-        values = every if len(inputs) == len(every) else required
-        if len(inputs) > len(values):
-            raise InvalidRequest(f"the model has {len(values)} inputs, {len(inputs)} were given")
-        return {value.name: given for value, given in zip(values, inputs, strict=False)}
+        feeds = [inputs] if isinstance(inputs, np.ndarray) else inputs
+        if isinstance(feeds, list | tuple):
+            required, every = self._model.inputs, self._model.proto.graph.input
+            values = every if len(feeds) == len(every) else required
+            if len(feeds) > len(values):
+                raise InvalidRequest(f"the model has {len(values)} inputs, {len(feeds)} were given")
+            feeds = {value.name: given for value, given in zip(values, feeds, strict=False)}
+        return tuple(self._session.run(dict(feeds)).values())
 
 
 class RnncliBackend(Backend):

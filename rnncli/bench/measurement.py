@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.bench.machine import MachineLimits
-    from rnncli.bench.workloads import Cost, Workload
+    from rnncli.bench.workloads import Workload
     from rnncli.files.formats.format import Tensors
 
 # Statistics over rounds.
@@ -85,13 +85,6 @@ def quartiles(seconds: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
-    """Return inputs plus growth as a multiple of inputs, outputs and projection."""
-    if measured.memory is None or cost.held is None or cost.given is None:
-        return None
-    return (cost.given + measured.memory) / cost.held
-
-
 class MeasurementRecord(NamedTuple):
     """A measurement as it is printed and stored; None is what did not run or is not known."""
 
@@ -144,6 +137,10 @@ class WorkloadMeasurements:
         low, high = quartiles(measured.seconds) if time else (None, None)
         flops = cost.flops / time if time and cost.flops else None
         moved = cost.moved / time if time and cost.moved else None
+        # Inputs plus growth as a multiple of inputs, outputs and projection.
+        memory_ratio = None
+        if not (measured.memory is None or cost.held is None or cost.given is None):
+            memory_ratio = (cost.given + measured.memory) / cost.held
         return MeasurementRecord(
             workload=measured.workload,
             operator=measured.operator,
@@ -164,7 +161,7 @@ class WorkloadMeasurements:
             of_bandwidth=moved and moved / self.limits.bandwidth,
             error=measured.error,
             memory=measured.memory,
-            memory_ratio=_memory_ratio(measured, cost),
+            memory_ratio=memory_ratio,
             build_seconds=measured.build,
             first_seconds=measured.first,
             limits=self.limits._asdict(),

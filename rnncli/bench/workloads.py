@@ -47,7 +47,9 @@ def cost_of(case: Case, outputs: Tensors) -> Cost:
     )
     D = len(case.node.directions)
     G = len(case.operator.gates)
-    live = _live_steps(case, T * B)
+    lengths = [row.name for row in case.operator.inputs if row.role == "lengths"]
+    told = [case.inputs[name] for name in lengths if name in case.inputs]
+    live = int(told[0].sum()) if told else T * B
     given = sum(values.nbytes for values in case.inputs.values())
     tensors = given + sum(values.nbytes for values in outputs.values())
     width = case.dtype.numpy.itemsize
@@ -57,12 +59,6 @@ def cost_of(case: Case, outputs: Tensors) -> Cost:
         held=tensors + T * B * D * G * H * width,
         given=given,
     )
-
-
-def _live_steps(case: Case, most: int) -> int:
-    lengths = [row.name for row in case.operator.inputs if row.role == "lengths"]
-    given = [case.inputs[name] for name in lengths if name in case.inputs]
-    return int(given[0].sum()) if given else most
 
 
 class Sizes(NamedTuple):

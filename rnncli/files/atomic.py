@@ -231,8 +231,9 @@ def atomic_folder(path: Path, listed: Listing | None = None) -> Iterator[Path]:
                 yield temporary
                 if listed is None:
                     put_file(temporary, RECORD, _record(_sums_of(temporary)).encode())
-                for file in temporary.rglob("*"):
-                    _sync(file)
+                for file in filter(Path.is_file, temporary.rglob("*")):
+                    with file.open("rb+") as stream:
+                        os.fsync(stream.fileno())  # a renamed file is never empty
                 _swap(temporary, target, lambda aside: _check_replaceable(path, aside, listed))
         finally:
             _remove(temporary)
@@ -273,7 +274,9 @@ def _name_beside(name: str, kind: str = "tmp") -> str:
 
 def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
     """Open a new temporary and lock it, so that it is not taken for a dead writer's."""
-    mode = _permissions(target)
+    mode = None  # of who may read and write it, without the bits that run it as another
+    with suppress(FileNotFoundError):
+        mode = target.stat().st_mode & 0o777
     while True:
         temporary = _sibling(target)
         descriptor = os.open(temporary, _NEW | _FLAGS, 0o666 if mode is None else 0o600)
@@ -284,14 +287,6 @@ def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
             if os.path.samestat(os.fstat(descriptor), os.lstat(temporary)):
                 return temporary, os.fdopen(descriptor, "w+b")
         os.close(descriptor)
-
-
-def _permissions(target: Path) -> int | None:
-    """Return who may read and write an existing file, without the bits that run it as another."""
-    try:
-        return target.stat().st_mode & 0o777
-    except FileNotFoundError:
-        return None
 
 
 @contextmanager
@@ -440,13 +435,6 @@ def _remove(folder: Path) -> None:
     import shutil  # imports every compression; not needed for files
 
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    """Wait until the content is on disk, so that a renamed file is never empty."""
-    if path.is_file():
-        with path.open("rb+") as stream:
-            os.fsync(stream.fileno())
 
 
 def _sync_folder(path: Path) -> None:

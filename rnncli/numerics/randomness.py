@@ -40,17 +40,6 @@ def seed_key(suite_seed: int, case_id: str, name: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
-def _generator() -> Any:
-    """Return this thread's Philox generator, whose state `_words` sets.
-
-    Creating one takes twenty times as long as the words of a small tensor.
-    """
-    generator = getattr(_THREAD, "generator", None)
-    if generator is None:
-        generator = _THREAD.generator = np.random.Philox(key=0)
-    return generator
-
-
 def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint64]:
     """Return words of each key's stream, [keys, count].
 
@@ -59,7 +48,10 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
         count: the number of words.
         skipped: the number of words to skip; a multiple of 4, which Philox makes at a time.
     """
-    generator = _generator()
+    # One for each thread: creating it takes twenty times as long as the words of a small tensor.
+    generator = getattr(_THREAD, "generator", None)
+    if generator is None:
+        generator = _THREAD.generator = np.random.Philox(key=0)
     found = np.empty((len(keys), count), np.uint64)
     # Setting lists is several times faster than setting arrays.
     position: dict[str, Any] = {"counter": [skipped // 4, 0, 0, 0]}

@@ -152,19 +152,15 @@ def write_output(path: str | Path, tensors: Tensors) -> None:
         with named(path):
             found.write(place, tensors, found.seal)
         return
-    is_file = place.is_file() and not is_ours(place)
-    if is_file and not _hold_the_same(read_tensors(path), tensors):
-        require_ours(place)
+    if place.is_file() and not is_ours(place):
+        # Whether the tensors are the same to the bit, whatever their names.
+        there, given = (
+            [(values.dtype, values.shape, values.tobytes()) for values in each.values()]
+            for each in (read_tensors(path), tensors)
+        )
+        if there != given:
+            require_ours(place)
     write_tensors(path, tensors)
-
-
-def _hold_the_same(some: Tensors, others: Tensors) -> bool:
-    """Whether tensors are the same to the bit, whatever their names."""
-    first, second = (
-        [(values.dtype, values.shape, values.tobytes()) for values in each.values()]
-        for each in (some, others)
-    )
-    return first == second
 
 
 def convert(source: str | Path, destination: str | Path) -> None:
