@@ -223,8 +223,11 @@ def _reason(text: str) -> Reason:
 
 def _filled(variant: Mapping[str, str], text: str) -> str:
     """Return a text with the words of a variant, and those of these words."""
-    for key, value in [*variant.items()] * 2:
-        text = text.replace(f"{{{key}}}", value)
+    for _ in range(2):
+        if "{" not in text:  # as most have none, and the table is read whenever a process begins
+            break
+        for key, value in variant.items():
+            text = text.replace(f"{{{key}}}", value)
     return text
 
 

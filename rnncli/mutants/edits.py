@@ -206,7 +206,8 @@ class KernelCall:
             found = r.initial[STARTS.index(name)]
         else:
             found = getattr(r.options if name in CellOptions._fields else r, name)
-        return ABSENT if found is None else found
+        vars(self)[name] = found = ABSENT if found is None else found
+        return found
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -262,8 +263,9 @@ def read(edits: Edits, r: Recurrence) -> Recurrence:
         for name, value in reading(call).items():
             if name in READ and value is not getattr(call, name):
                 changed[name] = _as_field(name, value)
-        starts = (changed.pop(k, v) for k, v in zip(STARTS, r.initial, strict=False))
-        changed["initial"] = tuple(starts)
+        if not changed.keys().isdisjoint(STARTS):
+            starts = (changed.pop(k, v) for k, v in zip(STARTS, r.initial, strict=False))
+            changed["initial"] = tuple(starts)
         options = {k: changed.pop(k) for k in CellOptions._fields if k in changed}
         if options:
             changed["options"] = r.options._replace(**options)
