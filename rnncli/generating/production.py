@@ -25,9 +25,8 @@ from rnncli.generating.horizon import horizons_of
 from rnncli.judging.tolerances.derivation import answers_of, derive_all
 from rnncli.judging.tolerances.sound_values import exactness_problem, overflow_problem
 from rnncli.judging.tolerances.tolerance import scalar_equivalents
-from rnncli.models.conditioning import conditioning_problem, well_conditioned
 from rnncli.models.single_node import single_node_model
-from rnncli.numerics import says_nothing
+from rnncli.numerics import conditioning_problem, says_nothing, well_conditioned
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import problems
 from rnncli.packs.record import (

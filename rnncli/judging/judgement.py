@@ -22,13 +22,8 @@ from rnncli.judging.comparing.verdict import (
     JudgedAttempt,
     OutputVerdict,
     Verdict,
-    outcome_of,
 )
-from rnncli.models.conditioning import (
-    WIDEST,
-    conditioning_problem,
-)
-from rnncli.numerics import says_nothing, ulp_distance
+from rnncli.numerics import WIDEST, conditioning_problem, says_nothing, ulp_distance
 from rnncli.packs.vector import STEPS, Attempt, Status
 from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import printable
@@ -203,7 +198,7 @@ def _output_verdict(name: str, output: MeasuredOutput, missing: str) -> OutputVe
         worst = Element(index, *(float(each[index]) for each in values))
     return OutputVerdict(
         name,
-        outcome_of(output.problem, differing),
+        Verdict.DIFFERS if differing else Verdict.PASS,
         size=output.wanted.size,
         differing=differing,
         margin=float(margin.max()),
@@ -226,7 +221,7 @@ def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
             by = "the given tolerance"
         message = f"{by} cannot judge this: {problem}"
         return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
-    if found.vector.recurrence.has_steps:
+    if found.vector.has_steps:
         return verdict
     own = (OutputVerdict(o.name, o.verdict, reading=o.reading) for o in verdict.outputs)
     return replace(verdict, outputs=tuple(own))
@@ -238,7 +233,7 @@ def _problem(found: MeasuredAttempt) -> str:
     Others might agree within such tolerances, or without a computation where one is due.
     """
     why = says_nothing(output.wanted for output in found.outputs.values())
-    if why and found.vector.recurrence.has_steps:
+    if why and found.vector.has_steps:
         return f"{why}, which a kernel gives that computes nothing"
     limit = None if found.rule.tolerance is None else WIDEST
     for output in found.outputs.values():

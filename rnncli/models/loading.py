@@ -20,10 +20,10 @@ from onnx import ModelProto
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.reading import open_data
-from rnncli.models.conditioning import tolerance_problem
 from rnncli.models.model import Model
 from rnncli.models.structure import check_structure, check_text, normalise, sort_nodes
 from rnncli.models.tensor_values import embed_attribute_tensors, refuse_bomb, without_weights
+from rnncli.numerics import tolerance_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

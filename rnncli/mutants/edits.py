@@ -206,8 +206,8 @@ class KernelCall:
             found = r.initial[STARTS.index(name)]
         else:
             found = getattr(r.options if name in CellOptions._fields else r, name)
-        vars(self)[name] = found = ABSENT if found is None else found
-        return found
+        vars(self)[name] = ABSENT if found is None else found
+        return vars(self)[name]
 
     @property
     def sizes(self) -> tuple[int, ...]:

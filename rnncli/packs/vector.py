@@ -18,8 +18,8 @@ from rnncli.errors import (
     RnncliWarning,
     UnreadableFile,
 )
-from rnncli.models.conditioning import tolerance_problem
-from rnncli.operators import Node, operator_named
+from rnncli.numerics import tolerance_problem
+from rnncli.operators import OPERATORS, Node, operator_named
 from rnncli.operators.node import WEIGHTS, checked
 from rnncli.recurrence.readings import must_be_declared
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
 CALLS, STEPS = "calls", "steps"
+# The names that inputs with the lengths of sequences have.
+LENGTHS = frozenset(
+    row.name for operator in OPERATORS.values() for row in operator.inputs if row.role == "lengths"
+)
 
 
 class VectorSession(Protocol):
@@ -219,6 +223,14 @@ class Vector:
             # Generation already warned about unused alpha and beta.
             warnings.simplefilter("ignore", RnncliWarning)
             return self.node.as_read(reading).recurrence(self.inputs)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether any sequence has a step; the record says so, unless lengths are given."""
+        record = self.record
+        if record.sizes["seq_length"] and LENGTHS.isdisjoint(record.inputs):
+            return True
+        return self.recurrence.has_steps
 
     def tensors(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array) of all tensors.

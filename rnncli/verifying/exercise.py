@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.errors import Exhausted, RnncliError
-from rnncli.models.conditioning import ROUNDINGS
 from rnncli.models.model import declared_shape, rooted
 from rnncli.models.node_listing import fed_tensors, recurrent_sites
 from rnncli.models.streams import streams_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import RIGHT
-from rnncli.numerics import dtype_of
+from rnncli.numerics import ROUNDINGS, dtype_of
 from rnncli.recurrence.recurrence import Compute, Direction
 
 if TYPE_CHECKING:

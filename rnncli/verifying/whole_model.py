@@ -25,13 +25,12 @@ from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
-from rnncli.models.conditioning import limit_of
 from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model
 from rnncli.models.node_listing import random_nodes
 from rnncli.models.widened_model import has_levels, widened, widened_model
-from rnncli.numerics import dtype_named, dtype_of, round_to, says_nothing
+from rnncli.numerics import dtype_named, dtype_of, limit_of, round_to, says_nothing
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.packs.vector import Status
 from rnncli.running.model_vector import vector_of_run

@@ -17,12 +17,11 @@ from support.real_models import PATHS, recorded
 from rnncli import operators
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, extract, require
-from rnncli.models.conditioning import conditioning_problem
 from rnncli.models.evaluator import prepare, run
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.sessions import evaluate_model
-from rnncli.numerics import DTYPES
+from rnncli.numerics import DTYPES, conditioning_problem
 from rnncli.operators.node import WEIGHTS as PARAMETERS
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import manifest_schema

@@ -8,9 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.models.conditioning import conditioning_problem, limit_of
 from rnncli.models.loading import load_data_set, load_model
-from rnncli.numerics import DTYPES
+from rnncli.numerics import DTYPES, conditioning_problem, limit_of
 
 TEXT = """<ir_version: 3, opset_import: ["" : 8]>
 g (float[1] w, float[1] a, float[1] b) => (float[1] c, float[1] d) <float[1] w = {3}> {

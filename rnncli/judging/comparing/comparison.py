@@ -21,8 +21,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.files.formats.stored import texts_of
 from rnncli.judging.tolerances.tolerance import EXACT, ElementBounds, Tolerance
-from rnncli.models.conditioning import WIDEST
-from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.numerics import WIDEST, dtype_of, ulp_distance
 from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:

@@ -138,15 +138,9 @@ class OutputVerdict(Described):
             and (self.margin or self.max_abs or self.max_ulp)
         ):
             return f"its largest error is {self.max_abs}, and no element is its worst"
-        wanted = outcome_of(self.problem, self.differing)
-        if (self.verdict is Verdict.DIFFERS) != (wanted is Verdict.DIFFERS):
+        if (self.verdict is Verdict.DIFFERS) != bool(self.problem or self.differing):
             return f"{self.differing} of {self.size} elements differ, which is not '{self.verdict}'"
         return ""
-
-
-def outcome_of(problem: str, differing: int) -> Verdict:
-    """Return the verdict on an output by what keeps it from being compared, and what differs."""
-    return Verdict.DIFFERS if problem or differing else Verdict.PASS
 
 
 class Localisation(Described):

@@ -25,8 +25,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.models.conditioning import limit_of
-from rnncli.numerics import FLOAT64, dtype_named
+from rnncli.numerics import FLOAT64, dtype_named, limit_of
 from rnncli.numerics.profiles import profile_named
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.recurrence.recurrence import Compute, Result

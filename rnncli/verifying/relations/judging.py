@@ -15,7 +15,6 @@ from rnncli.judging.comparing.verdict import (
     Element,
     OutputVerdict,
     Verdict,
-    outcome_of,
 )
 from rnncli.judging.judgement import severity
 from rnncli.numerics import says_nothing, ulp_distance
@@ -364,7 +363,7 @@ def _judged(name: str, alone: Array, related: Array, allowed: Array, kind: str) 
     differing = int(np.count_nonzero(margins > 1))
     return OutputVerdict(
         name,
-        outcome_of("", differing),
+        Verdict.DIFFERS if differing else Verdict.PASS,
         size=margins.size,
         differing=differing,
         margin=float(margins.max()),

@@ -31,7 +31,7 @@ from rnncli.judging.explaining.localisation import (
 from rnncli.judging.judgement import judge
 from rnncli.judging.tolerances.derivation import derive, round_up
 from rnncli.judging.tolerances.trajectory import Trajectory
-from rnncli.models.conditioning import conditioning_problem
+from rnncli.numerics import conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.lanes import in_order, lanes_of, of_directions

@@ -22,8 +22,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.derivation import derive, derive_all, round_up
-from rnncli.models.conditioning import conditioning_problem
-from rnncli.numerics import DTYPES, FLOAT64
+from rnncli.numerics import DTYPES, FLOAT64, conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
