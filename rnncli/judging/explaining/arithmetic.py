@@ -9,8 +9,8 @@ import numpy as np
 
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.fitting import is_rounded_to
-from rnncli.judging.explaining.localisation import ENGINE, forced, predicted, step_tolerances
 from rnncli.judging.explaining.patterns import WIDTHS
+from rnncli.judging.explaining.single_steps import ENGINE, forced, predicted, step_tolerances
 from rnncli.mutants.mutant import MATH, Mutant, computing
 from rnncli.numerics import DTYPES, FLOAT64
 from rnncli.numerics.profiles import PROFILES
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.judging.explaining.fitting import WrongOutputs
-    from rnncli.judging.explaining.localisation import Steps
-    from rnncli.judging.tolerances.trajectory import Trajectory
+    from rnncli.judging.explaining.single_steps import Steps
+    from rnncli.judging.tolerances.operation_errors import Trajectory
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import Value
 

@@ -24,8 +24,8 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_several,
     evidence_of_two,
 )
-from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.patterns import beyond_sizes, patterns_of, region_in_words
+from rnncli.judging.explaining.single_steps import steps_of
 from rnncli.judging.scoring.adequacy import Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.talk.display import Displayed

@@ -26,9 +26,8 @@ from rnncli.judging.explaining.fitting import (
     subsets,
     together,
 )
-from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.explaining.patterns import Features, HeldRegion, Places, features_of, places_of
-from rnncli.judging.explaining.single_steps import Screen, regions_of
+from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
+from rnncli.judging.explaining.single_steps import HeldRegion, Screen, regions_of, steps_of
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.edits import difference
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.judging.explaining.fitting import Fit
-    from rnncli.judging.explaining.localisation import Steps
+    from rnncli.judging.explaining.single_steps import Steps
     from rnncli.mutants.runs import Hypothesis
     from rnncli.packs.vector import Vector
 

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.judging.comparing.margins import MeasuredAttempt
-    from rnncli.judging.explaining.localisation import Steps
+    from rnncli.judging.explaining.single_steps import HeldRegion, Steps
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
@@ -335,15 +335,6 @@ def _listed(noun: str, indices: Sequence[int]) -> str:
     if len(others) < MOST_LISTED:
         return f"{noun}s {', '.join(map(str, others))} and {last} are"
     return f"{noun}s {others[0]}, {others[1]}, ... {last} are"
-
-
-class HeldRegion(NamedTuple):
-    """The region of a case in which a hypothesis holds."""
-
-    axis: str  # `units`, `rows`, `directions` or `steps`; the last in processing order
-    indices: tuple[int, ...]  # those along the axis
-    size: int  # the size of the axis
-    margin: float  # the largest error / tolerance of the hypothesis in it
 
 
 def region_in_words(regions: Sequence[HeldRegion]) -> str:

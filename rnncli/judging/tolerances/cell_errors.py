@@ -21,15 +21,20 @@ from rnncli.judging.tolerances.linearised import (
     StateVariances,
     total,
 )
-from rnncli.judging.tolerances.operation_errors import level_errors, stored, systematic
+from rnncli.judging.tolerances.operation_errors import (
+    Trajectory,
+    level_errors,
+    stored,
+    systematic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.judging.tolerances.expressions import Derivatives, Expression, Factor
-    from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Rounding
+
 
 # Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
 BLOCK_NUMBERS = 1 << 22

@@ -28,10 +28,17 @@ from rnncli.judging.tolerances.expressions import (
     State,
     equations_of,
 )
-from rnncli.judging.tolerances.trajectory import Trajectory, put_back
+from rnncli.judging.tolerances.operation_errors import Trajectory
 from rnncli.numerics import FLOAT64
 from rnncli.packs.vector import Answers
-from rnncli.recurrence.lanes import alike, of_directions, part_of, place_in_time
+from rnncli.recurrence.lanes import (
+    after_last_step,
+    alike,
+    assemble,
+    of_directions,
+    part_of,
+    place_in_time,
+)
 from rnncli.recurrence.recurrence import TENSORS, Result, all_but
 
 if TYPE_CHECKING:
@@ -175,7 +182,12 @@ def _derive_together(
     for (recurrence, part, k), path in zip(pieces, paths, strict=True):
         stop = start + path.sizes[0]
         Y, *last = (part_of(values, part) for values in (found[k].Y, *found[k].last))
-        put_back(recurrence, tolerances[start:stop], Y, last)  # type: ignore[arg-type]
+        # The last state of a sequence of length 0 is its initial state.
+        front = recurrence.X.shape[:-3]
+        of_states = tolerances[start:stop]  # [D, T + 1, N, S, H]
+        whole = of_states.reshape(*front, len(recurrence.directions), *of_states.shape[1:])
+        ends = [after_last_step(whole[..., k, :], recurrence.lengths) for k in range(len(last))]
+        assemble(recurrence, of_states[:, 1:, :, 0], ends, Result(Y, tuple(last)))  # type: ignore[arg-type]
         start = stop
 
 

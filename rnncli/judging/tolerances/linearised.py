@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rnncli.judging.tolerances.expressions import Factor, Group
-    from rnncli.judging.tolerances.trajectory import Trajectory
+    from rnncli.judging.tolerances.operation_errors import Trajectory
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Rounding
 

@@ -12,8 +12,7 @@ import numpy as np
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.tolerances.operation_errors import through
-from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.judging.tolerances.operation_errors import Trajectory, through
 from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.numerics.profiles import ACCUMULATORS
 from rnncli.recurrence.lanes import lanes_of

@@ -9,7 +9,7 @@ from support.judged import core, outputs_of
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.arithmetic import UnitSubset, approximation_of
 from rnncli.judging.explaining.fitting import WrongOutputs
-from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.explaining.single_steps import steps_of
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import MATH, computing
 

@@ -16,8 +16,7 @@ from rnncli.judging.explaining.hypotheses import (
     naming,
     single_fits,
 )
-from rnncli.judging.explaining.localisation import ENGINE, steps_of
-from rnncli.judging.explaining.single_steps import Screen
+from rnncli.judging.explaining.single_steps import ENGINE, Screen, steps_of
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change, computing, stepped
 from rnncli.mutants.runs import stacked

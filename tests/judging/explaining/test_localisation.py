@@ -20,7 +20,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
-from rnncli.judging.explaining.localisation import (
+from rnncli.judging.explaining.single_steps import (
     ENGINE,
     Steps,
     forced,
@@ -30,7 +30,7 @@ from rnncli.judging.explaining.localisation import (
 )
 from rnncli.judging.judgement import judge
 from rnncli.judging.tolerances.derivation import derive, round_up
-from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.judging.tolerances.operation_errors import Trajectory
 from rnncli.numerics import conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS

@@ -7,7 +7,6 @@ from support.judged import core
 from support.shipped import vectors
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.patterns import (
     Features,
     Places,
@@ -16,6 +15,7 @@ from rnncli.judging.explaining.patterns import (
     patterns_of,
     places_of,
 )
+from rnncli.judging.explaining.single_steps import steps_of
 
 
 def cases(*words, hidden=(), count=1):

@@ -8,7 +8,8 @@ from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.diagnosis import diagnose
 from rnncli.judging.explaining.hypotheses import Evidence, evidence_of_failure
-from rnncli.judging.explaining.patterns import Features, HeldRegion, region_in_words
+from rnncli.judging.explaining.patterns import Features, region_in_words
+from rnncli.judging.explaining.single_steps import HeldRegion
 from rnncli.mutants.catalogue import mutants_of
 from rnncli.mutants.mutant import stepped
 

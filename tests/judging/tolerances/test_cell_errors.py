@@ -12,7 +12,7 @@ from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.expressions import NewState, by_states
 from rnncli.judging.tolerances.linearised import Bounds, Linearised, StateVariances
-from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.judging.tolerances.operation_errors import Trajectory
 from rnncli.numerics import DTYPES, FLOAT64
 from rnncli.numerics.profiles import PROFILES
 

@@ -10,8 +10,7 @@ from support.tables import every
 from rnncli.backends import backend_named
 from rnncli.judging.tolerances.cell_errors import CellErrors, variances_of
 from rnncli.judging.tolerances.derivation import derive
-from rnncli.judging.tolerances.operation_errors import Response
-from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.judging.tolerances.operation_errors import Response, Trajectory
 from rnncli.numerics import DTYPES, NumPyArithmetic
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators.node import Node
