@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -20,29 +21,32 @@ from kernels.bug import HELD_OUT, TUNING
 from kernels.diagnosed import NONE, ORDER, classify, counts, investigation_of
 from kernels.switch_table import BUGS
 
-from rnncli.judging.explaining import diagnosis, patterns
+from rnncli.judging.explaining import diagnosis, hypotheses, patterns
 
 # Module and constant -> other values.
 OTHERS = {
     (diagnosis, "OF_ONE_DTYPE"): (set(),),
     (diagnosis, "OF_SIZES"): (set(),),
-    (diagnosis, "MOST_OF"): (0.25, 0.75),
+    (diagnosis, "MOST_OF"): (0.0, 0.25, 0.999),
     (diagnosis, "ARITHMETIC"): (set(),),
-    (diagnosis, "LEAST_TOGETHER"): (1, 3),
-    (diagnosis, "LEAST_BESIDE"): (1, 3),
-    (diagnosis, "AGAINST"): (0.25, 1.0),
-    (diagnosis, "AGAINST_TWO"): (0.0, 0.3),
-    (diagnosis, "MINOR"): (0.0, 0.5),
-    (diagnosis, "REST"): (0.0, 1.0),
-    (diagnosis, "SHARED"): (1e-9, 1e-3),
-    (diagnosis, "LEAST_OF_A_PART"): (1, 6),
+    (diagnosis, "LEAST_TOGETHER"): (1, 4),
+    (diagnosis, "LEAST_BESIDE"): (1, 4, sys.maxsize),
+    (diagnosis, "AGAINST"): (0.0, 0.25, 1.0),
+    (diagnosis, "AGAINST_TWO"): (0.0, 0.05, 0.2),
+    (diagnosis, "MINOR"): (0.0, 0.125, 0.5),
+    (diagnosis, "REST"): (0.0, 0.25, 1.0),
+    (diagnosis, "SHARED"): (0.0, 5e-7, 2e-6, 1e-3),
+    (diagnosis, "LEAST_OF_A_PART"): (1, 2, 6),
     (diagnosis, "SEARCHED"): (2, 8),
-    (diagnosis, "CLEARLY"): (1.0, 16.0),
-    (patterns, "WIDTHS"): (patterns.WIDTHS[:4],),
-    (patterns, "SMALL_WIDTHS"): (patterns.WIDTHS[:2], patterns.WIDTHS),
-    (patterns, "CHANCE"): (0.005, 0.1),
-    (patterns, "CHANCE_OF_ONE"): (0.02, 1.0),
-    (patterns, "BETTER"): (0.25, 1.0),
+    (diagnosis, "CLEARLY"): (1.0, 2.0, 8.0, math.inf),
+    (patterns, "WIDTHS"): (patterns.WIDTHS[:3],),
+    (patterns, "SMALL_WIDTHS"): ((), patterns.WIDTHS[:2], patterns.WIDTHS),
+    (patterns, "CHANCE"): (0.0, 0.01, 0.04, 1.0),
+    (patterns, "CHANCE_OF_ONE"): (0.0, 0.125, 0.5, 1.0),
+    (patterns, "BETTER"): (0.0, 0.25, 1.0),
+    (patterns, "MOST_LISTED"): (1, 6),
+    (hypotheses, "NEAREST"): (24, 96),
+    (hypotheses, "MOST_COMBINED"): (3, 12),
 }
 BEST_FIRST = (*ORDER[:2], NONE, ORDER[2])
 

@@ -38,33 +38,52 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.vector import Vector
 
+# The lines "Measured" say what is named of 68 single planted bugs at other values (2026-11-28,
+# `kernels.thresholds` over vectors/core, of a sample by digest): as they are, of 61 something true,
+# 27 of them by their right name, of 2 something false, of 5 nothing. "Same" is those figures. Two
+# bugs at once were not measured.
+
 # Families whose evidence in one dtype says nothing about another: lost small and large numbers.
+# Measured: same without them.
 OF_ONE_DTYPE = {"numbers lost"}
 # Families whose bugs begin at sizes of their own.
+# Measured: 60 true and 3 false without them.
 OF_SIZES = {"batches and vectors", "states"}
 # A hypothesis in a region must explain more than such a part of the unexplained failures.
+# Measured: same at 0 and 0.25; one right name less just below 1.
 MOST_OF = 0.5
 # Families that may come close to any values by chance.
+# Measured: same without them.
 ARITHMETIC = {"approximations", "formats"}
 # Least number of cases that a pair of bugs must explain if neither is seen alone.
+# Measured: same at 1 and 4.
 LEAST_TOGETHER = 2
 # Least number of cases that a cause explains if another bug may be behind what contradicts it.
+# Measured: same at 1, at 4 and without this way to be a cause.
 LEAST_BESIDE = 2
 # Most cases that may contradict a cause, per case that it explains.
+# Measured: same at 0, 0.25 and 1.
 AGAINST = 0.5
 # Most cases that may contradict a pair of bugs neither of which is seen alone, likewise.
+# Measured: same at 0, 0.05 and 0.2.
 AGAINST_TWO = 0.1
 # Least number of cases that a cause explains, per case that stays unexplained.
+# Measured: same at 0.125 and 0.5; 60 true and 4 false at 0.
 MINOR = 0.25
 # If at most so many cases are left per explained case, causes of the rest may be rare.
+# Measured: same at 0, 0.25 and 1.
 REST = 0.5
 # A condition that failures would share by chance with at most this probability is a cause.
+# Measured: same from 5e-7 to 1e-3; 60 true and 3 false at 0.
 SHARED = 1e-6
 # Least number of cases that a bug in a part of a kernel must explain.
+# Measured: same at 1 and 2; two right names less at 6.
 LEAST_OF_A_PART = 3
 # The most cases of a cell in which pairs of bugs are searched; these must explain the others too.
+# Measured: same at 2 and 8.
 SEARCHED = 4
 # Least margin at which a passing case contradicts an approximated function, which is an estimate.
+# Measured: same at 1, 2 and 8; 60 true and 3 false if none contradicts.
 CLEARLY = 4.0
 
 

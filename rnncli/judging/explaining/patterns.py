@@ -32,8 +32,10 @@ SIZES: Mapping[str, str] = {
     "input_size": "inputs",
 }
 # Block widths of kernels; code of its own handles the remainder.
+# Measured as the constants of `diagnosis`: same without 32 and 64.
 WIDTHS = (4, 8, 16, 32, 64)
 # Those by which the sizes of cases, most of which are small, are told apart.
+# Measured: same with none, two and five of them.
 SMALL_WIDTHS = WIDTHS[:3]
 TOPICS: Mapping[str, str] = {
     "activations": "activations",
@@ -47,14 +49,18 @@ ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
 AXES = ("directions", "steps", "rows", "units")
 LAST = ("directions", "rows", "units")
 # The largest probability by chance of a pattern.
+# Measured: same at 0.04 and 1; one right name less at 0.01, 21 true ones less at 0.
 CHANCE = 0.02
 # Of places in a single failing case: they are so few that nothing else is known of it.
+# Measured: same at 0.125, 0.5 and 1; 59 true at 0.
 CHANCE_OF_ONE = 0.25
 # The most patterns that a report shows.
 MOST_SHOWN = 3
 # Two conditions must leave at most such a part of the passing cases that one condition leaves.
+# Measured: same at 1; 60 true at 0 and 0.25.
 BETTER = 0.5
 # The most indices that a pattern lists if they do not follow each other.
+# Measured: same at 1 and 6; it is for reading.
 MOST_LISTED = 3
 NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
