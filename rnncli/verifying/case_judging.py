@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.margins import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, RIGHT, Verdict
-from rnncli.judging.explaining.earlier_calls import leak_fits
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
     evidence_of_failure,
     evidence_of_pass,
     explained,
+    leak_fits,
 )
 from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.mutants.catalogue import mutants_of

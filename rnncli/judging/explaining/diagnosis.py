@@ -16,9 +16,9 @@ from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS, approximation_of
-from rnncli.judging.explaining.earlier_calls import LEAKS
 from rnncli.judging.explaining.fitting import WrongOutputs, parts_of
 from rnncli.judging.explaining.hypotheses import (
+    LEAKS,
     Evidence,
     evidence_of_named,
     evidence_of_several,

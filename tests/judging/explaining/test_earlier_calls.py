@@ -9,8 +9,7 @@ from support.second_calls import twice
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import MeasuredAttempt
-from rnncli.judging.explaining.earlier_calls import LEAKS, leak_fits
-from rnncli.judging.explaining.hypotheses import sentence_of
+from rnncli.judging.explaining.hypotheses import LEAKS, leak_fits, sentence_of
 from rnncli.mutants.mutant import RIGHT
 
 FIRST = twice()["lstm_14_given"]
