@@ -14,7 +14,6 @@ from rnncli.backends.backend_table import FAMILIES
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.models.evaluation_settings import ONNX, EvaluationSettings
 from rnncli.models.evaluator import node_seconds
-from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare as prepare_model
 from rnncli.models.loading import model_from
 from rnncli.models.sessions import prepare
@@ -95,7 +94,7 @@ class Own:
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
         evaluator = prepare_model(model, **self._how, host=self._host)
-        return Prepared(partial(outputs_of, evaluator, vector.inputs), _as_they_are)
+        return Prepared(partial(evaluator.outputs, vector.inputs), _as_they_are)
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return what the nodes of each operator of a model take in one run."""

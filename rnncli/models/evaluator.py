@@ -101,25 +101,6 @@ def prepare(
     return Evaluator(model.proto.graph, model.opsets, Library(model, arithmetic, watch))
 
 
-def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
-    """Run a prepared model; NumPy's warnings about NaN and infinity are off.
-
-    Raises:
-        RnncliError: a node cannot be evaluated; the sentence names it.
-    """
-    return [*outputs(evaluator, inputs).values()]
-
-
-def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a prepared model as `run` does, and return its outputs by name.
-
-    Raises:
-        RnncliError: a node cannot be evaluated; the sentence names it.
-    """
-    with np.errstate(all="ignore"):
-        return evaluator.outputs(inputs)
-
-
 def node_seconds(
     model: Model, inputs: Mapping[str, Any], runs: int, arithmetic: EvaluationSettings
 ) -> dict[str, float]:
@@ -134,11 +115,11 @@ def node_seconds(
 
     clock = Clock()
     evaluator = Evaluator(model.proto.graph, model.opsets, Library(model, arithmetic, clock))
-    outputs(evaluator, inputs)
+    evaluator.outputs(inputs)
     clock.seconds.clear()
     for _ in range(runs):
         clock.wind()
-        outputs(evaluator, inputs)
+        evaluator.outputs(inputs)
     slowest_first = sorted(clock.seconds.items(), key=lambda pair: -pair[1])
     return {name: seconds / runs for name, seconds in slowest_first}
 
@@ -523,23 +504,28 @@ class Evaluator:
         return [values[name] for name in wanted]
 
     def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Evaluate the nodes as `run` does, and return the body's outputs by name.
+        """Run a prepared model, and return its outputs by name.
 
         Initializers that are fed are no constants of the nodes that run. Random operators draw the
-        same numbers as in the last run.
+        same numbers as in the last run; NumPy's warnings about NaN and infinity are off.
+
+        Raises:
+            RnncliError: a node cannot be evaluated; the sentence names it.
         """
-        if self._library.arithmetic.host != ONNX:
-            self._library.threads = threads()
-        for operator in self._library.drawing:
-            operator.begin_run()
+        library = self._library
         if not self._replaceable.isdisjoint(feed_inputs):
             replaced = frozenset(self._replaceable.intersection(feed_inputs))
             if replaced not in self._variants:
                 self._variants[replaced] = Evaluator(
-                    self._body, self.opsets, self._library, replaced=replaced
+                    self._body, self.opsets, library, replaced=replaced
                 )
             return self._variants[replaced].outputs(feed_inputs)
-        values = self._evaluated(feed_inputs)
+        if library.arithmetic.host != ONNX:
+            library.threads = threads()
+        for operator in library.drawing:
+            operator.begin_run()
+        with np.errstate(all="ignore"):
+            values = self._evaluated(feed_inputs)
         return {name: values[name] for name in self.output_names}
 
     def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:

@@ -105,7 +105,7 @@ class ModelSession:
             own = self._idle.pop()  # no other thread gets it
         except IndexError:
             own = self._prepared()
-        made = evaluator.outputs(own, inputs)
+        made = own.outputs(inputs)
         if len(self._idle) < MOST_KEPT:  # what failed halfway is not used again
             self._idle.append(own)
         return made

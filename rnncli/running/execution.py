@@ -19,7 +19,6 @@ from rnncli.errors import InvalidOperator, InvalidRequest, RnncliWarning, Unsupp
 from rnncli.files.formats import read_inputs, read_outputs, read_tensor
 from rnncli.judging.tolerances.derivation import answers_of
 from rnncli.models.evaluator import Evaluator, prepare
-from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.loading import load_data_set
 from rnncli.models.model import Model, check_inputs, check_names, declared_shape, symbols
@@ -239,7 +238,7 @@ def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Arra
     check_inputs(model, inputs)
     order = [value.name for value in model.proto.graph.input if value.name in inputs]
     start = time.perf_counter()
-    outputs = outputs_of(evaluator, inputs)
+    outputs = evaluator.outputs(inputs)
     seconds = time.perf_counter() - start
     for output, values in outputs.items():
         if not hasattr(values, "dtype"):  # an absent optional or an undeclared sequence

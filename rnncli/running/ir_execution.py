@@ -19,7 +19,6 @@ from openvino import opset5
 from rnncli.errors import InvalidRequest
 from rnncli.limits import turn
 from rnncli.models.evaluator import prepare
-from rnncli.models.evaluator import run as run_graph
 from rnncli.models.ir_model import as_array, descriptions
 from rnncli.models.model import check_inputs
 from rnncli.running.execution import recipe_of
@@ -124,9 +123,7 @@ class _GraphRun:
             return [values[self._places[_place(output)]] for output in outputs]
 
         if self._evaluator:
-            run_graph(
-                self._evaluator, dict(zip(self._graph.sources, of(self._sources), strict=True))
-            )
+            self._evaluator.outputs(dict(zip(self._graph.sources, of(self._sources), strict=True)))
         for (op, bodies), read in zip(self._controls, self._reads, strict=True):
             _execute(op, bodies, of(read))
         return of(self._results)

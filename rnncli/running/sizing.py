@@ -25,7 +25,7 @@ import numpy as np
 
 from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
 from rnncli.limits import OutOfMemory
-from rnncli.models.evaluator import prepare, run
+from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import FreeDimension
 from rnncli.models.model import (
     captured_names,
@@ -337,7 +337,7 @@ class NodeTrials:
             if elements > LARGEST_TRY or spent:
                 return InvalidRequest("not worth a try")
             self._tries, self._elements = self._tries + 1, self._elements + elements
-            return run(evaluator, self._recipe.make(sizes, only=self._names))
+            return [*evaluator.outputs(self._recipe.make(sizes, only=self._names)).values()]
         except RnncliError as error:
             if isinstance(error, OutOfMemory):
                 self._tries = MOST_TRIES + 1  # larger sizes take at least as long

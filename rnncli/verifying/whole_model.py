@@ -25,7 +25,6 @@ from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
 from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
-from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model
 from rnncli.models.node_listing import random_nodes
@@ -212,7 +211,7 @@ def expectation(
 
     def in_own_types() -> Tensors:
         evaluator = prepare(model, compute="native", readings=request.readings, observer=observer)
-        return outputs_of(evaluator, run.inputs)
+        return evaluator.outputs(run.inputs)
 
     def wide(*changes: Any) -> Tensors:
         return in_float64(model, *changes, readings=request.readings)(run.inputs)
@@ -243,7 +242,7 @@ def expectation(
 
 def _as_asked(model: Model, request: Request, run: Run, observer: Observer) -> dict[str, Any]:
     """Evaluate a model once more as the run did, with an observer."""
-    return outputs_of(prepare(model, **request.arithmetic._asdict(), observer=observer), run.inputs)
+    return prepare(model, **request.arithmetic._asdict(), observer=observer).outputs(run.inputs)
 
 
 def in_float64(
@@ -257,8 +256,8 @@ def in_float64(
     evaluator = prepare(widened_model(model, change, shift), **settings)
 
     def run(inputs: Tensors) -> Tensors:
-        return outputs_of(
-            evaluator, {n: widened(change(n, v) if change else v) for n, v in inputs.items()}
+        return evaluator.outputs(
+            {n: widened(change(n, v) if change else v) for n, v in inputs.items()}
         )
 
     return run

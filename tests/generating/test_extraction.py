@@ -12,12 +12,12 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from support.gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
-from support.real_models import PATHS, recorded
+from support.real_models import PATHS, recorded, run
 
 from rnncli import operators
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, extract, require
-from rnncli.models.evaluator import prepare, run
+from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.sessions import evaluate_model

@@ -21,7 +21,7 @@ from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.judgement import judge
-from rnncli.models.evaluator import outputs, prepare
+from rnncli.models.evaluator import prepare
 from rnncli.models.loading import model_from
 from rnncli.mutants.catalogue import mutant_named
 from rnncli.packs.conversion import convert_pack, with_weights
@@ -107,7 +107,7 @@ def test_the_model_of_a_vector_gives_its_levels(vectors):
     """By our own host operators, which know nothing of units."""
     for vector in vectors:
         model = model_from(onnx.ModelProto.FromString(vector.model))
-        made = outputs(prepare(model), vector.fed)
+        made = prepare(model).outputs(vector.fed)
         assert judge(vector, attempt_of(vector, made)).verdict is Verdict.PASS
 
 
@@ -253,7 +253,7 @@ def test_a_unit_may_have_other_readings_of_its_own():
         assert vector.record.readings["requantise"] == "state"
         assert "requantise=outputs" in vector.alternatives
         model = model_from(onnx.ModelProto.FromString(vector.model))
-        answers = outputs(prepare(model), vector.fed)
+        answers = prepare(model).outputs(vector.fed)
         plain = Rule(reading={"requantise": "outputs", "round": "half-even"})
         assert judge(vector, attempt_of(vector, answers), plain).verdict is Verdict.PASS
 

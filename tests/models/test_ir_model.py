@@ -12,12 +12,12 @@ import openvino
 import pytest
 from openvino import opset3, opset5
 from support import shipped
-from support.real_models import DATA
+from support.real_models import DATA, run
 from support.tables import every
 
 from rnncli.errors import RnncliError, UnreadableFile, Unsupported
 from rnncli.judging.judgement import judge
-from rnncli.models.evaluator import prepare, run
+from rnncli.models.evaluator import prepare
 from rnncli.models.ir_model import IrGraphReader, read_ir
 from rnncli.models.loading import IR
 from rnncli.models.node_listing import recurrent_nodes

@@ -7,11 +7,12 @@ import gc
 import numpy as np
 import pytest
 from support.gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
+from support.real_models import run
 
 from rnncli.backends.backend import Compute
 from rnncli.models import observation
 from rnncli.models.evaluation_settings import EvaluationSettings
-from rnncli.models.evaluator import node_seconds, prepare, run
+from rnncli.models.evaluator import node_seconds, prepare
 from rnncli.models.sessions import evaluate_model
 from rnncli.mutants.mutant import RIGHT
 

@@ -15,7 +15,7 @@ from rnncli.files.described import jsonable
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
 from rnncli.judging.comparing.verdict import RIGHT
 from rnncli.judging.judgement import judge
-from rnncli.models.evaluator import outputs, prepare
+from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.packs.vector import attempt_of
@@ -40,7 +40,7 @@ def test_a_quantised_model_agrees_with_onnxruntime(tmp_path, name, settings):
     inputs, _ = recorded(PATHS[name])
     wanted = session(path).run(None, inputs)
 
-    found = outputs(prepare(load_model(path)), inputs)
+    found = prepare(load_model(path)).outputs(inputs)
 
     assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(path).graph.node}
     for own, theirs in zip(found.values(), wanted, strict=True):
@@ -67,7 +67,7 @@ def test_nodes_that_quantize_dynamic_leaves_out_of_order_run(tmp_path):
 
     with pytest.warns(RnncliWarning, match="which a later node produces"):
         model = load_model(path)
-    found = outputs(prepare(model), inputs)
+    found = prepare(model).outputs(inputs)
 
     for own, theirs in zip(found.values(), session(path).run(None, inputs), strict=True):
         np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-5)
@@ -112,7 +112,7 @@ def test_a_unit_of_the_qnn_quantiser_agrees_with_onnxruntime(tmp_path, kind, gat
     has_16_bits = activation is not QuantType.QUInt8
     assert ("com.microsoft" if has_16_bits else "", "QuantizeLinear") in domains
 
-    found = outputs(prepare(load_model(path)), {"X": X})
+    found = prepare(load_model(path)).outputs({"X": X})
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -142,7 +142,7 @@ def test_units_of_real_models_are_listed_and_become_cases(tmp_path, name, opset,
     model = load_model(path)
     nodes = [*recurrent_nodes(model)]
     captures = Captures(model, (), units=True)
-    outputs(prepare(model, observer=captures.add), inputs)
+    prepare(model, observer=captures.add).outputs(inputs)
     held = {each.name: numpy_helper.to_array(each) for each in model.proto.graph.initializer}
 
     vectors = [made for made, _ in vectors_of(ExtractionPlan("units"), captures.chosen())]
@@ -152,5 +152,5 @@ def test_units_of_real_models_are_listed_and_become_cases(tmp_path, name, opset,
         assert jsonable(vector.record.quantise) == node.unit.written
         assert {*"XWR"} <= {*node.unit}
         assert any(np.array_equal(vector.inputs["W"], each) for each in held.values())
-        made = outputs(prepare(model_from(onnx.ModelProto.FromString(vector.model))), vector.fed)
+        made = prepare(model_from(onnx.ModelProto.FromString(vector.model))).outputs(vector.fed)
         assert judge(vector, attempt_of(vector, made)).verdict in RIGHT

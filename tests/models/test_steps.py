@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper
+from support.real_models import run
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator
-from rnncli.models.evaluator import prepare, run
+from rnncli.models.evaluator import prepare
 from rnncli.models.loading import model_from
 
 

@@ -5,11 +5,12 @@ import tracemalloc
 import numpy as np
 import pytest
 from onnx import numpy_helper
+from support.real_models import run
 
 from rnncli.errors import InvalidRequest
 from rnncli.limits import Limits, OutOfMemory
 from rnncli.models import evaluator
-from rnncli.models.evaluator import prepare, run
+from rnncli.models.evaluator import prepare
 from rnncli.models.sessions import evaluate_model
 from rnncli.models.steps import Step
 

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto
 from support.real_models import PATHS, recorded
 
-from rnncli.models.evaluator import outputs, prepare
+from rnncli.models.evaluator import prepare
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.model import all_bodies
 from rnncli.models.widened_model import widened, widened_model
@@ -23,7 +23,7 @@ def model_of(text):
 def wide_outputs(model, inputs, change=None):
     """What the widened model makes of widened inputs."""
     fed = {name: widened(values) for name, values in inputs.items()}
-    return outputs(prepare(widened_model(model, change)), fed)
+    return prepare(widened_model(model, change)).outputs(fed)
 
 
 @pytest.mark.parametrize("name", PATHS)

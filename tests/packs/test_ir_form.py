@@ -47,7 +47,7 @@ def evaluated(vector, path):
     """Evaluate the model of a file as `rnncli run` does, and return the outputs by name."""
     model = read_ir(path).single()
     fed = {value.name: vector.inputs[value.name] for value in model.inputs}
-    return evaluator.outputs(evaluator.prepare(model), fed)
+    return evaluator.prepare(model).outputs(fed)
 
 
 def tensor(values):

@@ -34,3 +34,8 @@ def recorded(path):
 def _tensors(folder, kind):
     protos = map(onnx.load_tensor, sorted(folder.glob(f"{kind}_*.pb")))
     return {proto.name: numpy_helper.to_array(proto) for proto in protos}
+
+
+def run(evaluator, inputs):
+    """Run a prepared model; return its outputs in the graph's order."""
+    return [*evaluator.outputs(inputs).values()]

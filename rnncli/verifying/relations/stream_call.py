@@ -21,7 +21,6 @@ from msgspec.structs import replace as with_entries
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.limits import OutOfTime, within
 from rnncli.models.evaluation_settings import ONNX
-from rnncli.models.evaluator import outputs as outputs_of
 from rnncli.models.evaluator import prepare
 from rnncli.models.generated_inputs import InputRecipe, purposes
 from rnncli.models.model import check_inputs, declared_shape
@@ -87,7 +86,7 @@ class StreamedModel:
 
         def prepared() -> Run:
             evaluator = prepare(self.model, compute="native", host=self.host, observer=observer)
-            return partial(outputs_of, evaluator)
+            return evaluator.outputs
 
         return self._in_time(prepared)
 
