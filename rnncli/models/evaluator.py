@@ -478,9 +478,6 @@ class Evaluator:
         path = (*self._path, f"{named[0][0]} to {named[-1][0]}")
         return Step(operator, path, tuple(inputs), tuple(wanted))
 
-    def _place(self, step: Step) -> str:
-        return place(self._library.model.name, step.path, step.operator.onnx_node, self.opsets)
-
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
         return placed(self._library.model.name, path, node, self.opsets)
 
@@ -531,13 +528,15 @@ class Evaluator:
     def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
         """Evaluate the nodes in order; return the values that are left, by name."""
         memory, activity, watch = current_budget(), current_activity(), self._library.watch
+        model = self._library.model.name
         # An omitted input is named ""; constants may have names that others have outside.
         values: dict[Any, Any] = {"": None, **feed_inputs, **self._constants}
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
         for step in self._steps:
             try:
                 if activity:
-                    activity.begin(partial(self._place, step))
+                    node = step.operator.onnx_node
+                    activity.begin(partial(place, model, step.path, node, self.opsets))
                 values.update(zip(step.outputs, step.run(values), strict=False))
                 if tally:
                     tally.add(map(values.get, step.outputs))

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 Numbered: TypeAlias = tuple[int, NodeProto]
-# What evaluates a graph, as onnx's evaluators do: from None, for all outputs, and the inputs.
-Run: TypeAlias = "Callable[[None, dict[str, Any]], list[Any]]"
 """A node with its place in its body."""
+
+Run: TypeAlias = "Callable[[None, dict[str, Any]], list[Any]]"
+"""What evaluates a graph, as onnx's evaluators do: from None, for all outputs, and the inputs."""
 
 COPIES = frozenset(
     (

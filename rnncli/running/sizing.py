@@ -103,8 +103,10 @@ class Sizing(Generic[T]):
         for start, searches in starts.items():
             self.sizes, self._choices = dict(start), []
             try:
-                search = self._searched if searches else self._attempted
-                result = search()
+                if searches:
+                    result = self._searched()
+                else:
+                    result = self._attempt(self.recipe.make(self.sizes))
             except RnncliError as error:
                 is_over = isinstance(error, Exhausted) and not isinstance(error, OutOfMemory)
                 if not start or is_over:
@@ -127,15 +129,12 @@ class Sizing(Generic[T]):
             {each: SEQUENCES for each in named if each.symbol in batches - times},
         )
 
-    def _attempted(self) -> T:
-        return self._attempt(self.recipe.make(self.sizes))
-
     def _searched(self) -> T:
         """Run the model at the sizes of now, or the smallest beyond them at which it does."""
         start = dict(self.sizes)
         for left in reversed(range(MOST_NODES)):
             try:
-                result = self._attempted()
+                result = self._attempt(self.recipe.make(self.sizes))
             except InvalidRequest as error:
                 if error.failure is None or not self.recipe.made:
                     raise

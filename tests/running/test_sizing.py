@@ -202,15 +202,22 @@ def test_the_search_is_bounded(monkeypatch):
 @pytest.mark.parametrize(("kind", "most"), [(OutOfMemory, 12), (Exhausted, 3)])
 def test_a_run_that_has_used_up_what_it_may_take_is_over(monkeypatch, kind, most):
     """No larger size is tried after memory has run out, and nothing at all after time has."""
-    ran_on, original = [], sizing.run
+    ran_on, original = [], sizing.prepare
 
-    def spent(evaluator, inputs):
-        ran_on.append(inputs)
-        if len(ran_on) >= 3:
-            raise kind("spent")
-        return original(evaluator, inputs)
+    def prepared(*asked, **settings):
+        evaluator = original(*asked, **settings)
+        outputs = evaluator.outputs
 
-    monkeypatch.setattr(sizing, "run", spent)
+        def spent(inputs):
+            ran_on.append(inputs)
+            if len(ran_on) >= 3:
+                raise kind("spent")
+            return outputs(inputs)
+
+        evaluator.outputs = spent
+        return evaluator
+
+    monkeypatch.setattr(sizing, "prepare", prepared)
     with pytest.raises(InvalidRequest, match="spent" if kind is Exhausted else "window of"):
         ran(WINDOW)
 
