@@ -125,11 +125,6 @@ class Budget:
         if self._counted > self.limit:
             raise OutOfMemory(f"{amount(self._counted)} are alive{self.terms}")
 
-    def grow(self, size: int) -> None:
-        """Raise the limit for some bytes of files that the user named."""
-        self.limit += PER_BYTE * size
-        self.hold()
-
     def hold(self) -> None:
         """Make allocations beyond the limit fail, if the system can."""
         if self.counts:
@@ -169,11 +164,6 @@ def ask(size: float, what: str, *, otherwise: int = FROM_NOTHING) -> None:
         raise OutOfMemory(f"{what} takes {amount(size)}{terms}")
 
 
-def from_tensors(given: int) -> int:
-    """Return the bytes that may be made from tensors of some bytes without a budget."""
-    return max(FROM_NOTHING, FROM_BYTE * given)
-
-
 @contextmanager
 def limited(limit: int | None) -> Iterator[None]:
     """Run the body with a budget, or None.
@@ -199,18 +189,12 @@ def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
     import numpy as np  # its threads' memory does not count
 
     del np
-    budget = Budget(DEFAULT if limit is None else limit, _private_bytes())
+    if limit is None:
+        limit = DEFAULT + PER_BYTE * sum(map(_bytes_of, named))
+    budget = Budget(limit, _private_bytes())
     with _entered(budget), _limit_restored():
         budget.hold()
-        if limit is None:
-            budget.grow(sum(map(_bytes_of, named)))
         yield
-
-
-def grow(paths: Iterable[Path]) -> None:
-    """Raise the run's limit for files that belong to one that the user named."""
-    if budget := current_budget():
-        budget.grow(sum(map(_bytes_of, paths)))
 
 
 def shortage(error: MemoryError) -> str:

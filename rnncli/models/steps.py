@@ -24,7 +24,7 @@ from rnncli.errors import (
     RnncliError,
     Unsupported,
 )
-from rnncli.limits import OutOfMemory, ask, from_tensors, shortage
+from rnncli.limits import FROM_BYTE, FROM_NOTHING, OutOfMemory, ask, shortage
 from rnncli.models.model import attribute_value, operator_name
 from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import operator_for, problems
@@ -221,7 +221,7 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     elements = _ELEMENTS[op_type](*inputs)
     arrays = [values for values in inputs if isinstance(values, np.ndarray | np.generic)]
     width = _WIDTHS.get(op_type, arrays[0].itemsize)
-    limit = from_tensors(max(values.nbytes for values in arrays))
+    limit = max(FROM_NOTHING, FROM_BYTE * max(values.nbytes for values in arrays))
     ask(elements * width, "its output", otherwise=limit)
 
 
