@@ -5,8 +5,6 @@ Advisories that come later are found by `pip-audit` where there is a network; wh
 a row here and a bound in pyproject.toml.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, version

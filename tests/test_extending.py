@@ -4,8 +4,6 @@ The package is copied, everything in `additions` is added where the pages say, a
 run on it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Claims about folders that come from anybody: no Python that lies in one of them is imported."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

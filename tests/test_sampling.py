@@ -1,7 +1,5 @@
 """Claims about which rows of which tests run."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Claims about transcripts: what is shown is compared, and written where it belongs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Claims about the suites that ship: sound, complete, portable where they say so."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Claims about the YAML reader: core schema, places, findings, and nothing that can explode."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

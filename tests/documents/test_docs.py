@@ -1,7 +1,5 @@
 """The README and the pages under docs tell the truth."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The documentation as a site: as it is built, and as Chromium shows it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

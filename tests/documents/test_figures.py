@@ -1,7 +1,5 @@
 """Figures of the pages are made by a test, or carry the day and the version that gave them."""
 
-from __future__ import annotations
-
 import json
 import re
 

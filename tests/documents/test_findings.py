@@ -1,7 +1,5 @@
 """Findings and the texts that report them stand alone; the tests of the pages run them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

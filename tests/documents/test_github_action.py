@@ -1,7 +1,5 @@
 """Claims about the action that judges in CI: its steps run here, as a runner would run them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

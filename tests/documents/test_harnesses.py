@@ -1,7 +1,5 @@
 """Harnesses of the documentation for runtimes that speak other languages."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Claims about the lines that a stranger is told to install; .ci/run runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 import sysconfig

@@ -1,7 +1,5 @@
 """The pictures of the pages show what commands print today."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The README and the pages name what is there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,7 +1,5 @@
 """Pages of results are of the packs that ship."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 They are applied to copies of the installed onnx's files; its own list of node tests stays as it is.
 """
 
-from __future__ import annotations
-
 import email
 import itertools
 import os

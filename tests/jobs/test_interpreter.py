@@ -1,7 +1,5 @@
 """Claims about new processes of Python: each is started in one way, which imports nothing here."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Claims about plug-ins that fail: they are named, and never called a bug of ours."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

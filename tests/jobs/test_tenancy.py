@@ -1,7 +1,5 @@
 """Claims about what a run leaves in a process that serves others after it: nothing."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

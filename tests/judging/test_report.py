@@ -1,7 +1,5 @@
 """Claims about counting the cases of a verification."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -7,8 +7,6 @@ when a relation of any of the nodes is broken. Of the held-out half only percent
 `--missed` lists bugs of the tuning half.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

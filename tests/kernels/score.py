@@ -14,8 +14,6 @@ operator that is not ONNX's, are not put to it.
 Of the held-out half only percentages are printed; `--missed` lists bugs of the tuning half.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

@@ -4,8 +4,6 @@ What differs must be judged wrong, too, by the tolerances of the standard profil
 reading: a sound variant is not a bug.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import cache

@@ -1,7 +1,5 @@
 """All planted bugs of both kernels, and the kernels by name."""
 
-from __future__ import annotations
-
 from kernels.bug import HELD_OUT, TILES, TUNING, UNITS, bugs
 from kernels.tiles_kernel import TilesKernel
 from kernels.units_kernel import UnitsKernel

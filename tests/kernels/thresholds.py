@@ -8,8 +8,6 @@ of bugs only of the tuning half. `--of N` takes every N-th bug, in the order of 
 names.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import math

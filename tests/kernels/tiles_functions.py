@@ -4,8 +4,6 @@ A tile's units stand one row after the other. Whole groups of four lanes are com
 rest is loaded into a lane register that is kept between calls, computed, and stored under a mask.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 LANES = 4

@@ -7,8 +7,6 @@ Buffers live as long as the process and are found by shape. Tiny nodes take `til
 bugs it is right; each bug of `bugs.txt` acts where its name is asked for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from kernels.bug import Switches
 from kernels.tiles_functions import Activations

@@ -3,8 +3,6 @@
 X, the states and the outputs are seen through views [steps, batch, ...], whatever the layout.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 COLUMNS = {"RNN": 1, "GRU": 3, "LSTM": 4}

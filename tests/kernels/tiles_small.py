@@ -1,7 +1,5 @@
 """The path of the kernel blocked by batch for tiny nodes: plain loops over sequences and units."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

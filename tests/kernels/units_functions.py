@@ -3,8 +3,6 @@
 The two are written apart, as intrinsics and plain C are. Both take x, alpha and beta.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ scratch buffers are kept between calls. Sizes of 1 and the first step take fast 
 it is right; each bug of `bugs.txt` acts where its name is asked for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from kernels.bug import Switches
 from kernels.units_functions import LANES, Functions

@@ -1,7 +1,5 @@
 """Claims about data sets beside a model, and about tolerances that can judge."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """Claims about what evaluates a node that is neither recurrent nor a call of a function."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import AttributeProto, helper

@@ -1,7 +1,5 @@
 """Claims about OpenVINO's models and their recurrent nodes."""
 
-from __future__ import annotations
-
 import re
 import sys
 from functools import cache

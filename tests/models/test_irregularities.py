@@ -1,7 +1,5 @@
 """Claims about irregular spellings and orders of nodes, which are mended."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

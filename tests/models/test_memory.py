@@ -1,7 +1,5 @@
 """Claims about giant outputs and about the tally of live values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Claims about models, paths in them, and their parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper

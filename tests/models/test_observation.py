@@ -1,7 +1,5 @@
 """Claims about looking on: every execution is seen, and the time of each operator."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every call of a session gives the bits of the first, on the cases that onnx publishes."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

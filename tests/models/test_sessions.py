@@ -1,7 +1,5 @@
 """Claims about sessions of models and operators."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor

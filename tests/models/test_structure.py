@@ -1,7 +1,5 @@
 """Claims about checks of structure, and about functions that call each other."""
 
-from __future__ import annotations
-
 import itertools
 
 import onnx

@@ -1,7 +1,5 @@
 """Statistics of one tensor."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import ml_dtypes

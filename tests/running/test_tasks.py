@@ -1,7 +1,5 @@
 """Targets, and where their files go."""
 
-from __future__ import annotations
-
 import pytest
 
 from rnncli.cases.suite.suite import load_suite

@@ -1,7 +1,5 @@
 """The arguments of a run from flat options, as a command line has them."""
 
-from __future__ import annotations
-
 import rnncli
 from rnncli.options import traits_of
 

@@ -1,7 +1,5 @@
 """Headless Chromium, spoken to through two pipes in its own protocol; it has no network."""
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import json

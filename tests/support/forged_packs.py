@@ -1,7 +1,5 @@
 """Packs that somebody altered, and programs that alter one while it is judged."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -4,8 +4,6 @@
 whose bugs they show; neither needs a browser, since the report is drawn by the one that shows it.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Random quantised units, and their levels by an evaluation that shares nothing of ours."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -13,8 +13,6 @@ of the sample, where others pay for what is made once:
     pytest --all --junitxml=all.xml && PYTHONPATH=tests python -m support.sampling all.xml
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

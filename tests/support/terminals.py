@@ -1,7 +1,5 @@
 """Programs at a terminal of 80 columns, and what it shows of them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

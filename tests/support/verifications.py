@@ -1,7 +1,5 @@
 """Reports of verifications, made up: every verdict, nothing at all, much, and malice."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

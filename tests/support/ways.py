@@ -1,7 +1,5 @@
 """What ways to a green run without an answer need: altered packs, rewritten runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What claims about self-contained pages share: their elements, and what Chromium measures."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1280}

@@ -1,7 +1,5 @@
 """Text that reaches a terminal only shows, and what becomes of it when a stream is full or shut."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

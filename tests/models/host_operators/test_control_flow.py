@@ -1,7 +1,5 @@
 """If, Loop and Scan agree with ONNX Runtime, in bodies that capture, nest, or never run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import parser

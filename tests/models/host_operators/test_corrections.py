@@ -1,7 +1,5 @@
 """onnx's kernels, corrected at their edges."""
 
-from __future__ import annotations
-
 import copy
 
 import ml_dtypes

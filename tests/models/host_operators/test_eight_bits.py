@@ -1,7 +1,5 @@
 """Quantisation and products of 8-bit matrices agree with ONNX Runtime."""
 
-from __future__ import annotations
-
 import itertools
 
 import ml_dtypes

@@ -3,8 +3,6 @@
 ONNX Runtime runs nothing below opset 7, so the expectations are written out.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.tables import every

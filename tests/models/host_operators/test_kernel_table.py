@@ -1,7 +1,5 @@
 """The table of host operators is sound, and what onnx's own cases say of its operators holds."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import product
 

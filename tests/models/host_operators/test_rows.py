@@ -1,7 +1,5 @@
 """Rows of the table give what ONNX Runtime gives, refuse what it refuses, and lose no sum."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest
