@@ -107,7 +107,7 @@ def test_a_walk_can_be_ended_at_every_step(monkeypatch):
     """However many steps are projected at once: a timeout must not wait for them."""
     asked = []
     activity = SimpleNamespace(check=lambda: asked.append("may it go on?"))
-    monkeypatch.setattr(reference.deadline, "current", lambda: activity)
+    monkeypatch.setattr(reference, "current_activity", lambda: activity)
 
     evaluate(recurrence_of("RNN", T=7))
 

@@ -23,7 +23,7 @@ from rnncli.cases.library import find_suite
 from rnncli.cases.suite.suite import load_suite
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.scoring.adequacy import Fate, outcomes, unscored
+from rnncli.judging.scoring.adequacy import Fate, Trial, unscored
 from rnncli.mutants.catalogue import mutant_named
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -110,7 +110,10 @@ def _suite(name):
 
 def mutant_fate(mutant_id, vector):
     """Return what becomes of a mutant in a vector."""
-    return outcomes(vector, [mutant_named(mutant_id)], PACK_RULE)[mutant_id].fate
+    mutant = mutant_named(mutant_id)
+    if mutant.equivalent_when(vector.recurrence):
+        return Fate.EQUIVALENT
+    return Trial(vector, PACK_RULE).outcome(mutant.run(vector.recurrence)).fate
 
 
 def cells_match(mutant_id, vector):

@@ -26,7 +26,7 @@ def every(names, rows, ids=repr):
 
     @functools.cache
     def table():
-        made = rows() if callable(rows) else rows
+        made = rows() if inspect.isfunction(rows) else rows
         params = [r if isinstance(r, ROW) else pytest.param(*_values(r, names)) for r in made]
         assert params, f"a table without a row of {names}"
         words = [""] * len(params) if callable(ids) else [*ids]
@@ -35,7 +35,7 @@ def every(names, rows, ids=repr):
             for row, word in zip(params, words, strict=True)
         ]
 
-    if not callable(rows):
+    if not inspect.isfunction(rows):
         table()
 
     def of_every_row(test):

@@ -197,7 +197,7 @@ def test_a_walk_ends_soon_after_the_first_nan(cell, monkeypatch):
     monkeypatch.setattr(tuning, "BLOCK_COLUMNS", 60)
     monkeypatch.setattr(tuning, "BLOCK_NUMBERS", 1)
     checks = []
-    monkeypatch.setattr(walk, "check", lambda: checks.append(None))
+    monkeypatch.setattr(walk, "check_clock", lambda: checks.append(None))
     recurrence = recurrence_of(cell, dtype="float64", T=30, N=30, H=8)
     recurrence.X[3, 1, 0] = np.nan
 
