@@ -23,10 +23,11 @@ def every(names, rows, ids=repr):
         ids: what a row is called where it fails: a function of its value, or a name for each.
     """
     names = names.replace(" ", "").split(",") if isinstance(names, str) else names
+    makes_them = callable(rows) and not isinstance(rows, type)  # an enumeration is a table
 
     @functools.cache
     def table():
-        made = rows() if inspect.isfunction(rows) else rows
+        made = rows() if makes_them else rows
         params = [r if isinstance(r, ROW) else pytest.param(*_values(r, names)) for r in made]
         assert params, f"a table without a row of {names}"
         words = [""] * len(params) if callable(ids) else [*ids]
@@ -35,7 +36,7 @@ def every(names, rows, ids=repr):
             for row, word in zip(params, words, strict=True)
         ]
 
-    if not inspect.isfunction(rows):
+    if not makes_them:
         table()
 
     def of_every_row(test):
