@@ -190,11 +190,12 @@ def diagnose(pack: Path, *, as_json: bool = False, **asked: Any) -> int:
     smallest set that explains the failures of a cell by value is the set of causes. For the
     remaining failures, the report says that no known bug explains them, what they have in common (a
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
-    cases. If only a later call of a session is wrong, it names the state kept from the call before,
-    if that explains the outputs. No bug is sought for cases with an output that is missing or has
-    another shape or dtype, or whose only fault is an output that was not requested; they are listed
-    separately. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if none does, but
-    none was answered. `rnncli verify --diagnose` adds the same causes to its verdicts.
+    cases; of such a list only the beginning is shown, of these failures the smallest, and all with
+    --json. If only a later call of a session is wrong, it names the state kept from the call
+    before, if that explains the outputs. No bug is sought for cases with an output that is missing
+    or has another shape or dtype, or whose only fault is an output that was not requested; they are
+    listed separately. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if none does,
+    but none was answered. `rnncli verify --diagnose` adds the same causes to its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.numerics import dtype_named
-from rnncli.talk.words import counted, index_text, marked, times, up_to, visible
+from rnncli.talk.words import counted, index_text, listed, marked, times, up_to, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,9 +52,7 @@ class FailureGroup(NamedTuple):
     def title(self) -> str:
         """The name of the group: an id, or the number of cases and the first ids."""
         ids = [case.id for case in self.cases]
-        named = ", ".join(ids[:MOST_NAMED])
-        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-        return named if len(ids) == 1 else f"{len(ids)} cases: {named}{more}"
+        return ids[0] if len(ids) == 1 else f"{len(ids)} cases: {listed(ids, MOST_NAMED)}"
 
     def sentences(self, report: VerificationReport) -> Iterator[str]:
         """Yield the sentences about the group; of many cases, one for each reason."""

@@ -20,7 +20,7 @@ from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, one_line, visible
+from rnncli.talk.words import counted, listed, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -254,13 +254,16 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
                 (
                     *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
                     *(cause.predicts, len(cause.refuted), cause.margin),
-                    ", ".join(cause.indistinguishable) or None,
+                    cause.others or None,
                 )
                 for cause in diagnosis.causes
             ]
             print_table(CAUSES, rows)
         for sentence in _unexplained(diagnosis):
             say(sentence)
+        cases = {case.id: case.details for case in report.verification.cases}
+        for name in diagnosis.unexplained[:1]:
+            say(f"repeat {name}: {report.verification.repeat(cases[name])}")
     if total.answered < total.cases or not total.fails:
         say(answered_sentence(report.verification))
     for failures in report.undiagnosed:
@@ -276,8 +279,7 @@ def answered_sentence(report: VerificationReport) -> str:
 
 def undiagnosed_sentences(failures: UndiagnosedFailures) -> Iterator[str]:
     """Yield the cases that no bug is sought for, with explanations, problems and patterns."""
-    names = ", ".join(verdict.id for verdict in failures.verdicts)
-    yield f"{failures.title}: {names}"
+    yield f"{failures.title}: {listed([verdict.id for verdict in failures.verdicts], 1)}"
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
@@ -321,8 +323,8 @@ def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the failures that no known bug explains, with patterns; or a line if there are none."""
     if diagnosis.unexplained:
         rest = "the rest: " if diagnosis.causes else ""
-        yield f"no known bug explains {rest}{', '.join(diagnosis.unexplained)}"
+        yield f"no known bug explains {rest}{diagnosis.left}"
         yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
-        yield from (f"doubtful: {each.doubt}" for each in diagnosis.doubts)
+        yield from (f"doubtful: {each.doubt}" for each in diagnosis.doubts[:MOST_SHOWN])
     elif not diagnosis.causes:
         yield "no case to compare with known bugs"

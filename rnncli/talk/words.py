@@ -6,7 +6,10 @@ Names in models, packs and files are untrusted: they are shown without escape se
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Characters of what a stranger wrote that are shown.
 LONGEST_SHOWN = 300
@@ -24,6 +27,12 @@ def plural(count: int, one: str, many: str = "") -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Return a count and the word that goes with it, as `plural` has it."""
     return f"{count} {plural(count, one, many)}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def visible(text: str) -> str:

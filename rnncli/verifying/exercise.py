@@ -22,6 +22,7 @@ from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.mutant import RIGHT
 from rnncli.numerics import ROUNDINGS, dtype_of
 from rnncli.recurrence.recurrence import Compute, Direction
+from rnncli.talk.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -162,9 +163,8 @@ class Exercise:
 
         sentences = []
         for (what, reason), names in found.items():
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            listed = ", ".join(f"'{name}'" for name in names[:NAMED])
-            sentences.append(f"{what} of {listed}{more} ({reason})")
+            named = listed([f"'{name}'" for name in names], NAMED)
+            sentences.append(f"{what} of {named} ({reason})")
         return sentences
 
     def _silent(self, silent: Path, occurrence: Occurrence) -> Tensors | None:

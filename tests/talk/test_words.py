@@ -2,7 +2,7 @@
 
 import pytest
 
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, listed
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,12 @@ from rnncli.talk.words import counted
 def test_words_agree(count, words, said):
     """One alone is singular."""
     assert counted(count, *words) == said
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "said"),
+    [("a", 1, "a"), ("abc", 3, "a, b, c"), ("abcde", 2, "a, b and 3 more")],
+)
+def test_of_many_names_the_first_stand_for_all(names, most, said):
+    """With the number of the others."""
+    assert listed(names, most) == said

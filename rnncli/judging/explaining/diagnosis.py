@@ -24,12 +24,17 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_several,
     evidence_of_two,
 )
-from rnncli.judging.explaining.patterns import beyond_sizes, patterns_of, region_in_words
+from rnncli.judging.explaining.patterns import (
+    MOST_SHOWN,
+    beyond_sizes,
+    patterns_of,
+    region_in_words,
+)
 from rnncli.judging.explaining.single_steps import steps_of
 from rnncli.judging.scoring.adequacy import Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.talk.display import Displayed
-from rnncli.talk.words import counted, plural
+from rnncli.talk.words import counted, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -114,6 +119,11 @@ class Cause(Described):
         return parts_of(self.hypothesis)
 
     @property
+    def others(self) -> str:
+        """The hypotheses that explain and predict the same, in words."""
+        return listed(self.indistinguishable, MOST_SHOWN)
+
+    @property
     def against(self) -> int:
         """The number of cases that contradict it."""
         return len(self.refuted) + len(self.contradicted)
@@ -124,7 +134,7 @@ class Cause(Described):
         passing = counted(self.predicts + len(self.refuted), "pass", "passes")
         passes = f", and predicts {self.predicts} of {passing}"
         do = plural(len(self.indistinguishable), "does", "do")
-        others = f"; so {do} {', '.join(self.indistinguishable)}" if self.indistinguishable else ""
+        others = f"; so {do} {self.others}" if self.indistinguishable else ""
         failures = counted(self.of, "failure")
         return (
             f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {failures}"
@@ -153,7 +163,8 @@ class Diagnosis(Displayed):
     """The causes of a pack's failures."""
 
     causes: tuple[Cause, ...] = ()  # the causes of each cell, the one that explains most first
-    unexplained: tuple[str, ...] = ()  # ids of the cases that differ and that no cause explains
+    # ids of the cases that differ and that no cause explains, those of the smallest cases first
+    unexplained: tuple[str, ...] = ()
     # hypotheses that fit some of those although other cases contradict them
     doubts: tuple[Cause, ...] = ()
     patterns: tuple[Pattern, ...] = ()  # what those cases have in common
@@ -165,6 +176,11 @@ class Diagnosis(Displayed):
         for cause in self.causes:
             found.setdefault(cause.hypothesis, []).append(cause)
         return found
+
+    @property
+    def left(self) -> str:
+        """The cases that no cause explains, in words: the smallest, and their number."""
+        return listed(self.unexplained, 1)
 
     def cause_of(self, case_id: str) -> Cause | None:
         """Return the cause that explains a case."""
@@ -186,6 +202,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
         for diagnosis in diagnoses:
             diagnosis.keep([c for c in diagnosis.causes if c.hypothesis not in unproved])
     left = [each for diagnosis in diagnoses for each in diagnosis.left]
+    left.sort(key=lambda each: math.prod(each.features.sizes.values()))
 
     # Patterns of the unexplained failures: of all cells, or of the first cell with any.
     patterns: tuple[Pattern, ...] = ()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
-from rnncli.talk.words import counted
+from rnncli.talk.words import counted, listed
 from rnncli.verifying.relations.judging import AnsweredCall, UnansweredError, attempted
 from rnncli.verifying.relations.stream_call import apart, other_numbers, real, taken
 
@@ -386,8 +386,7 @@ def _listed(some: Sequence[int]) -> str:
         return f"unit {some[0]}"
     if [*some] == [*range(some[0], some[-1] + 1)]:
         return f"units {some[0]} to {some[-1]}"
-    more = f" and {len(some) - MOST_TOLD} more" if len(some) > MOST_TOLD else ""
-    return f"units {', '.join(map(str, some[:MOST_TOLD]))}{more}"
+    return f"units {listed([*map(str, some)], MOST_TOLD)}"
 
 
 def _of_padding(case: AnsweredCall, _: Any) -> Iterator[str]:

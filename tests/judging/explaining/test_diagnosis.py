@@ -407,3 +407,16 @@ def test_beside_an_estimated_function_what_is_left_has_no_name():
     rest = fact("r", Verdict.DIFFERS, ["pade-tanh"])
 
     assert [c.hypothesis for c in diagnose([*others, rest]).causes] == ["tanh-approximated"]
+
+
+def test_the_smallest_unexplained_case_comes_first():
+    """It stands for the others in sentences, and is the one to run again."""
+    sizes = {"a": 4, "b": 1, "c": 2}
+    found = diagnose(
+        [
+            replace(fact(name, Verdict.DIFFERS), features=Features(sizes={"hidden_size": size}))
+            for name, size in sizes.items()
+        ]
+    )
+
+    assert (found.unexplained, found.left) == (("b", "c", "a"), "b and 2 more")
