@@ -20,7 +20,8 @@
 #endif
 
 static const char USAGE[] =
-    "usage: judge [--allow-missing] [--allow-refused] [--reading NAME=CHOICE] PACK RESULTS [ID...]\n"
+    "usage: judge [--allow-missing] [--allow-refused] [--reading NAME=CHOICE] [--max-bias Z] PACK\n"
+    "             RESULTS [ID...]\n"
     "\n"
     "PACK is a pack in the layout raw: `rnncli convert vectors/core PACK --format raw`.\n"
     "RESULTS holds what the device computed, in files with the names that PACK has:\n"
@@ -32,6 +33,8 @@ static const char USAGE[] =
     "  RESULTS/test_ID/refused.txt            instead, if the device refused the case\n"
     "--reading is the choice that the device declares on a contested point, such as\n"
     "requantise=state; it is judged by that and by no other.\n"
+    "--max-bias fails the run if the errors within the tolerances lean one way by more than Z\n"
+    "standard errors over the pack; without it, more than 5 are a note.\n"
     "ID... are the cases to judge, where * stands for any characters, as in 'lstm_14_*'; without\n"
     "them, all.\n"
     "\n"
@@ -638,17 +641,22 @@ static const char *const NAMES[] = {"pass",    "acceptable", "skipped",  "missin
 static const char *const PLURALS[] = {"pass",    "acceptable", "skipped",  "missing",
                                       "refused", "differ",     "accepted", "crashed"};
 
+/* Over elements, the sum or mean of error / tolerance: of errors away from zero, of errors up. */
+enum { OUTWARD, UPWARD, LEANS };
+typedef struct { const DType *dtype; double lean[LEANS]; size_t count; } MeanError;
+
 typedef struct {
   Verdict verdict;
   double margin;
   int is_answered; /* whether an element was compared, or the response to an invalid case */
+  MeanError mean;
   char where[2 * LONGEST_PATH];
 } Judged;
 
 typedef struct {
   int differs, is_compared; /* is_compared: an element was */
-  double margin;
-  size_t differing, worst;
+  double margin, lean[LEANS]; /* of `leaning` floats with a tolerance */
+  size_t differing, worst, leaning;
   const char *problem;
 } OutputVerdict;
 
@@ -675,6 +683,15 @@ static OutputVerdict judge_output(const Output *output, const Content *got) {
   for (size_t k = 0; k < output->size; k++) {
     error = error_at(output, got->data, k, &margin);
     found.differing += margin > 1;
+    if (output->dtype->precision && tolerance_at(output, k) > 0 && !isinf(error)) {
+      double wanted = element(output->dtype, output->wanted, k);
+      double up = (element(output->dtype, got->data, k) - wanted) / tolerance_at(output, k);
+      if (!isnan(up)) {
+        found.leaning++;
+        found.lean[UPWARD] += up;
+        found.lean[OUTWARD] += up * ((wanted > 0) - (wanted < 0));
+      }
+    }
     /* The largest margin; among infinite ones the largest error. */
     if (margin > found.margin || (isinf(margin) && error > largest)) {
       found.margin = margin;
@@ -728,12 +745,18 @@ static int agrees(const Answers *answers, const Got *got, Judged *judged) {
   int agree = 1;
   judged->margin = 0;
   judged->where[0] = 0;
+  judged->mean = (MeanError){NULL, {0, 0}, 0};
   for (int k = 0; k < answers->count; k++) {
     OutputVerdict found = judge_output(&answers->output[k], &got->content[k]);
     judged->is_answered |= found.is_compared;
     agree &= !found.differs;
     if (found.margin > judged->margin) judged->margin = found.margin;
+    if (found.leaning) judged->mean.dtype = answers->output[k].dtype;
+    judged->mean.count += found.leaning;
+    for (int n = 0; n < LEANS; n++) judged->mean.lean[n] += found.lean[n];
   }
+  for (int n = 0; n < LEANS && judged->mean.count; n++)
+    judged->mean.lean[n] /= (double)judged->mean.count;
   for (int k = 0; k < answers->count; k++) {
     OutputVerdict found = judge_output(&answers->output[k], &got->content[k]);
     int is_worst = found.margin > 0 && found.margin == judged->margin;
@@ -906,7 +929,7 @@ static void judge_signals(const Call *call, Judged *judged) {
 
 static Judged judged_outputs(const Call *call, const Answers *answers, const Got *got, int strange,
                              const char *names, char *reading) {
-  Judged judged = {DIFFERS, 0, 0, ""};
+  Judged judged = {.verdict = DIFFERS};
   if (agrees(answers, got, &judged) && !strange) judged.verdict = PASS;
   else if (!strange && !call->declared) judge_readings(call, got, &judged, reading);
   else put(judged.where, "%s%s", *judged.where ? "; " : "", names);
@@ -920,7 +943,7 @@ static Judged judged_outputs(const Call *call, const Answers *answers, const Got
 }
 
 static Judged ended(Verdict verdict, const char *where) {
-  Judged judged = {verdict, 0, verdict == PASS || verdict == ACCEPTED, ""};
+  Judged judged = {.verdict = verdict, .is_answered = verdict == PASS || verdict == ACCEPTED};
   put(judged.where, "%s", where);
   return judged;
 }
@@ -956,7 +979,7 @@ static int follows(const Call *call, const char *reading) {
   Value outputs = find(call->json, others, reading);
   Answers answers;
   Got got;
-  Judged judged = {PASS, 0, 0, ""};
+  Judged judged = {.verdict = PASS};
   if (!outputs) outputs = get(call->json, call->data_set, "outputs", ARRAY);
   read_answers(call->json, call->pack, outputs, 0, &answers);
   for (int k = 0; k < answers.count; k++)
@@ -998,19 +1021,27 @@ static Judged held_to(const Call *base, Value sets, const char *reading, Judged 
   return judged;
 }
 
+/* The mean errors of the calls of right cases. */
+typedef struct { MeanError *call; size_t count; } MeanErrors;
+
 /* Judges a case by its worst call; all calls must follow one reading. */
-static Judged judge_calls(const Call *base) {
+static Judged judge_calls(const Call *base, MeanErrors *means) {
   Value sets = get(base->json, 0, "data_sets", ARRAY);
   char prefix[32], reading[LONGEST_PATH], chosen[LONGEST_PATH] = "";
-  Judged worst = {PASS, -1, 0, ""};
-  size_t number = 0;
+  Judged worst = {.verdict = PASS, .margin = -1};
+  size_t number = 0, before = means->count;
   for (Value k = first(base->json, sets); k; k = after(base->json, sets, k), number++) {
     Call call = call_of(base, k, number, prefix);
     Judged judged = judge_call(&call, reading);
     if (is_worse(&judged, &worst)) worst = judged, strcpy(chosen, reading);
+    if (!judged.mean.count) continue;
+    means->call = allocate(means->call, (means->count + 1) * sizeof *means->call);
+    means->call[means->count++] = judged.mean;
   }
   if (!number) stop(BAD_INPUT, "%s: has no data sets", base->json->path);
-  return worst.verdict == ACCEPTABLE ? held_to(base, sets, chosen, worst) : worst;
+  if (worst.verdict == ACCEPTABLE) worst = held_to(base, sets, chosen, worst);
+  if (worst.verdict > ACCEPTABLE) means->count = before;
+  return worst;
 }
 
 /* ---- the pack ---- */
@@ -1058,7 +1089,8 @@ static int is_refused(const char *results) {
 }
 
 static Judged judge_case(const char *pack, const char *results, const char *declared,
-                         int *is_contested, const Json *manifest, Value record, const char *id) {
+                         int *is_contested, MeanErrors *means, const Json *manifest, Value record,
+                         const char *id) {
   char own[LONGEST_PATH], theirs[LONGEST_PATH], path[LONGEST_PATH];
   char name[LONGEST_PATH + 32], wanted[LONGEST_PATH], got[65], expect[LONGEST_PATH];
   if (!is_safe(id) || strchr(id, '/') || strlen(id) >= LONGEST_NAME)
@@ -1084,7 +1116,7 @@ static Judged judge_case(const char *pack, const char *results, const char *decl
   for (Value k = first(&json, sets); k; k = after(&json, sets, k))
     check_readings(&json, manifest, record, get(&json, k, "other_readings", OBJECT));
   Call call = {&json, 0, own, theirs, "", declared, is_contested, is_refused(theirs), must_refuse};
-  Judged judged = judge_calls(&call);
+  Judged judged = judge_calls(&call, means);
   free(json.tokens);
   free(content.data);
   return judged;
@@ -1095,6 +1127,8 @@ typedef struct {
   char **ids; /* those to judge; all if there are none */
   int id_count, allows[VERDICTS];
   int count[VERDICTS], cases, answered, failing, refusals, is_contested;
+  long max_bias; /* 0: not asked */
+  MeanErrors means;
 } Run;
 
 /* Whether an id is as a pattern has it, in which `*` stands for any characters. */
@@ -1132,8 +1166,8 @@ static void judge_all(Run *run, const Json *manifest) {
   memset(seen, 0, (size_t)run->id_count + 1);
   for (Value k = first(manifest, cases); k; k = after(manifest, cases, k)) {
     if (!is_selected(run, get_text(manifest, k, "id", id), seen)) continue;
-    Judged judged = judge_case(run->pack, run->results, run->declared, &run->is_contested, manifest,
-                               k, id);
+    Judged judged = judge_case(run->pack, run->results, run->declared, &run->is_contested,
+                               &run->means, manifest, k, id);
     run->cases++;
     run->count[judged.verdict]++;
     run->answered += judged.is_answered;
@@ -1149,6 +1183,59 @@ static void judge_all(Run *run, const Json *manifest) {
   free(seen);
 }
 
+/* ---- bias; rnncli.judging.comparing.bias has the same numbers ---- */
+
+enum { FEWEST_CALLS = 20, MOST_DEVIATIONS = 5 };
+static const double LARGEST_LEAN = 0.005;
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Notes for each dtype the larger lean beyond that of sound kernels; returns how many there are,
+   or -1 if no dtype has enough calls. */
+static int note_biases(const Run *run) {
+  static const char *const TOWARD[LEANS][2] = {{"toward zero", "away from zero"}, {"down", "up"}};
+  double most = run->max_bias ? (double)run->max_bias : MOST_DEVIATIONS;
+  double *value = allocate(NULL, run->means.count * sizeof *value);
+  int found = -1;
+  for (size_t d = 0; d < sizeof DTYPES / sizeof *DTYPES; d++) {
+    double largest = 0;
+    char sentence[200];
+    for (int lean = 0; lean < LEANS; lean++) {
+      double middle = 0, squares = 0, error, z, median;
+      size_t n = 0, leaning = 0;
+      for (size_t k = 0; k < run->means.count; k++)
+        if (run->means.call[k].dtype == DTYPES + d) value[n++] = run->means.call[k].lean[lean];
+      if (n < FEWEST_CALLS) continue;
+      if (found < 0) found = 0;
+      for (size_t k = 0; k < n; k++) middle += value[k] / (double)n;
+      for (size_t k = 0; k < n; k++) {
+        squares += (value[k] - middle) * (value[k] - middle);
+        leaning += value[k] * middle > 0;
+      }
+      error = sqrt(squares / (double)(n - 1) / (double)n);
+      z = error > 0 ? middle / error : middle ? copysign(INFINITY, middle) : 0;
+      qsort(value, n, sizeof *value, by_size);
+      median = (value[(n - 1) / 2] + value[n / 2]) / 2;
+      if (fabs(z) <= most || fabs(median) <= LARGEST_LEAN || median * z < 0) continue;
+      if (fabs(z) <= largest) continue;
+      largest = fabs(z);
+      snprintf(sentence, sizeof sentence,
+               "biased: errors in %s lean %s, by %.2g of the tolerance in the median call, in %lu of"
+               " %lu calls (z = %.1f)", DTYPES[d].name, TOWARD[lean][middle > 0], fabs(median),
+               (unsigned long)leaning, (unsigned long)n, z);
+    }
+    if (!(largest > 0)) continue;
+    found++;
+    if (run->max_bias) printf("%s: fails, since --max-bias is %ld\n", sentence, run->max_bias);
+    else printf("%s\n", sentence);
+  }
+  free(value);
+  return found;
+}
+
 static int summary(const Run *run) {
   printf("%s against %s by the pack's tolerances%s%s: %d case%s (%d answered)", run->results,
          run->pack, run->declared ? ", " : "", run->declared ? run->declared : "", run->cases,
@@ -1162,7 +1249,12 @@ static int summary(const Run *run) {
   if (run->refusals)
     fprintf(stderr, "judge: note: only a pack of valid cases shows that the device does not refuse"
                     " everything\n");
-  return run->failing ? FAILED : run->answered ? AGREED : NOTHING_JUDGED;
+  int biases = note_biases(run);
+  if (run->failing || (run->max_bias && biases > 0)) return FAILED;
+  if (run->max_bias && biases < 0)
+    fprintf(stderr, "judge: no dtype has %d calls to judge a bias by, which --max-bias requires\n",
+            FEWEST_CALLS);
+  return run->answered && (!run->max_bias || biases == 0) ? AGREED : NOTHING_JUDGED;
 }
 
 int main(int argc, char **argv) {
@@ -1176,6 +1268,9 @@ int main(int argc, char **argv) {
       run.declared = argv[++k];
       if (!strchr(run.declared, '=') || strlen(run.declared) >= LONGEST_NAME)
         stop(BAD_INPUT, "--reading %.99s: expected NAME=CHOICE", run.declared);
+    } else if (!strcmp(argv[k], "--max-bias") && k + 1 < argc) {
+      run.max_bias = strtol(argv[++k], NULL, 10);
+      if (run.max_bias < 1) stop(BAD_INPUT, "--max-bias %.99s: expected a number >= 1", argv[k]);
     } else if (!strcmp(argv[k], "--help")) return fputs(USAGE, stdout), AGREED;
     else return fputs(USAGE, stderr), BAD_INPUT;
   }
@@ -1203,6 +1298,7 @@ int main(int argc, char **argv) {
   int code = summary(&run);
   free(manifest.tokens);
   free(content.data);
+  free(run.means.call);
   if (fflush(stdout)) stop(BAD_INPUT, "the output cannot be written");
   return code;
 }

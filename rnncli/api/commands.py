@@ -141,6 +141,7 @@ def generate(
     allow_missing=traits(kind=OptionKind.FLAG, section=PASSES),
     exitfirst=traits("-x", kind=OptionKind.FLAG, section=PASSES, once=True),
     min_cases=traits(kind=OptionKind.COUNT, least=1, section=PASSES, once=True),
+    max_bias=traits(kind=OptionKind.COUNT, least=1, metavar="Z", section=PASSES, once=True),
     pack_digest=traits(metavar="HEX", section=PASSES, once=True),
     claims=traits(kind=OptionKind.READ, metavar="FILE", section=PASSES, once=True),
     diagnose=traits(kind=OptionKind.FLAG, section="Reports", once=True),
@@ -156,6 +157,7 @@ def verify(
     xfails: str | Path | None = None,
     exitfirst: bool = False,
     min_cases: int = 1,
+    max_bias: int | None = None,
     pack_digest: str = "",
     allow_refused: bool = False,
     allow_missing: bool = False,
@@ -178,6 +180,8 @@ def verify(
         exitfirst: Stop at the first failure.
         min_cases: Exit with 5 if fewer cases are answered. A case is answered if outputs of the
             subject were judged; one that was refused, missing, crashed or skipped is not.
+        max_bias: Exit with 1 if the errors within the tolerances lean one way by more than Z
+            standard errors over the pack; sound kernels stay below 5.
         pack_digest: Exit with 2 unless the digest of the pack, which covers every file, begins with
             HEX. `rnncli generate` and `rnncli inspect` print it.
         allow_refused: Do not fail if the subject refuses valid cases.
@@ -481,6 +485,15 @@ def _plan(
     least, digest = asked.get("min_cases", 1), asked["pack_digest"]
     if least < 1:
         raise InvalidRequest(f"--min-cases {least}: expected a number >= 1")
+    if (bias := asked.get("max_bias")) is not None:
+        if bias < 1:
+            raise InvalidRequest(f"--max-bias {bias}: expected a number >= 1")
+        if rule.tolerance is not None:
+            raise InvalidRequest(
+                "--max-bias and given tolerances exclude each other: a bias is measured in derived"
+                " tolerances"
+            )
+        own["max_bias"] = bias
     if digest and not re.fullmatch("[0-9a-fA-F]{12,64}", digest):
         raise InvalidRequest(f"--pack-digest {digest}: expected 12 to 64 hexadecimal digits")
     if digest and asked["trust"]:

@@ -88,10 +88,10 @@ def verify(pack: Path, **asked: Any) -> int:
     One of --runtime, --backend, --results, --command and --harness names it. All but results run in
     their own process: a crash, a hang or garbage is a verdict on that case, and the run continues.
     The exit code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is
-    neither a known failure nor allowed; it is 5 if no case fails but fewer than --min-cases were
-    answered. With --claims it is 0 only if all that is claimed is right. If a pack has invalid
-    cases that must be refused, valid cases of the same operators run as well: if those fail, a
-    refusal shows nothing, and the exit code is 5.
+    neither a known failure nor allowed, or if --max-bias is exceeded; it is 5 if no case fails but
+    fewer than --min-cases were answered. With --claims it is 0 only if all that is claimed is
+    right. If a pack has invalid cases that must be refused, valid cases of the same operators run
+    as well: if those fail, a refusal shows nothing, and the exit code is 5.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'

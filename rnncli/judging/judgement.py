@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from rnncli.judging.comparing.bias import mean_error
 from rnncli.judging.comparing.margins import MeasuredAttempt, histogram, measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import (
     FAILURES,
+    RIGHT,
     CaseVerdict,
     Element,
     JudgedAttempt,
@@ -282,7 +284,13 @@ def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
                 verdict = CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
                 worst = JudgedAttempt(verdict, measured)
                 break
-    return worst._replace(verdict=replace(worst.verdict, seconds=seconds))
+    verdict = replace(worst.verdict, seconds=seconds)
+    if verdict.verdict in RIGHT:
+        calls = {call.verdict.data_set: call.measured for call in reversed(found)}
+        means = [mean_error(measured) for _, measured in sorted(calls.items()) if measured]
+        if known := tuple(mean for mean in means if mean):
+            verdict = replace(verdict, mean_errors=known)
+    return worst._replace(verdict=verdict)
 
 
 def _call(session: SessionCalls, data_set: int, attempt: Attempt, rule: Rule) -> JudgedAttempt:

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from rnncli.errors import NothingSelected
 from rnncli.files.described import Described, Whole
 from rnncli.judging.claim import LONGEST_NAME
+from rnncli.judging.comparing.bias import FEWEST_CALLS, MOST_DEVIATIONS, PackBias, biases_of
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, RIGHT, Verdict
 from rnncli.judging.selected import ALL, Shard
 from rnncli.packs.record import WHOLE_MODEL
@@ -188,6 +189,8 @@ class VerificationReport(Conclusion):
         shard: the part of the selected cases that was judged.
         claim: what the implementation claims, if exactly that was judged.
         due: the number of cases of the pack that the shard has; unset if an older run did not say.
+        max_bias: the number of standard errors beyond which a bias fails the run; unset if none
+            does.
     """
 
     pack: JudgedPack
@@ -204,6 +207,7 @@ class VerificationReport(Conclusion):
     shard: Shard = ALL
     claim: Claim | None = None
     due: int | UnsetType = UNSET
+    max_bias: int | UnsetType = UNSET
 
     @property
     def title(self) -> str:
@@ -265,7 +269,8 @@ class VerificationReport(Conclusion):
     @property
     def shortfall(self) -> str:
         """Why a run without failures would prove nothing, or ""."""
-        return "; ".join(filter(None, (self._unproved, self._too_few, self._unclaimed)))
+        each = (self._unproved, self._too_few, self._unmeasured, self._unclaimed)
+        return "; ".join(filter(None, each))
 
     @property
     def _unproved(self) -> str:
@@ -284,6 +289,12 @@ class VerificationReport(Conclusion):
         return f"{few} answered{required}"
 
     @property
+    def _unmeasured(self) -> str:
+        if not self.max_bias or self.biases:
+            return ""
+        return f"no dtype has {FEWEST_CALLS} calls to judge a bias by, which --max-bias requires"
+
+    @property
     def _unclaimed(self) -> str:
         """Why a run without failures does not show what is claimed; others may edit its lines."""
         if self.claim is None or self.fails:
@@ -294,11 +305,31 @@ class VerificationReport(Conclusion):
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if a case is wrong, 5 if too few were answered or exercised, else 0."""
+        """The exit code: 1 if a case is wrong, 5 if too few were answered or exercised, else 0.
+
+        It is 1, too, if the errors lean more than `max_bias` allows.
+        """
         failing = {case.verdict for case in self.cases if case.details.fails}
-        if failing - {Verdict.UNEXERCISED}:
+        if failing - {Verdict.UNEXERCISED} or (self.max_bias and self.excesses):
             return 1
         return NothingSelected.exit_code if failing or self.shortfall else 0
+
+    @property
+    def biases(self) -> list[PackBias]:
+        """How the errors within the tolerances lean, by dtype, if enough calls are right."""
+        if self.verb != "verify":
+            return []
+        means = ((case.record.dtype, case.details.mean_errors or ()) for case in self.cases)
+        return [*biases_of((dtype, mean) for dtype, calls in means for mean in calls)]
+
+    @property
+    def excesses(self) -> list[PackBias]:
+        """For each dtype the largest bias, if it is more than that of sound kernels."""
+        found: dict[str, PackBias] = {}
+        for each in self.biases:
+            if each.exceeds(self.max_bias or MOST_DEVIATIONS):
+                found[each.dtype] = max(each, found.get(each.dtype, each), key=lambda b: abs(b.z))
+        return [*found.values()]
 
     @property
     def total(self) -> Tally:

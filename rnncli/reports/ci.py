@@ -14,7 +14,7 @@ from rnncli.files.seals import MARKUP
 from rnncli.judging.comparing.verdict import FAILURES, MEANINGS, Verdict
 from rnncli.reports.failures import failure_groups, refusals, sentences
 from rnncli.reports.tables import markdown_row
-from rnncli.reports.verification import diagnosed_edits
+from rnncli.reports.verification import biased_sentences, diagnosed_edits
 from rnncli.talk.words import counted, inline, one_line, times, visible
 
 if TYPE_CHECKING:
@@ -36,9 +36,10 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     """Write a test suite for each operator, a test case for each case.
 
     An expected failure counts as skipped, as in test runners; one that passes is a failure. Too few
-    answered cases are another failure. The output of a test suite has the reasons of its refused
-    cases, with their number, and the requirements that would skip them. The names of test suites
-    end in the shard, so that a server that joins the files of several keeps them apart.
+    answered cases are another failure, and so is a bias if it fails the run. The output of a test
+    suite has the reasons of its refused cases, with their number, and the requirements that would
+    skip them. The names of test suites end in the shard, so that a server that joins the files of
+    several keeps them apart.
     """
     root = ET.Element("testsuites", name=one_line(f"rnncli {report.verb} {report.name}"))
     for operator in dict.fromkeys(case.record.operator for case in report.cases):
@@ -55,14 +56,19 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         if told := "\n".join(refusals(replace(report, cases=cases))):
             ET.SubElement(suite, "system-out").text = told
         _count_outcomes(suite, suite.iter("testcase"), sum(case.details.seconds for case in cases))
-    if report.shortfall:  # too few cases were answered
-        suite = ET.SubElement(root, "testsuite", name="answers")
-        named = one_line(f"{report.name}.answers")
-        answers = ET.SubElement(
-            suite, "testcase", classname=named, name="min-cases", time="0.000000"
-        )
-        ET.SubElement(answers, "failure", message=one_line(report.shortfall))
-        _count_outcomes(suite, [answers], 0.0)
+    # What is said of the run as a whole: too few answered cases, and errors that lean one way.
+    whole = {"answers": ("min-cases", report.shortfall)}
+    whole["errors"] = ("max-bias", "; ".join(biased_sentences(report)))
+    for name, (option, sentence) in whole.items():
+        if sentence:
+            suite = ET.SubElement(root, "testsuite", name=name)
+            named = one_line(f"{report.name}.{name}")
+            case = ET.SubElement(suite, "testcase", classname=named, name=option, time="0.000000")
+            if name == "errors" and not report.max_bias:
+                ET.SubElement(case, "system-out").text = sentence
+            else:
+                ET.SubElement(case, "failure", message=one_line(sentence))
+            _count_outcomes(suite, [case], 0.0)
     _count_outcomes(root, root.iter("testcase"), sum(case.details.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path, MARKUP) as stream:
@@ -109,7 +115,8 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
 
 def _markdown_lines(report: VerificationReport) -> Iterator[str]:
     total = report.total
-    mark = "❌" if total.fails else "✅" if report.passed else "⚠️"
+    is_biased = bool(report.max_bias and report.excesses)
+    mark = "❌" if total.fails or is_biased else "✅" if report.passed else "⚠️"
     fails = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
     outcome = fails if total.fails or not total.cases else report.shortfall or fails
     yield f"## {mark} {inline(report.subject.name)}: {outcome}"
@@ -122,6 +129,8 @@ def _markdown_lines(report: VerificationReport) -> Iterator[str]:
     yield f"Pack: {inline(report.pack.name)}, digest {inline(digest)}."
     if report.claim:
         yield f"The implementation {inline(report.conformance)}."
+    for sentence in biased_sentences(report):
+        yield f"{inline(sentence[:1].upper() + sentence[1:])}."
     yield ""
     yield from _grid("Operator", [*report.by_operator, total])
     if flags := report.by_flag:

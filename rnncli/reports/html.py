@@ -17,6 +17,7 @@ from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons
 from rnncli.reports.pages import rendered
+from rnncli.reports.verification import biased_sentences
 from rnncli.talk.words import counted, index_text, times, ulp_text, visible
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def page(report: VerificationReport) -> str:
         total=total,
         verdicts=[name for name in MEANINGS if total.counts[name]],
         meanings=MEANINGS,
+        biases=[*biased_sentences(report)],
         histogram=Markup(draw_margins(counts)) if any(counts) else "",  # noqa: S704 -- ours
         data=page_data(report),
     )

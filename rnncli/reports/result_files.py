@@ -127,6 +127,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
         shard=Shard() if first.shard is UNSET else Shard.parse(first.shard),
         claim=first.claim or None,
         due=first.due,
+        max_bias=first.max_bias,
     )
     name = ascii(report.subject.name)[:80]
     if jsonable(summary_record(report)) != run[-1].record:

@@ -131,7 +131,8 @@ def closing(report: VerificationReport) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
     A line before the counts gives requirements that would skip refused cases; lines after them
-    report too few answered cases, and last whether the implementation conforms to its claim.
+    report errors that lean one way, too few answered cases, and last whether the implementation
+    conforms to its claim.
     """
     verdicts = (case.details for case in report.cases)
     readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
@@ -142,7 +143,14 @@ def closing(report: VerificationReport) -> list[str]:
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
-    return [*lines, whole, *filter(None, [report.shortfall, report.conformance])]
+    rest = (*biased_sentences(report), report.shortfall, report.conformance)
+    return [*lines, whole, *filter(None, rest)]
+
+
+def biased_sentences(report: VerificationReport) -> Iterator[str]:
+    """Yield a sentence for each dtype whose errors lean one way within all tolerances."""
+    fails = f": fails, since --max-bias is {report.max_bias}" if report.max_bias else ""
+    yield from (f"{bias.sentence}{fails}" for bias in report.excesses)
 
 
 def skips(report: VerificationReport) -> Iterator[str]:
@@ -224,6 +232,7 @@ def summary_record(report: VerificationReport) -> dict[str, Any]:
         "flags": {tally.name: _tally_record(tally) for tally in report.by_flag},
         "wall_seconds": report.seconds,
         "shortfall": report.shortfall,
+        **({"biases": [as_data(each) for each in biases]} if (biases := report.biases) else {}),
     }
 
 

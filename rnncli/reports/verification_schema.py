@@ -16,6 +16,7 @@ from rnncli.files.described import (
     lines_document,
 )
 from rnncli.judging.claim import Claim
+from rnncli.judging.comparing.bias import PackBias
 from rnncli.judging.comparing.verdict import MEANINGS, CaseVerdict
 from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import JudgedPack, JudgedSubject
@@ -80,6 +81,10 @@ class RunLine(Described):
     claim: Annotated[
         Claim | UnsetType | None,
         "what the implementation claims, if exactly that was judged; older runs do not say",
+    ] = UNSET
+    max_bias: Annotated[
+        Whole | UnsetType,
+        "the number of standard errors beyond which a bias fails the run; absent if none does",
     ] = UNSET
     due: Annotated[
         Whole | UnsetType,
@@ -171,6 +176,10 @@ class SummaryLine(TallyLine):
     flags: Annotated[dict[str, TallyLine], "the same for the cases of each flag"]
     wall_seconds: Annotated[AtLeast0, "duration of the run"]
     shortfall: Annotated[str, "the reason that a run without failures would prove nothing, or ''"]
+    biases: Annotated[
+        list[PackBias] | UnsetType,
+        "how the errors within the tolerances lean, for each dtype with enough right calls",
+    ] = UNSET
 
 
 LINES: Mapping[str, type[Described]] = {

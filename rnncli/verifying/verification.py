@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
@@ -72,6 +74,7 @@ class VerificationPlan:
     cases: Selected = EVERY_CASE  # which cases are judged, and in which order
     min_cases: int = 1  # the number of answered cases below which the run is an error
     trust: bool = False  # whether checksums are not verified
+    max_bias: int | None = None  # the standard errors beyond which a bias fails the run; None: none
     digest: str = ""  # the required beginning of the pack's digest; "" for any
     # what is judged of the pack, and all of it; None for what the other options say
     claim: Claim | None = None
@@ -111,7 +114,11 @@ def claiming(plan: VerificationPlan, path: Path) -> VerificationPlan:
     Raises:
         InvalidRequest: the file is not a claim, or the plan asks for more or less than it says.
     """
-    others = {"--min-cases": plan.min_cases > 1, "--pack-digest": plan.digest}
+    others = {
+        "--min-cases": plan.min_cases > 1,
+        "--max-bias": plan.max_bias,
+        "--pack-digest": plan.digest,
+    }
     if asked := [*plan.concessions, *(option for option, is_asked in others.items() if is_asked)]:
         raise InvalidRequest(
             f"{CLAIMS} {path}: judges exactly what the file claims, by the pack's own rule:"
@@ -280,6 +287,7 @@ def report_of(
         shard=plan.cases.part,
         claim=plan.claim,
         due=due,
+        max_bias=plan.max_bias or UNSET,
     )
 
 

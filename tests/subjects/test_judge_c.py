@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import judge_c
+from support.biased_kernels import biased
 from support.forged_packs import resealed
 from support.random_units import suite_of
 from support.second_calls import SHAPES, TEXT
 from support.small_suite import small_suite
 
+import rnncli
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import UnreadableFile
 from rnncli.generating.generation import GenerationPlan, generate
@@ -26,6 +28,8 @@ from rnncli.operators import operator_named
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import open_pack
+from rnncli.reports.verification import biased_sentences
+from rnncli.subjects.implementation import Implementation
 from rnncli.subjects.results import results_subject
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
@@ -105,6 +109,38 @@ def test_it_agrees_on_every_bug(judge, core, tmp_path, name):
     said = judge_c.run(judge, pack, tmp_path, *(vector.id for vector in some))
     assert said.cases == judge_c.judged(tmp_path, some)
     assert said.code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("states truncated by 1 bit", ()),
+        ("functions 1 ulp too large", ("--max-bias", "5")),
+        ("16-bit results truncated", ("--max-bias", "100")),
+    ],
+)
+def test_it_says_how_errors_lean(judge, core, tmp_path, name, options):
+    """The sentences of rnncli, and its exit code where it is to fail."""
+    pack, vectors = core
+    for vector in vectors:
+        for call in vector.calls:
+            judge_c.write_outputs(tmp_path, call, biased(name)(call))
+    asked = {"max_bias": int(options[1])} if options else {}
+    report = rnncli.verify(pack, Implementation(results=str(tmp_path)), **asked)
+
+    said = judge_c.run(judge, *options, pack, tmp_path)
+    lines = [line for line in said.out.splitlines() if line.startswith("biased")]
+    assert sorted(lines) == sorted(biased_sentences(report))
+    assert bool(lines) is (options != ("--max-bias", "100"))
+    assert said.code == report.exit_code
+
+
+def test_it_does_not_pass_if_no_bias_can_be_measured(judge, small):
+    """As rnncli, with exit code 5."""
+    said = judge_c.run(judge, "--max-bias", "5", small / "pack", small / "right")
+    assert (said.code, "no dtype has 20 calls" in said.err) == (5, True)
+    refused = judge_c.run(judge, "--max-bias", "x", small / "pack", small / "right")
+    assert (refused.code, refused.err) == (2, "judge: --max-bias x: expected a number >= 1\n")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from rnncli.judging.comparing.verdict import (
     CaseVerdict,
     Element,
     Localisation,
+    MeanError,
     OutputVerdict,
     Verdict,
 )
@@ -260,6 +261,16 @@ def claimed(*verdicts, cases=2, **more):
     return replace(report(found), **{"claim": claim, "concessions": ("--claims",), **more})
 
 
+def biased(**more):
+    """A run without a failure, whose errors lean toward zero in all calls but one."""
+    leaning = [MeanError(-0.01 if k else 0.001, -0.002 * (-1) ** k) for k in range(24)]
+    found = [
+        judged(f"gru_14_{k}", Verdict.PASS, {**PASSING, "mean_errors": (mean,)})
+        for k, mean in enumerate(leaning)
+    ]
+    return replace(report(found), **more)
+
+
 FIRST = (
     "Y at t 2, direction 0, sequence 1, unit 3: 0.5, and transformed 0.25; they must be at most"
     " 1e-06 apart (derived)"
@@ -322,6 +333,8 @@ REPORTS = {
     "a shard": replace(many(), shard=Shard(2, 3)),
     "a claim": claimed(Verdict.PASS, Verdict.SKIPPED, Verdict.PASS),
     "a broken claim": claimed(Verdict.PASS, Verdict.REFUSED),
+    "biased": biased(),
+    "too biased": biased(max_bias=7),
     "relations": related(),
     "relations that show nothing": related([*RELATED][-2:]),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from rnncli.files.described import AtLeast0, Described, Number, Whole, own_type
 from rnncli.judging.comparing.margins import MARGIN_EDGES, MeasuredAttempt
@@ -143,6 +143,13 @@ class OutputVerdict(Described):
         return ""
 
 
+class MeanError(Described):
+    """The means over a call's elements of error / tolerance, which are within -1 and 1."""
+
+    outward: Annotated[Number, "of errors away from zero; negative if they lean toward it"]
+    upward: Annotated[Number, "of errors with their sign"]
+
+
 class Localisation(Described):
     """Where an error enters."""
 
@@ -207,6 +214,11 @@ class CaseVerdict(Described):
     narrowed: Annotated[
         tuple[str, ...], "of a stream that differs: the options that make it the smallest that does"
     ] = ()
+    mean_errors: Annotated[
+        tuple[MeanError, ...] | UnsetType,
+        "of a case that is right, for each data set of which an element has a tolerance; absent if"
+        " none has",
+    ] = UNSET
 
     @property
     def margin(self) -> float:
@@ -240,6 +252,11 @@ class CaseVerdict(Described):
             return f"is '{self.verdict}', with {listed or 'no output'}, and must give a {expect}"
         if self.verdict not in FAILURES and (told := [n for n in OF_FAILURES if getattr(self, n)]):
             return f"is '{self.verdict}', and has {', '.join(told)} of a failure"
+        means = self.mean_errors or ()
+        if any(not abs(mean) <= 1 for each in means for mean in (each.outward, each.upward)):
+            return "has a mean error beyond the tolerance"
+        if means and self.verdict not in RIGHT:
+            return f"is '{self.verdict}', and has mean errors of a right case"
         return ""
 
     @property
