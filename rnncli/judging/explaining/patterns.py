@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.judging.explaining.precision import Precision, precision_in_words
 from rnncli.recurrence.recurrence import Direction
 from rnncli.talk.words import counted
 
@@ -45,6 +46,7 @@ TOPICS: Mapping[str, str] = {
 }
 # Attributes, by role, that WORDS covers, or that say nothing.
 ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
+PRECISION = ("precision",)
 # The axes of values [D, T, N, H] and of last states [D, N, H].
 AXES = ("directions", "steps", "rows", "units")
 LAST = ("directions", "rows", "units")
@@ -167,6 +169,7 @@ class Places:
     only_padding: bool = False  # whether nothing but padding of Y differs
     # whether all wrong elements have the same value, as any lost term may give
     one_value: bool = False
+    precision: Precision | None = None  # if its dtype has many bits
     # the same as `wrong`, at the first wrong step alone, before errors spread
     first: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
 
@@ -188,7 +191,12 @@ def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
     if steps is not None and steps.wrong.any():
         step = int(steps.wrong.any(axis=(0, 2, 3)).argmax())
         first = _along(steps.wrong[:, step], LAST)
-        return Places(_along(steps.wrong, AXES), outputs, one_value=one_value, first=first)
+        Y = next(row.name for row in found.vector.node.operator.outputs if row.role == "Y")
+        output = found.outputs[Y]
+        assert output.got is not None
+        precision = Precision.of(steps, canonical(Y, output.got), canonical(Y, output.wanted))
+        along = _along(steps.wrong, AXES)
+        return Places(along, outputs, one_value=one_value, precision=precision, first=first)
     if steps is not None and len(wrong) == 1 and steps.differs.any():
         only_padding = not (steps.differs & steps.live[None, :, :, None]).any()
         return Places({}, outputs, only_padding, one_value)
@@ -235,6 +243,8 @@ def patterns_of(
     largest = CHANCE_OF_ONE if len(places) == 1 else CHANCE
     of_places = (each for each in _of_places(places) if each.chance <= largest)
     likely = [*(e for e in _of_cases(failing, passing) if e.chance <= CHANCE), *of_places]
+    if any(each.topics == PRECISION for each in likely):  # finer dtypes show it, and no others
+        likely = [each for each in likely if each.topics != ("dtype",)]
     return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:MOST_SHOWN])
 
 
@@ -286,6 +296,9 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
         sentence = f"only padding of Y is wrong, in {counted(len(places), 'case')}"
         yield Pattern(sentence, ("padding", "lengths"), CHANCE**2)
         return
+    measured = [each.precision for each in places if each.precision]
+    if 2 * len(measured) >= len(places) and (loss := precision_in_words(measured)):
+        yield Pattern(f"{loss}, in {counted(len(measured), 'case')}", PRECISION, 0.0)
     names = {each.outputs[0] for each in places}
     if len(names) == 1 and all(0 < len(each.outputs[0]) < each.outputs[1] for each in places):
         (only,) = names
