@@ -36,6 +36,7 @@ class Accumulator:
     stored: str = ""
 
 
+FLOAT32 = dtype_named("float32")
 ACCUMULATORS: Mapping[str, Accumulator] = {
     "float32": Accumulator(24, 0, "sums in float32, in float64 for float64 tensors"),
     "dtype": Accumulator(0, 0, "sums in the tensors' own dtype"),
@@ -72,9 +73,15 @@ class Profile:
     kr: float = 2.0
     ka: float = 1.0  # absolute error besides, in unit roundoffs, where the usual formulas cancel
     flush_to_zero: bool = False  # subnormal values may be replaced by zero
+    # narrower tensors than float32 are computed as float32 ones, and results are rounded once
+    rounds_once: bool = False
 
     def __str__(self) -> str:
         return self.name
+
+    def inner(self, dtype: DType) -> DType:
+        """Return the dtype of arithmetic whose results are rounded once to a dtype, or itself."""
+        return FLOAT32 if self.rounds_once and dtype.precision < FLOAT32.precision else dtype
 
     @property
     def is_exact(self) -> bool:
@@ -139,6 +146,12 @@ _ROWS = (
         "float16-inside",
         "float16 between tensors of any dtype, such as levels; sums in float32",
         "float16",
+    ),
+    Profile(
+        "float32-inside",
+        "float32 between 16-bit tensors, and results are rounded once: nearly all are the expected"
+        " ones",
+        rounds_once=True,
     ),
     Profile(
         "flush-to-zero",

@@ -29,7 +29,7 @@ from rnncli.judging.tolerances.expressions import (
     equations_of,
 )
 from rnncli.judging.tolerances.operation_errors import Trajectory
-from rnncli.numerics import FLOAT64
+from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.packs.vector import Answers
 from rnncli.recurrence.lanes import (
     after_last_step,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.tolerances.expressions import Expression
     from rnncli.judging.tolerances.linearised import StateVariances
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.numerics.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -92,6 +92,8 @@ def derive_all(
     Small recurrences of the same kind and sizes are processed together, like directions of one:
     that is several times faster for them.
     """
+    if any(profile.inner(each.dtype) != each.dtype for each, _ in evaluated):
+        return [_of_rounded_results(*each, profile) for each in evaluated]
     goldens: list[Any] = []  # with the states of all steps
     found: list[Any] = []
     for recurrence, given in evaluated:
@@ -132,6 +134,38 @@ def derive_all(
         tolerance if recurrence.wants_Y else Result(None, tolerance.last)
         for (recurrence, _), tolerance in zip(evaluated, found, strict=True)
     ]
+
+
+def _of_rounded_results(recurrence: Recurrence, golden: Result | None, profile: Profile) -> Result:
+    """Return the tolerances of results that a wider implementation has rounded once."""
+    wide, real = _before_rounding(recurrence, profile)
+    tolerance = derive(wide, profile, real)
+    golden = golden or evaluate(recurrence, NumPyEngine(FLOAT64))
+    triples = zip(golden.last, real.last, tolerance.last, strict=True)
+    last = tuple(_farthest_rounding(*triple, recurrence.dtype) for triple in triples)
+    if golden.Y is None or real.Y is None or tolerance.Y is None or not recurrence.wants_Y:
+        return Result(None, last)
+    return Result(_farthest_rounding(golden.Y, real.Y, tolerance.Y, recurrence.dtype), last)
+
+
+def _before_rounding(
+    recurrence: Recurrence, profile: Profile, *, wants_signals: bool = False
+) -> tuple[Recurrence, Result]:
+    """Return a recurrence in the dtype inside, and its result in float64."""
+    wide = replace(recurrence, dtype=profile.inner(recurrence.dtype), wants_Y=True)
+    real = replace(wide, dtype=dtype_named("float64"))
+    return wide, evaluate(real, NumPyEngine(FLOAT64), wants_signals=wants_signals)
+
+
+def _farthest_rounding(golden: Array, real: Array, tolerance: Array, dtype: DType) -> Array:
+    """Return how far from the golden the roundings of numbers within a tolerance may lie.
+
+    That is 0 unless the number is next to a tie.
+    """
+    with np.errstate(all="ignore"):
+        ends = (round_to(real + k * tolerance, dtype).astype(np.float64) for k in (-1.0, 1.0))
+        off = np.maximum(*(np.abs(end - golden.astype(np.float64)) for end in ends))
+    return round_up(np.where(np.isfinite(golden.astype(np.float64)), off, 0.0))
 
 
 def round_up(values: Array) -> Array:
@@ -270,7 +304,13 @@ def derive_signals(recurrence: Recurrence, golden: Array, profile: Profile) -> A
         InvalidRequest: nothing is known about the error of an element.
     """
     found = np.zeros(golden.shape, np.float32)
-    if not profile.is_exact and golden.size:
+    if golden.size and profile.inner(recurrence.dtype) != recurrence.dtype:
+        wide, result = _before_rounding(recurrence, profile, wants_signals=True)
+        assert result.signals is not None
+        real = result.signals[[row.row for row in signals_of(recurrence)]]
+        allowed = derive_signals(wide, real, profile)
+        found = _farthest_rounding(golden, real, allowed, recurrence.dtype)
+    elif not profile.is_exact and golden.size:
         for part in alike(recurrence):
             some = of_directions(recurrence, part)
             tolerances = _tolerances(some, part_of(golden, part), profile)
