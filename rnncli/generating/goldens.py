@@ -357,5 +357,7 @@ def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Ma
         if test is None or test(node, recurrence):
             for choice in READINGS[name].choices:
                 each = f"{name}={choice}"
-                if choice != chosen and node.roundings.get(each, each) == each:
+                if choice not in {chosen, *READINGS[name].unstored} and (
+                    node.roundings.get(each, each) == each
+                ):
                     yield each, {**node.readings, name: choice}

@@ -233,6 +233,11 @@ def _rounded(
     return (replace(dress, rounding=rounding) if name in names else dress).levels(reals)
 
 
+def rounding_outputs(rounding: str) -> Change:
+    """Return the change that rounds all outputs otherwise."""
+    return mislevelled(partial(_rounded, rounding, MADE))
+
+
 @rounding_bug()
 def X_truncated(names: Collection[str], dresses: Dresses, name: str, reals: Array) -> Array:
     """{1} truncated where levels are rounded to nearest."""

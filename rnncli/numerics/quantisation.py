@@ -85,13 +85,26 @@ def _truncated(quotient: Array, zero_point: Array) -> Array:
     return np.asarray(np.floor(quotient.astype(np.float64) + zero_point.astype(np.float64)))
 
 
+def _toward_zero(quotient: Array, zero_point: Array) -> Array:
+    return np.asarray(np.trunc(quotient.astype(np.float64)) + zero_point.astype(np.float64))
+
+
+def _half_up(quotient: Array, zero_point: Array) -> Array:
+    up = np.floor(quotient.astype(np.float64) + 0.5)
+    return np.asarray(up + zero_point.astype(np.float64))
+
+
 # ONNX's rounding, and those of kernels that differ: (quotient, zero point) -> the level before it
 # is clipped.
 ROUNDINGS: Mapping[str, Callable[[Array, Array], Array]] = {
     "half-even": _half_even,
     "half-away": _half_away,
     "truncate": _truncated,
+    "toward-zero": _toward_zero,
+    "half-up": _half_up,
 }
+# Those that round no number to the nearest level.
+DROPPING = {"truncate", "toward-zero"}
 
 
 def saturated(shifted: Array, dtype: np.dtype[Any]) -> Array:

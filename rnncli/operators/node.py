@@ -237,10 +237,19 @@ class Node:
         first, found = {self.dressing: ""}, {}
         for name in UNIT_READINGS:
             for choice in READINGS[name].choices:
-                if choice != self.readings[name]:
+                if choice not in {self.readings[name], *READINGS[name].unstored}:
                     each = f"{name}={choice}"
                     found[each] = first.setdefault(self.as_read(each).dressing, each)
         return found
+
+    @property
+    def unstored(self) -> list[str]:
+        """`READING=CHOICE` of each other choice of which a pack of the unit stores no answers."""
+        rows = ((name, choice) for name in UNIT_READINGS for choice in READINGS[name].unstored)
+        names = (f"{name}={choice}" for name, choice in rows if choice != self.readings.get(name))
+        return [
+            each for each in names if self.unit and self.as_read(each).dressing != self.dressing
+        ]
 
     def dressed(self, unit: QuantisedUnit, operator: Operator | None = None) -> Node:
         """Return the node, or that of another version, with its tensors dressed otherwise."""

@@ -20,12 +20,14 @@ class Reading(NamedTuple):
         option: the option of cells that the second choice sets; "" where it affects no equation.
         is_declared: whether other choices are right only of what declares them, because the text
             leaves no doubt and hardware has another.
+        unstored: choices whose answers no pack stores; they are proved as they are needed.
     """
 
     summary: str
     meanings: Mapping[str, str]
     option: str = ""
     is_declared: bool = False
+    unstored: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -103,8 +105,11 @@ READINGS: Mapping[str, Reading] = {
             "half-even": "to the nearest, between two to the even one, as QuantizeLinear says",
             "half-away": "to the nearest, between two to the one farther from zero",
             "truncate": "to the level below, as a shift drops bits",
+            "toward-zero": "to the level nearer to the zero point, as a cast drops a fraction",
+            "half-up": "to the nearest, between two to the upper one, as a shift after adding half",
         },
         is_declared=True,
+        unstored=("toward-zero", "half-up"),
     ),
     "state-type": Reading(
         "the type in which a quantised unit holds its states between steps",

@@ -14,6 +14,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import FLOAT32, FLOAT64, dtype_named, dtype_of
 from rnncli.numerics.quantisation import (
+    DROPPING,
     ROUNDINGS,
     along_axis,
     dequantize_linear,
@@ -77,7 +78,7 @@ class Dress:
 
         Truncated, its quotient by the scale may be rounded to the level below.
         """
-        if self.rounding != "truncate":
+        if self.rounding not in DROPPING:
             return levels
         nearest = replace(self, rounding="half-even").levels(reals)
         return np.where(self.reals(nearest) == reals, nearest, levels)
@@ -121,9 +122,11 @@ class Dress:
         """Return how far values are from where their level changes, and the size of a level."""
         scale, point = (each.astype(FLOAT64) for each in self._spread(reals))
         ends = np.iinfo(self.numpy)
-        is_floor = self.rounding == "truncate"
-        edges = reals / scale + point - (0.0 if is_floor else 0.5)  # levels change at integers
-        nearest = np.clip(np.rint(edges), ends.min + is_floor, ends.max - 1 + is_floor)
+        drops, is_floor = self.rounding in DROPPING, self.rounding == "truncate"
+        edges = reals / scale + point - (0.0 if drops else 0.5)  # levels change at integers
+        nearest = np.clip(np.rint(edges), ends.min + is_floor, ends.max - 1 + drops)
+        if drops and not is_floor:  # on both sides of zero is its level
+            nearest = np.where(nearest == point, point + np.copysign(1.0, reals), nearest)
         return np.abs(edges - nearest) * scale, np.broadcast_to(scale, reals.shape)
 
     def retyped(self, dtype: str) -> Dress:

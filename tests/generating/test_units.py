@@ -232,7 +232,10 @@ def test_every_call_of_a_case_is_under_the_declared_reading(vectors):
     ("readings", "sentence"),
     [
         ({"requantise": "gates"}, "requantise=gates rounds nothing: 'quantise' has no pre or gate"),
-        ({"round": "up"}, "reading 'round' must be half-even or half-away or truncate"),
+        (
+            {"round": "up"},
+            "reading 'round' must be half-even or half-away or truncate or toward-zero or half-up",
+        ),
         ({"quant-scope": "row"}, "unknown reading 'quant-scope'"),
     ],
 )

@@ -23,6 +23,7 @@ from rnncli.numerics import dtype_named, round_to
 from rnncli.operators import OPERATORS, evaluate, operator_for
 from rnncli.operators.checking import UNIT_READINGS, opset_of
 from rnncli.packs.vector import attempt_of
+from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.unit import INNER, Dress, QuantisedUnit
 
 SEEDS = range(300)
@@ -103,6 +104,7 @@ def test_other_readings_of_random_units_are_what_40_digits_say(vectors, start):
         quantise = case_of(seed)["quantise"]
         stored = [each.split("=") for each in vector.alternatives]
         declared = [{name: choice} for name, choice in stored if name in UNIT_READINGS]
+        declared += [{"round": choice} for choice in READINGS["round"].unstored]
         for readings in (*declared, {"requantise": "state", "round": "truncate"}):
             rule = Rule(reading=readings)
             found = rule.declared(vector)

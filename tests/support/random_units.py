@@ -99,7 +99,13 @@ def away(quotient):
 
 
 # mpmath's nint rounds half to even.
-ROUND = {"half-even": mpmath.nint, "half-away": away, "truncate": mpmath.floor}
+ROUND = {
+    "half-even": mpmath.nint,
+    "half-away": away,
+    "truncate": mpmath.floor,
+    "toward-zero": lambda quotient: mpmath.sign(quotient) * mpmath.floor(abs(quotient)),
+    "half-up": lambda quotient: mpmath.floor(quotient + mpmath.mpf(0.5)),
+}
 
 
 def level_of(number, dress, rounding="half-even"):

@@ -15,6 +15,7 @@ from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics import dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.packs.vector import Answers, Vector
+from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +43,9 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
     own, roundings = vector.record.readings, vector.node.roundings
     changed = {}
     for name, choice in readings.items():
-        stands_for = roundings.get(f"{name}={choice}", name)
+        each = f"{name}={choice}"
+        is_idle = choice in READINGS[name].unstored and each not in vector.node.unstored
+        stands_for = "" if is_idle else roundings.get(each, name)
         if own.get(name, choice) != choice and stands_for:
             # A unit may round by another choice of the same reading: of one that dresses no gate,
             # `state` stands for `gates`, which it cannot have.
@@ -57,6 +60,8 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
         others = {each: v for each, v in others.items() if each.startswith(f"{name}=")}
         if answers is not None:
             others[f"{name}={own[name]}"] = vector.answers
+        if each in vector.node.unstored:
+            answers = _proved(vector, node)
         answers = answers or vector.answers
     else:
         answers, others = _proved(vector, node), {}

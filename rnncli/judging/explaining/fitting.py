@@ -245,7 +245,8 @@ class WrongOutputs:
         A hypothesis says how reals become levels; one that changes more does not count.
         """
         if any(
-            m.family != unit_bug.name or replace(m.change, result=RIGHT.result) != RIGHT
+            m.family not in {unit_bug.name, READING}
+            or replace(m.change, result=RIGHT.result) != RIGHT
             for m in hypothesis
         ):
             return math.inf

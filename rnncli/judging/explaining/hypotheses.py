@@ -37,6 +37,7 @@ from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.edits import difference
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
+from rnncli.mutants.quantised_kernels import rounding_outputs
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -364,6 +365,9 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
     for name in vector.alternatives:
         other = vector.recurrence_under(name)
         yield Mutant(name, (other.cell.name,), READING, "", "", replacing(other))
+    for name in vector.node.unstored:
+        change = rounding_outputs(name.partition("=")[2])
+        yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
 
 
 def _margins(fits: Iterable[Fit]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.emulation import NARROW, WIDE
-from support.judged import computed, core, explained_verdict, outputs_of, vectors_of
+from support.judged import CORE, computed, core, explained_verdict, outputs_of, vectors_of
 from support.tables import every
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -22,7 +22,9 @@ from rnncli.mutants.mutant import Change, computing, stepped
 from rnncli.mutants.runs import stacked
 from rnncli.numerics import DTYPES
 from rnncli.numerics.profiles import PROFILES
+from rnncli.packs.pack import open_pack
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]
@@ -339,3 +341,16 @@ def test_what_only_follows_from_lost_numbers_names_nothing():
     got["Y"][tuple(lost)] = 7
 
     assert names_of(vector, got) == []
+
+
+@pytest.mark.parametrize("choice", READINGS["round"].unstored)
+def test_a_unit_that_rounds_otherwise_is_named(choice):
+    """By a reading of which its pack stores no answers."""
+    named = set()
+    for vector in open_pack(CORE.parent / "units").vectors():
+        other = vector.node.as_read(f"round={choice}")
+        got = other.outputs_of(Change().run(vector.recurrence))
+        if "Y" in vector.node.unit and not MeasuredAttempt(vector, got).agrees:
+            named |= {next(iter(explained_verdict(vector, got).fits), "")}
+
+    assert named == {f"round={choice}"}
