@@ -1,0 +1,1 @@
+Binitial_hidden_stateJh·ú¼„ù°>6qÍ>¢|æ¾t,Í¾å‹\>

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ("†’æK;πæ‘=û≈ßΩ´v@>¥Aæa5¿ªb3◊ΩMƒ>uå∂æ

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ(çÍ†>ÅVV>¾¹¾éØ¾?€•>X¢¼ŸÚ=…Hš½ÌT>Yâ;

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ(\|”=8•>Äü½waá>mí>­ù8¾VD9>¢ˆ>æù=õZÅ>

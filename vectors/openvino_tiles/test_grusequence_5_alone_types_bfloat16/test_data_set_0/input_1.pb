@@ -1,0 +1,1 @@
+Binitial_hidden_stateJî¾ò>'¼G>A½R>Ú¾ë¾ú>¹¾

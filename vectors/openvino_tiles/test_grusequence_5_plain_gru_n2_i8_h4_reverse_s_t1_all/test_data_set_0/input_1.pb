@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ ýœ+=KË«>ÓK>šBß>¸A²>_‡º¾¶Î¾ç,’>

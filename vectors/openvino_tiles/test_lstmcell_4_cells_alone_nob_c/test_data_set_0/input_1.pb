@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ7ßê¾CÔŸ>ÝÔ’>Âu¦=QG>Ž:Í>

@@ -1,0 +1,1 @@
+Binitial_cell_stateJ¶>¾¾Àg¿H+N¿›+>²x²¾s"¿

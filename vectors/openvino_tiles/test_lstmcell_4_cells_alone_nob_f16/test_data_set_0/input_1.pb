@@ -1,0 +1,2 @@
+
+Binitial_hidden_stateJ9(Ç6w7·4¤0

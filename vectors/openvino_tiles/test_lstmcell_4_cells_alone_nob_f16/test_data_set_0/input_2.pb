@@ -1,0 +1,2 @@
+
+Binitial_cell_stateJÙ¹½þ,€©¢=@'

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ(cHä<oñ¢æßp¥æ’|«>◊∞Ø>æ…%=È‹O>pUù>ı—∫<	M>

@@ -1,0 +1,1 @@
+Binitial_cell_stateJ(‡EE?ÅZ>v†¼¾üe¾ýy~?Êk¸>GÂƒ¿iØ1¾Ûý€¿µÍQ=

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ($Ø½«<Û)¨½ÓÇ¾ªT½‹r=CÁ…¾ıøJ>µ«Ì½uÁ^>

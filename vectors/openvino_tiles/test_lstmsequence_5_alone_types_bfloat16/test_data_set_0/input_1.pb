@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ§>¾î>>>:½š>Ä>å>«½k¾

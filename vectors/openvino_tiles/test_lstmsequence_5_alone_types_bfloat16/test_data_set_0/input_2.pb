@@ -1,0 +1,1 @@
+Binitial_cell_stateJ¿£=ï?2=n¾¾*?*¾Â¿Ò¾

@@ -1,0 +1,2 @@
+
+Binitial_cell_stateJ¨7¸ï1C:ÿ6*:Á¢7>À|>

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJš°>É4¿n€¾æ2>?

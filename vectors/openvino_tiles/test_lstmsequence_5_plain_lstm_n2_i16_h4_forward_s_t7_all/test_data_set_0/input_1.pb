@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ ıO×»SM…¾–Ö<×©½l¥é>ÿ™ï¾õŠF=¸H7½

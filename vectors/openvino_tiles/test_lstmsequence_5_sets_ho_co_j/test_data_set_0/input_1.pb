@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ(l!¾ÉôM=OL¿=êÄ¼§J§>m!k¾øÁö¾Y,}¾æ8<¾6?)=

@@ -1,0 +1,1 @@
+Binitial_cell_stateJ(S[Á¾tÂæ? ú¡¿Þo>zèŠ?R½U¾'Ç¸?=R?”/=„æº

@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ(V╪ж=f╗╟╬Ё{s>xGС>ы?∙>│ G╬дьо=┼╠=░Й©=Тc╬

@@ -1,0 +1,1 @@
+Binitial_cell_stateJ(°άπ?Nª¦>Q=¦Ώ3h€Ώ©φ>”we= ―?|&Ώ%γ–?+hHΏ

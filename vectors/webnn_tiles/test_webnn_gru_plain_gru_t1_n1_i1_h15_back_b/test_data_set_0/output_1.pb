@@ -1,0 +1,1 @@
+BoutputSequenceJ<'Âî½Îa0>W ½RN~¾¹˜f¾G¯>ZL¾>Q3Õ>øè¾a—Ï¼âNÃ¾û%>¦Š¾hyÿ9“w¿

@@ -1,0 +1,1 @@
+BinitialHiddenStateJfÒ¿™û†=ÃJ¿oö½

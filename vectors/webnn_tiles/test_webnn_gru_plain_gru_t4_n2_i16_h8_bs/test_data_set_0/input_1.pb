@@ -1,0 +1,1 @@
+BinitialHiddenStateJ@ЃЃѕЂ‡?У·>гnїџtН>ewnїTПfїбщf>Љ…ќ>ҐНЫѕю$•<q8Џ=LфЁ>уR@>кTSї9Hї

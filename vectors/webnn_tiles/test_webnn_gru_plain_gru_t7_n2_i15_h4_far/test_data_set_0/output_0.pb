@@ -1,0 +1,1 @@
+BoutputHiddenJ L·®¾ÃŒ½½ïp¿(Ð>>O?™¾I¿Js¾Tr?

@@ -1,0 +1,1 @@
+BinitialHiddenStateJ q2m¿xŸ¿¸?µ¾ÍéX¿ñðæ¼>”=y@S?8‰š>

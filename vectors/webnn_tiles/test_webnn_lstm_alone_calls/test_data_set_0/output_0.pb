@@ -1,0 +1,1 @@
+BoutputHiddenJ(XÙé½›®¯>Sl¥>šDI>»iË>æL×<o°Z<¼G>«éW=•>é»

@@ -1,0 +1,1 @@
+BinitialHiddenStateJ(\ç©<Ø3æ¿ÑYæk¿QæBœ“=W˝Yæ["≥æ„∏6ædπ=Q>

@@ -1,0 +1,1 @@
+BoutputHiddenJ(Ÿq¾…sy<f\T½—„¼q>(¾'˜¼Îæâ»–Ql»sJŠ=

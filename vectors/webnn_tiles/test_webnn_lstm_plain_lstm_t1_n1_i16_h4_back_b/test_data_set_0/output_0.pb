@@ -1,0 +1,2 @@
+BoutputHiddenJŠÄ¾ÌŸ®>è\¾A
+k=

@@ -1,0 +1,2 @@
+BoutputSequenceJŠÄ¾ÌŸ®>è\¾A
+k=

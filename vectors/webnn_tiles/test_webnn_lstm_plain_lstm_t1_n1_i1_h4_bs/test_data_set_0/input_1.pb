@@ -1,0 +1,1 @@
+BinitialHiddenStateJE,s¿ÿ{¿i¿ÙFÿ½

@@ -1,0 +1,1 @@
+BinitialCellStateJà’>›$¿ny¾$‰À

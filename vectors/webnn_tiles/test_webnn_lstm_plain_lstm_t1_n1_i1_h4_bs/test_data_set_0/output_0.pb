@@ -1,0 +1,1 @@
+BoutputHiddenJ>h'>nw½P»;eM½½

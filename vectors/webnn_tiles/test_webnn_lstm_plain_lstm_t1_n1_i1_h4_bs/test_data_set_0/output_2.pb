@@ -1,0 +1,1 @@
+BoutputSequenceJ>h'>nw½P»;eM½½

@@ -1,0 +1,1 @@
+BinitialHiddenStateJt¿åšI¿ÊÌ&¿fse¿

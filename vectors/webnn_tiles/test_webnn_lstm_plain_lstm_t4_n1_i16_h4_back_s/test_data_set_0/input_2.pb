@@ -1,0 +1,1 @@
+BinitialCellStateJDaЩ>до”ї+•Cїып-?

@@ -1,0 +1,1 @@
+BoutputHiddenJL­>*QÀ=<Æ§½á˜Ú=

@@ -1,0 +1,2 @@
+B
+outputCellJc¯?“{9>åMF¾B9>

@@ -1,0 +1,2 @@
+
+BoutputHiddenJü/F®W4¬Ü°µÒ/90JµC®
