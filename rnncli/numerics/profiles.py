@@ -34,13 +34,15 @@ class Accumulator:
     summary: str  # a description
     # the dtype of gates, states and factors where the tensors' own is finer; "" if it is theirs
     stored: str = ""
+    # the dtype of everything but results where the tensors' own is coarser; "" if it is theirs
+    inside: str = ""
 
 
-FLOAT32 = dtype_named("float32")
 ACCUMULATORS: Mapping[str, Accumulator] = {
     "float32": Accumulator(24, 0, "sums in float32, in float64 for float64 tensors"),
     "dtype": Accumulator(0, 0, "sums in the tensors' own dtype"),
     "tf32": Accumulator(24, 11, "products of factors rounded to 11 bits, summed in float32"),
+    "float32-inside": Accumulator(24, 0, "float32, and results rounded once", inside="float32"),
     "float16": Accumulator(24, 11, "float16 but for sums, which are in float32", "float16"),
 }
 
@@ -73,15 +75,15 @@ class Profile:
     kr: float = 2.0
     ka: float = 1.0  # absolute error besides, in unit roundoffs, where the usual formulas cancel
     flush_to_zero: bool = False  # subnormal values may be replaced by zero
-    # narrower tensors than float32 are computed as float32 ones, and results are rounded once
-    rounds_once: bool = False
 
     def __str__(self) -> str:
         return self.name
 
     def inner(self, dtype: DType) -> DType:
         """Return the dtype of arithmetic whose results are rounded once to a dtype, or itself."""
-        return FLOAT32 if self.rounds_once and dtype.precision < FLOAT32.precision else dtype
+        inside = ACCUMULATORS[self.accumulator].inside
+        wide = dtype_named(inside) if inside else dtype
+        return wide if wide.precision > dtype.precision else dtype
 
     @property
     def is_exact(self) -> bool:
@@ -151,7 +153,7 @@ _ROWS = (
         "float32-inside",
         "float32 between 16-bit tensors, and results are rounded once: nearly all are the expected"
         " ones",
-        rounds_once=True,
+        accumulator="float32-inside",
     ),
     Profile(
         "flush-to-zero",
