@@ -1,0 +1,1 @@
+Binitial_hidden_stateJ¡ì®¾¥ý=—b“>

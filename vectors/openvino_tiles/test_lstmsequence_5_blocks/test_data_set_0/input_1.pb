@@ -1,0 +1,1 @@
+Binitial_hidden_stateJÍWÖ>F(Ò¾viý>

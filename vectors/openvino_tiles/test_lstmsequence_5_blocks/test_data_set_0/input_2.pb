@@ -1,0 +1,1 @@
+Binitial_cell_stateJŒ²¸>yI°?¢°=

@@ -1,0 +1,1 @@
+BoutputHiddenJ°Ú>N	4¿÷¹‚=

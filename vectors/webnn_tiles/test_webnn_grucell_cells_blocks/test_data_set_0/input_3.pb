@@ -1,0 +1,1 @@
+BhiddenStateJÕ.þ>AÖ>þ'`>

@@ -1,0 +1,2 @@
+B
+outputCellJ¹D2?g‚ë>pºî>

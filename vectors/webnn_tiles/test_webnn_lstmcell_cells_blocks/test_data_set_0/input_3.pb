@@ -1,0 +1,1 @@
+BhiddenStateJh½kR=¨õò¾

@@ -1,0 +1,1 @@
+B	cellStateJa1?à=ë>Øp	>

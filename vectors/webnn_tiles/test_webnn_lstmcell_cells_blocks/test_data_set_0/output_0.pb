@@ -1,0 +1,1 @@
+BoutputHiddenJÛ~>=ój©½­~Á>
