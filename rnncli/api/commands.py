@@ -180,8 +180,8 @@ def verify(
         exitfirst: Stop at the first failure.
         min_cases: Exit with 5 if fewer cases are answered. A case is answered if outputs of the
             subject were judged; one that was refused, missing, crashed or skipped is not.
-        max_bias: Exit with 1 if the errors within the tolerances lean one way by more than Z
-            standard errors over the pack; sound kernels stay below 5.
+        max_bias: Exit with 1 if the errors within the tolerances lean one way over the pack, by
+            more than Z standard errors beyond what functions cause; sound kernels stay below 5.
         pack_digest: Exit with 2 unless the digest of the pack, which covers every file, begins with
             HEX. `rnncli generate` and `rnncli inspect` print it.
         allow_refused: Do not fail if the subject refuses valid cases.

@@ -189,8 +189,7 @@ class VerificationReport(Conclusion):
         shard: the part of the selected cases that was judged.
         claim: what the implementation claims, if exactly that was judged.
         due: the number of cases of the pack that the shard has; unset if an older run did not say.
-        max_bias: the number of standard errors beyond which a bias fails the run; unset if none
-            does.
+        max_bias: the excess of a bias beyond which it fails the run; unset if none does.
     """
 
     pack: JudgedPack
@@ -327,8 +326,9 @@ class VerificationReport(Conclusion):
         """For each dtype the largest bias, if it is more than that of sound kernels."""
         found: dict[str, PackBias] = {}
         for each in self.biases:
-            if each.exceeds(self.max_bias or MOST_DEVIATIONS):
-                found[each.dtype] = max(each, found.get(each.dtype, each), key=lambda b: abs(b.z))
+            if each.excess > (self.max_bias or MOST_DEVIATIONS):
+                larger = max(each, found.get(each.dtype, each), key=lambda bias: bias.excess)
+                found[each.dtype] = larger
         return [*found.values()]
 
     @property

@@ -84,7 +84,7 @@ class RunLine(Described):
     ] = UNSET
     max_bias: Annotated[
         Whole | UnsetType,
-        "the number of standard errors beyond which a bias fails the run; absent if none does",
+        "the excess of a bias beyond which it fails the run; absent if none does",
     ] = UNSET
     due: Annotated[
         Whole | UnsetType,

@@ -74,7 +74,7 @@ class VerificationPlan:
     cases: Selected = EVERY_CASE  # which cases are judged, and in which order
     min_cases: int = 1  # the number of answered cases below which the run is an error
     trust: bool = False  # whether checksums are not verified
-    max_bias: int | None = None  # the standard errors beyond which a bias fails the run; None: none
+    max_bias: int | None = None  # the excess beyond which a bias fails the run; None for none
     digest: str = ""  # the required beginning of the pack's digest; "" for any
     # what is judged of the pack, and all of it; None for what the other options say
     claim: Claim | None = None

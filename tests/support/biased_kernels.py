@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m support.biased_kernels PACK...
 
-prints how far the errors of every sound and every biased kernel lean over each pack: by dtype, the
-direction with the larger z, z, the median call's mean error in tolerances, and whether it is said.
+prints how far the errors of every sound and every biased kernel lean over each pack: by dtype the
+direction, the mean in tolerances, z, what is beyond functions, calls, and whether it is said.
 """
 
 from __future__ import annotations
@@ -173,6 +173,8 @@ BIASED = {
     "16-bit results rounded down": Results(direction=down),
     "16-bit results rounded away from zero": Results(direction=away),
 }
+# Passes every case, and has twice the error that the standard profile grants to functions.
+COARSE = "functions off by 2 units"
 
 
 def biased(name):
@@ -197,18 +199,20 @@ def leans(function, vectors):
 
 def main(packs):
     """Print a row for each kernel, pack and dtype."""
-    kernels = {name: VARIANTS[name] for name in SOUND} | {name: biased(name) for name in BIASED}
+    granted = [name for name in SOUND if name != COARSE]
+    kernels = {name: VARIANTS[name] for name in granted} | {name: biased(name) for name in BIASED}
     for pack in packs:
         vectors = [v for v in open_pack(Path(pack)).vectors() if v.record.expect == "result"]
         for name, function in kernels.items():
             found, failing = leans(function, cases_of(name, vectors) if name in SOUND else vectors)
             for dtype in dict.fromkeys(bias.dtype for bias in found):
-                most = max((b for b in found if b.dtype == dtype), key=lambda b: abs(b.z))
-                said = any(b.exceeds(MOST_DEVIATIONS) for b in found if b.dtype == dtype)
+                own = [bias for bias in found if bias.dtype == dtype]
+                most = max(own, key=lambda bias: (bias.excess, abs(bias.z)))
+                said = most.excess > MOST_DEVIATIONS
                 kind = "biased" if name in BIASED else "sound"
-                row = (kind, pack, name, dtype, most.toward, f"{most.z:.1f}", f"{most.lean:.4f}")
-                rest = (f"{most.calls}/{most.of}", "said" if said else "", failing)
-                sys.stdout.write("\t".join(map(str, (*row, *rest))) + "\n")
+                row = (kind, pack, name, dtype, most.toward, f"{most.mean:.4f}", f"{most.z:.1f}")
+                rest = (f"{most.excess:.1f}", f"{most.calls}/{most.of}", "said" if said else "")
+                sys.stdout.write("\t".join(map(str, (*row, *rest, failing))) + "\n")
                 sys.stdout.flush()
 
 

@@ -8,12 +8,11 @@ docs/explanation/numerics.md derives the numbers here.
 from __future__ import annotations
 
 import math
-from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from rnncli.files.described import Described, Number, Whole
+from rnncli.files.described import AtLeast0, Described, Number, Whole
 from rnncli.judging.comparing.verdict import MeanError
 from rnncli.numerics import dtype_of
 
@@ -24,10 +23,13 @@ if TYPE_CHECKING:
 
 # The fewest calls of a dtype that a bias is judged by.
 FEWEST_CALLS = 20
-# The mean of sound kernels is so many standard errors from 0 at most, unless an option says more.
+# Of the calls that lean most, and of those that lean least, one in so many counts as the next one.
+CLIPPED = 20
+# Functions of sound kernels lean, too: by so much of the tolerance in the mean over the calls.
+OF_FUNCTIONS = 0.004
+# The mean of sound kernels exceeds that by so many standard errors at most, unless an option says
+# more.
 MOST_DEVIATIONS = 5
-# Functions of sound kernels lean, too: in the median call by so much of the tolerance at most.
-LARGEST_LEAN = 0.005
 # For each entry of a `MeanError`, the name of its direction if negative, and if positive.
 DIRECTIONS = {"outward": ("toward zero", "away from zero"), "upward": ("down", "up")}
 
@@ -37,27 +39,30 @@ class PackBias(Described):
 
     dtype: Annotated[str, "element type of the outputs"]
     toward: Annotated[str, "the direction: toward zero, away from zero, down or up"]
-    z: Annotated[Number, "mean over the calls, divided by its standard error; negative: down"]
-    lean: Annotated[Number, "the median of the calls' mean error / tolerance"]
+    mean: Annotated[Number, "of the calls' mean error / tolerance, without outliers"]
+    z: Annotated[Number, "the mean divided by its standard error"]
+    excess: Annotated[AtLeast0, "standard errors by which it exceeds what sound functions cause"]
     calls: Annotated[Whole, "the number of calls that lean in this direction"]
     of: Annotated[Whole, "the number of calls"]
-
-    def exceeds(self, deviations: float) -> bool:
-        """Whether it is beyond so many standard errors, and beyond what sound functions cause."""
-        lean = math.copysign(self.lean, self.lean * self.z)  # opposite to z if negative
-        return abs(self.z) > deviations and lean > LARGEST_LEAN
 
     @property
     def sentence(self) -> str:
         """All of it in words."""
         return (
-            f"biased: errors in {self.dtype} lean {self.toward}, by {abs(self.lean):.2g} of the"
-            f" tolerance in the median call, in {self.calls} of {self.of} calls (z = {self.z:.1f})"
+            f"biased: errors in {self.dtype} lean {self.toward}, by {abs(self.mean):.2g} of the"
+            f" tolerance in the mean, in {self.calls} of {self.of} calls (z = {self.z:.1f},"
+            f" {self.excess:.1f} of it beyond what sound functions cause)"
         )
 
 
 def mean_error(found: MeasuredAttempt) -> MeanError | None:
-    """Return the mean errors of a call's elements with a tolerance; None if no float has one."""
+    """Return the mean errors of a call's elements with a tolerance; None if no float has one.
+
+    Where products are sums of integers, tolerances are those of functions alone, which may lean by
+    more of them; such calls have none.
+    """
+    if found.vector.recurrence.quantiser is not None:
+        return None
     outward, upward = [], []
     for output in found.outputs.values():
         if dtype_of(output.wanted).is_float and output.got is not None:
@@ -79,16 +84,26 @@ def biases_of(means: Iterable[tuple[str, MeanError]]) -> Iterator[PackBias]:
         means: the dtype and the mean errors of each call.
     """
     by_dtype: dict[str, list[MeanError]] = {}
-    for dtype, mean in means:
-        by_dtype.setdefault(dtype, []).append(mean)
+    for dtype, each in means:
+        by_dtype.setdefault(dtype, []).append(each)
     for dtype, calls in by_dtype.items():
         if len(calls) < FEWEST_CALLS:
             continue
         for entry, names in DIRECTIONS.items():
-            values: list[float] = [getattr(each, entry) for each in calls]
-            middle = math.fsum(values) / len(values)
-            squares = math.fsum((value - middle) ** 2 for value in values)
-            error = math.sqrt(squares / (len(values) - 1) / len(values))
-            z = middle / error if error else math.copysign(math.inf, middle) if middle else 0.0
-            leaning = sum(value * middle > 0 for value in values)
-            yield PackBias(dtype, names[middle > 0], z, median(values), leaning, len(values))
+            values = sorted(getattr(each, entry) for each in calls)
+            most = len(values) // CLIPPED
+            low, high = values[most], values[-1 - most]
+            clipped = [min(max(value, low), high) for value in values]
+            mean = math.fsum(clipped) / len(clipped)
+            squares = math.fsum((value - mean) ** 2 for value in clipped)
+            error = math.sqrt(squares / (len(clipped) - 1) / len(clipped))
+            beyond = max(abs(mean) - OF_FUNCTIONS, 0.0)
+            z, excess = (_ratio(value, error) for value in (mean, beyond))
+            leaning = sum(value * mean > 0 for value in values)
+            yield PackBias(dtype, names[mean > 0], mean, z, excess, leaning, len(values))
+
+
+def _ratio(value: float, error: float) -> float:
+    if not value:
+        return 0.0
+    return value / error if error else math.copysign(math.inf, value)
