@@ -3,19 +3,22 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from support.agreement import judged_by_onnxruntime, onnxruntime_limits
-from support.emulation import NARROW, WIDE
+from support.biased_kernels import BIASED
+from support.emulation import NARROW, WIDE, Implementation
 from support.examples import examples, part_of
 from support.judged import bound
 from support.nodes import Limits, nodes
 from support.noise import noisy_runs
 from support.other_cells import OTHER_CELLS, recurrence_of_cell
 from support.recurrences import PREVIOUS, recurrence_of
+from support.sound_variants import off_by
 from support.tables import every
 
 from rnncli.backends import backend_named
@@ -26,8 +29,10 @@ from rnncli.numerics import DTYPES, FLOAT64, conditioning_problem
 from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
+from rnncli.packs.pack import open_pack
 from rnncli.recurrence.recurrence import Direction
 
+TILES = Path(__file__).parents[3] / "vectors" / "tiles"
 STANDARD = PROFILES["standard"]
 CELLS = {
     "RNN": {},
@@ -516,3 +521,22 @@ def test_rounding_up_keeps_what_is_no_number():
     assert found[:3].tolist() == [0.0, 2.0**-149, 2.0**-149]
     assert np.isinf(found[[3, 5]]).all()
     assert np.isnan(found[4])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "least", "most"),
+    [
+        (BIASED["functions 1 ulp too large"], 1.4, 1.5),
+        (BIASED["functions 1 ulp too small"], 1.3, 1.5),
+        (BIASED["functions truncated"], 0.7, 0.8),
+        (Implementation(arithmetic=off_by(1)), 0.2, 0.4),
+    ],
+)
+def test_errors_of_functions_are_independent_or_faithful(kernel, least, most):
+    """Those that are always one unit off add up over 130 steps: the page has the figures."""
+    vector = next(v for v in open_pack(TILES).vectors() if v.id == "gru_22_memory")
+    found = replace(vector.recurrence, wants_Y=True)
+
+    got, golden = kernel.run(found).Y, evaluated(found).Y
+    assert least < margin(got, golden, derive(found, STANDARD).Y) < most
+    assert margin(got, golden, derive(found, PROFILES["four-ulp"]).Y) < 1
