@@ -225,6 +225,8 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
         ({"backend": "numpy", "max_memory": 0}, "--max-memory 0: expected a number of bytes >= 1"),
         ({"function": "numpy"}, "a function or an Implementation is judged, not 'numpy'"),
         ({"backend": "numpy", "min_cases": 0}, "--min-cases 0: expected a number >= 1"),
+        ({"backend": "numpy", "max_bias": 0}, "--max-bias 0: expected a number >= 1"),
+        ({"backend": "numpy", "max_bias": 5, "rtol": 1}, "--max-bias and given tolerances exclude"),
         ({"backend": "numpy", "executor": "threads"}, "--executor threads: expected one of"),
         ({"backend": "numpy", "shard": "3/2"}, "--shard 3/2: expected i/n"),
         ({"backend": "numpy", "pack_digest": "abc"}, "expected 12 to 64 hexadecimal digits"),
