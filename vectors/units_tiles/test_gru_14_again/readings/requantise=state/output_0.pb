@@ -1,0 +1,1 @@
+BYJ-J¹LbHeÅOUY~ ‹PÁVp¢Vá1Ò;n;`s¦?ÉtªAæHßFJÞ\—†.È

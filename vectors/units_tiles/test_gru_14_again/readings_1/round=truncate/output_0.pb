@@ -1,0 +1,1 @@
+BYJ-+iab^U©XRiM{qRvK«q?ÒTDqG¢Ek@ÆHLZ%fy/y y^8N

@@ -1,0 +1,1 @@
+BYJ-J¹LbHeÅOUY~ ‹PÁUp¢Uá1Ò<o;as¦@Ésª@æHßGJÞ]—†/È

@@ -1,0 +1,1 @@
+BYJ-+iab^U©YRiM{rSwK«r@ÒUžDqG£ElAÇIMZ&gy0z z^9O

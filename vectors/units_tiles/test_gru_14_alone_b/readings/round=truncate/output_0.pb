@@ -1,0 +1,1 @@
+BYJ-ke“_~{~Z‹u—‘‚”u…—V‡oœ“_—nrs3‹wdl}adfYn x

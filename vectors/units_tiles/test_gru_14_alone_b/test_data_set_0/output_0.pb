@@ -1,0 +1,1 @@
+BYJ-le“_~|Z‹u˜’ƒ”v…˜V‡o“_˜oss3Œxem~adfYo x

@@ -1,0 +1,1 @@
+BYJ€fË³¦…agHj¯™„qv d‰s‡TJƒu©•’d'³‡—»Dk›n¨Š—NY `1‰Y¤fÏf6¢[<ÎZ®h‚{€Õ§©’›Ap—b@ŒKoQd—›kF_³“Â@–•ÂrS¨I`m=vÇš²†-¶{˜yG‡WK*rŽžË–;+½„Td

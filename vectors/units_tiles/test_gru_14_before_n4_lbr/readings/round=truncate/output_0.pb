@@ -1,0 +1,1 @@
+BYJ€fË²¦…`gHj®˜ƒpuŸcˆs†SJ‚t¨”‘c'³†Ž—ºDj›n§‰—NY _1‰Y£fÏe5¢Z;ÎZ®g‚{€Ô¦©Œ’šAp–a?ŒJnQc—škF^²“Â?•”ÂqR¨H`m<uÆ™±…,¶z˜xF†WJ)rË•:*¼„Tc

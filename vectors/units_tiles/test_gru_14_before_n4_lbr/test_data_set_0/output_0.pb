@@ -1,0 +1,1 @@
+BYJ€fË³¦…agHj¯™„qv d‰s‡TJƒu©•’d'³‡—»Dk›n¨Š—NY `1‰Y¤fÏf6¢[<ÎZ®h‚{€Õ§©’›Aq—a@ŒJnQd—›lF_³“Â@–•ÂrS¨I`m=vÆš²†-¶{˜yG†WJ*rŽžË–;+½„Td

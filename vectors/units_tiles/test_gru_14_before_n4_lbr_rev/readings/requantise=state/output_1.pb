@@ -1,0 +1,1 @@
+BY_hJ@K[¢£”3˜}G5ŠŽ§]q±]V~ÊyRhˆn[e¦sT<‚¶˜pXNiKŽ#âUˆLå‘wÅÝo^³˜§Tzœc¾c³

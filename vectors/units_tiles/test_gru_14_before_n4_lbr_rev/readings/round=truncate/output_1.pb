@@ -1,0 +1,1 @@
+BY_hJ@KZ¢¢î3ò|G6âç¶]p∞]V}…xRgánZe¶sT<ÇµòoXNhKé$·UáêL‰êwƒ‹n^≤ó¶Tzúcæb≤

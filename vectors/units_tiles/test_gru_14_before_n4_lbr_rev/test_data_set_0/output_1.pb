@@ -1,0 +1,1 @@
+BY_hJ@K[¢£”3˜}H6‰Ž§]q°^W~ÉxSg‡n[f¦sU<‚¶˜pYOhKŽ$âUˆLä‘wÄÜo^²˜¦Uzœd¾c³

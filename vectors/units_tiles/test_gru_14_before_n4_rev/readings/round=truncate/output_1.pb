@@ -1,0 +1,1 @@
+BY_hJ@Éàkz¢‚GœÑz"|°b“z=­†8ilT…z”¦Ë’ˆ¢ÂRs‚‹RU cj¿Ùbƒ¢¼!”j–Cpx“E«kx

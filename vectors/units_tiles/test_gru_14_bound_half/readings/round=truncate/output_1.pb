@@ -1,0 +1,1 @@
+BY_hJív[w£sRuùruy9y_xyÓq8rwiq¦sÃr

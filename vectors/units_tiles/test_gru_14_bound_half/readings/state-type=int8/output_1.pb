@@ -1,0 +1,1 @@
+BY_hJ0w0w0s0u0r0y0y0x0y0q0r0w0q0s0r

@@ -1,0 +1,1 @@
+BY_hJív\w£sSuùruy:y_xyÔq8rwjq§sÃr

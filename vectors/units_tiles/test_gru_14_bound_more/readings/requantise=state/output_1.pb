@@ -1,0 +1,1 @@
+BY_hJ-nèr»ybxévîpðuàsrt-zt‰s-s.v¾z

@@ -1,0 +1,1 @@
+BY_hJ,nèrºyaxévípïußsqt,ztˆs-s.v½z

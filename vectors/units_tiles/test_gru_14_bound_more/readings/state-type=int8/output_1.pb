@@ -1,0 +1,1 @@
+BY_hJ0n0s0z0x0w0q0v0t0t0z0t0s0s0v0{

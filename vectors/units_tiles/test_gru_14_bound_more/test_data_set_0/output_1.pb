@@ -1,0 +1,1 @@
+BY_hJ-nér»ybxêvîpðuàsqt-zt‰s.s/v¾z

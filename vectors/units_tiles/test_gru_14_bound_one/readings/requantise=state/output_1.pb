@@ -1,0 +1,1 @@
+BY_hJtpÌpÿw›optpÊrÖu;pövêou­x)ujs

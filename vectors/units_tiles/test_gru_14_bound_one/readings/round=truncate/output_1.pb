@@ -1,0 +1,1 @@
+BY_hJspËpÿwšootpÊrÕu:pövéou¬x)uis

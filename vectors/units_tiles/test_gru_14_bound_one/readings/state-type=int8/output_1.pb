@@ -1,0 +1,1 @@
+BY_hJ0p0q0w0p0t0p0r0u0p0w0p0u0x0u0s

@@ -1,0 +1,1 @@
+BY_hJ<¿rpvw˜qÐzpyÉ{¶u{ÔtpwõzãpJy©rxzó{0yòtQtzwÕ{úm«p(yW|ýr	x

@@ -1,0 +1,1 @@
+BY_hJ<0s0v0x0r0z0q0y0{0v0|0u0w0{0q0y0s0z0|0y0u0t0z0w0{0n0p0y0|0s0x

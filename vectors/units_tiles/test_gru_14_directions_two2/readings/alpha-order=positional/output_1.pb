@@ -1,0 +1,1 @@
+BY_hJ<Û£v›‚.vDuÜ¤{]y”u'u”~e{ä¶u<uxzwÐtÝvAvùvu@ulvexfxy%uymw

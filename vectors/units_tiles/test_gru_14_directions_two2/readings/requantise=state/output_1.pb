@@ -1,0 +1,1 @@
+BY_hJ<Û£v›‚-vDuÝ¤{]y”u(u”~e{äµu<uÃwGwNt]v/u^qßl`nõu×xt†vîsy|t

@@ -1,0 +1,1 @@
+BY_hJ<Û£v›‚-vDuÜ¤{]y”u'u“~d{ãµu;uÂwFwNt\v/u]qßl_nõuÖxt…vîsy{t

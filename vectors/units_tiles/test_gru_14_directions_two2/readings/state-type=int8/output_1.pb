@@ -1,0 +1,1 @@
+BY_hJ<00v0‚0v0u0‚0{0y0v0u0~0{00v0u0x0w0t0v0u0q0m0n0v0y0t0v0t0y0t

@@ -1,0 +1,1 @@
+BY_hJ<Û£v›‚.vDuÜ¤{]y”u'u”~e{ä¶u<uÃwFwNt]v/u^qßl`nõu×xt†vîsy|t

@@ -1,0 +1,1 @@
+BWJ–œ^xk­Š©­sK~O‰•K³aK¥be†°{_s†Tt±²™y±—•yZb…žŠjt¯ms‘²¤Tbq† ª–›R“Ÿ’Tl”Yly—’šµ±u[ž‡¨v…f²yš¦§ˆMO|S—r\}xb§¦±zld”Tfj­rŽYv‡sŠh}šg•`¯†dkZ~^¡i¦°|vyY¦}sjŒj[ƒ

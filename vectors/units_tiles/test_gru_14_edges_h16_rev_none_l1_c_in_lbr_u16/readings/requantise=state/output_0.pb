@@ -1,0 +1,2 @@
+BYJ€úh`”xŠ#zÓe]bŠrÊcÛ‹re0Ž|rÁ}è]Ïpû‹?˜yJŠ|CB‡]–íŠ—.ÜÃ‹8žÑ{Ès«y[£ÏQáYŒRÅ«ÜŸ²®O±otû˜Ý\”z	­r£\å›˜¾\xc¤^S¥F’²©D«™s‡\h\qJ &˜gÈ‹?‹½Z“rÅg³–U‹—žõ›je~ôn¥o5•¦…lŒ…¡y¬sé‹¬¸s×{É‹lt¬{úwü…{“œuZgè/gåR±s÷m†jŸe[lYs[€iåRyt©^Žj	k>f¤“‰_‰_d‰_¡ uþh€utg‰_¡hMkÈ~ˆÎh³”Îh9LµNML˜±uÆun}U±`cO„_êê¬QPÄ¥Î—fN
+T™NÃ¡¸@—0¥}`ø‚dS´l½¥¢ „Tó›xýSèY~TLŒ{y_y#ŒâPöbØX9WŒ‹“°Zœ›GNWb„c£c6LmS&LÌK]ZÒOÆaþekO~ËdQ‹«S4‡8ŠˆŠ]N^CMMMDd¢W~…Ow§RÁRÁ‹£pùM•­˜_ŽùMyNçOÂOtqùM”›ÄwÓWQ—”æeåR­€lkmåR-TÅWåR‡kåRts‹b`ÛZÐgV‰_ØÃdÊa‰_ÓbŒf‰_4t‰_klMkªmûs/jÞ”

@@ -1,0 +1,2 @@
+BYJ€úh`”xŠ"zÒe\b‰rÊcÚ‹re0Ž{rÁ}è]Îpú‹?˜yJŠ|BA‡\–íŠ—-ÜÂ‹8žÑ{Ès«y[£ÏQáYŒRÅ«ÛŸ±®O±ntû˜Ý\”z	­r£\ä›˜¾\xc¤^S¥E’²©C«˜s‡\h[qJ &˜gÇ‹?‹¼Z“rÅg³–U‹—žô›ie~ôn¤o5•¦…l‹…¡y¬sé‹¬¸s×{É‹lt¬{úwü…{“œuZgè.gåR±s÷m†jŸe[lYr[iåRxt©^Žj	k>f£“‰_‰_d‰_  uýh€usg‰_¡hLkÇ~ˆÍh³”Îh9LµNML˜±uÆun}U±`cO„_éê¬QPÄ¥Í—fN
+T˜NÂ¡¸@—0¥}`÷‚cS´l¼¥¢ ƒTó›xýSèY~TLŒ{y_y#ŒâPöb×X9WŒŠ“¯Zœ›FNWb„c£c5LmS&LËK]ZÑOÆaþekO~ÊdQ‹«S3‡8ŠˆŠ]NŽ^CMLMDd¢W}…Ow¦RÁRÀ‹¢pùM•­˜_ŽùMyNçOÂOsqùM“›ÄwÒWQ—”åeåR­€lkmåR-TÄWåR†kåRss‹b`ÛZÏgU‰_×ÃdÉa‰_ÒbŒf‰_3t‰_jlLk©mús/jÝ”

@@ -1,0 +1,2 @@
+BYJ€úh`”xŠ#zÓe]bŠrËcÛ‹re0Ž{rÁ}è]Ïpû‹@˜yJŠ}CB‡]–íŠ—.ÜÃ‹8žÑ{Ès«y\£ÏQáYŒRÅ«ÛŸ²®O±otû˜Þ\”z	­r£\å›˜¾\xc¤^S¥F’²©D«™s‡\h\qK &˜	gÈ‹?‹½Z“rÆg³–U‹—žõ›je~ôn¥o6•¦…lŒ…¡y­sê‹­¸s×{É‹lt¬{úwü…{“œuZgè/gæR±s÷m†jŸe[lYs[€iæRyt©^Žj	k>f¤“‰_‰_d‰_¡ uþh€utg‰_¡hMkÈ~ˆÎh³”Îh:LµNML˜±uÆun~U±`cO…_êê¬QPÄ¥Î—gN
+T™NÃ¡¸@—0¥}`ø‚dSµl½¥¢ „Tó›xýSèY~TLŒ{y_y#ŒâPöbØX9WŒ‹“°Zœ›GNWb„c£c6LmS'LÌK]ZÒOÆaÿekO~ËdQ‹«S4‡8ŠˆŠ]N^DMMMDd£W~…Pw§RÁRÁ‹£púM•®˜_ŽúMyNçOÂOtqúM”›ÄwÓWQ—”æeæR­€lkmæR-TÅWæR‡kæRts‹b`ÛZÐgU‰_ØÃdÊa‰_ÓbŒf‰_4t‰_klMkªmûs/jÞ”

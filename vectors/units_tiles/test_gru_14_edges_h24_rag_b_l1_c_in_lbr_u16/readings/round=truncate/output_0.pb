@@ -1,0 +1,1 @@
+BYJ`´„bLkLkõn­•ç_³”Lkl„ê—Q˜iš„fØeø{€›Ån³”é†øšýav ûr”i3U©^©^æ‘úg³W˜gzW®›Ït&zYŸ#…ZUÖh+«Ç`ps…oˆ¥ùX­—

@@ -1,0 +1,1 @@
+BY_hJ0¦iQTu]u]H’žg]WžgYVl›Òtçy|Ÿ…QT¢h­«‚`Îs¾o™¦aXµ­\—

@@ -1,0 +1,1 @@
+BY_hJ@sjh ‡”†•›_‘†g rr§©˜i–gužit§[dfŽ¤²´§…XMPZQhKYPŠ®£¬Ž•[X^giwY]\¡

@@ -1,0 +1,1 @@
+BY_hJ@sjhŸ†“†”›^‘…gŸqr¦¨—i–gužis¦[de£±³¦…WLPYQhJYP‰­¢¬•ZX]givY]\Œ 

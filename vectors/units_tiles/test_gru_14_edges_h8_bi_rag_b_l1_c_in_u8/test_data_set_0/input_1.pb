@@ -1,0 +1,1 @@
+BWJ`Y¤+o^)r”VY&"…CIobF²ŠqD‚A™}~ l•p¥p'OšK+%zQQ=-žI[b291H´8 ŸK™¡VG;“uR|]f5x|xtX9w·fˆ-W(!ƒˆ¢Œ

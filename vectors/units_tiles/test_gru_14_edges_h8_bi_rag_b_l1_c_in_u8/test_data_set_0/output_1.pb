@@ -1,0 +1,1 @@
+BY_hJ@sjh ‡”†”›_‘†g rr¦¨˜i–gujs§[ef¤²³§†XMPZQhKYQŠ­£¬•[X^gjwY]\¡

@@ -1,0 +1,1 @@
+BY_hJ€ö‡¶„‹a<kYÐ€}Ž—‘Tê´çU—Žl']4w´Nq~€&tïo¬^w™QdJ”ÆgZNX:›2d†–Ë•iµ'}±«QW»'[©o‘Rdk­ïRŒûkÙ“Lt(kI‡Iz‘ó[G“5q!€0z¬­Md¤SsTü©Di

@@ -1,0 +1,1 @@
+BY_hJ€ˆ…†aªjeY8ŽD‘QTÑ´YV\—²lq\ÛvÍ³ÆqÎs¾oy^d™’dP”4žgeYaXl›’dX–X–Ñ´ó|­«]WD‘iZ¥©D‘’dµ­IR0Œ²lL“Îs®k‡û~D‘q\L“Âpÿëzµ­’dMSÊrQT¥©¢h

@@ -1,0 +1,1 @@
+BY_hJ€ö‡¶„‹a=kYÐ€}Ž—‘Tê´çU—Žl']4w´Oq~€&tïo¬^w™QdJ”ÆgZNX:›2d†–Ë•iµ&}±«QW»'[©p‘Rdk­ïRŒükÙ“Lt(ŽkI‡Iz‘ó[F“5q!€0z¬­Ld¤SsTü©Ei

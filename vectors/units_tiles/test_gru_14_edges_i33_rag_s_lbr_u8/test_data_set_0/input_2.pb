@@ -1,0 +1,1 @@
+BRJK•}”YzE´U_rCR²FXIºuKw´—¢e`£µN[M‚•E¡™¼i˜l„›Q[~Ižfƒ|±±¶œD¸dG²sSºškK¤]OKµŸtªI

@@ -1,0 +1,1 @@
+BYJ@o†¤°¸OP¢½,gup‹¡a¶Vl›¥¤T¢Drƒ~\Õq'Š†Æc£§h?dODyÉ]r¨ª¶¸hu–Al¢—b

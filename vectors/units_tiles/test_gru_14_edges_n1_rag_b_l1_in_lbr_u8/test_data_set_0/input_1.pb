@@ -1,0 +1,1 @@
+0BWJÀ{V“+z”xšWlŒXHdgvnW71.Ÿp=phi@{0}†X:/sk„._jF<Y—sN”T?G07Biti€nyhdi‘”n˜J+DTidz™K9GWc4…9z“>’qG{_w.0w<h –{5-G`;VXnŠsŒˆw;d:LSs9^X,Ko^Sv7›x/mƒ*Œ—Ÿ–ƒdO•9N,qEJ*“\š6Pq™4N€;ƒu:j.––VoP]Tt‹6BifZUo

@@ -1,0 +1,1 @@
+BYJT->H4¥L'¿%XTµ8/ypÇM²h\˜Jh¿CM7EÆ¢y’Ya€JC§b²L‰—r\Xl7oŠ8[,Âe½IysIx’ Q© 2ˆÇ€yP1q˜

@@ -1,0 +1,1 @@
+BYJT-=G~4¥L&¾%XSµ8.xoÇL²h[˜Jh¿BM6EÆ€¡y‘YaIC§a±Kˆ—r\Xl7n‰8[,Âe¼IxrIw‘ Q© 1ˆÆyO0q˜

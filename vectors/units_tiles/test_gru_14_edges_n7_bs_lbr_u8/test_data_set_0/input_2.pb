@@ -1,0 +1,1 @@
+BRJ0„À‹@L†Lxh€=†…†¥žSY¤­­<vnwKmB`KbC±n|§O€|¦r°q–œqf

@@ -1,0 +1,1 @@
+BYJT->H4¥L'¿%XTµ8/ypÇM²h\˜Jh¿CM7EÆ¢y’Ya€JC§a²L‰—r\Xl7oŠ9[,Âe½IysJx’ Q©¡2ˆÇyP1r˜

@@ -1,0 +1,1 @@
+	BY_hJ6 qlyñw•nér]x¹rÈp„q¹qœux¿mËq	w`u'rÅrqx®xêséxštÆsQt

@@ -1,0 +1,1 @@
+	BY_hJ60q0l0y0x0o0s0x0r0q0q0q0u0x0n0r0w0u0r0s0q0x0y0t0y0t0t0t

@@ -1,0 +1,2 @@
+	BY_hJ6 qlyñw–nêr]xºrÉp…qºqœuxÀmËq
+w`u'rÅrqx®xëséxštÇsQt

@@ -1,0 +1,1 @@
+	BY_hJ6â|zezJz±x.zñxw{†Iz—yI{{ºy¨xöx½|•„JƒvS€Øˆ„v=v¾~Oy

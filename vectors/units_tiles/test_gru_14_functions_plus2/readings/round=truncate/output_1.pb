@@ -1,0 +1,1 @@
+	BY_hJ6á|zezIz±x-zñxv{†Hz–yH{{¹y§xõx¼|”„IƒŽvS€×ˆƒv<v¾~Ny

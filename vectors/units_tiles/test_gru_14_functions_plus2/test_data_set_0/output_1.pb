@@ -1,0 +1,1 @@
+	BY_hJ6â|zfzJz±x.zñxw{†Iz—yI{{ºy¨xöx¼|•„JƒŽvS€Øˆ„v=v¾~Oy

@@ -1,0 +1,1 @@
+	BY_hJ6oz^xïxIz0u’wï|*x0u|owÖ{G|0u0uŒu0utwÖxÎwÃw“w0u;zŽ{wu

@@ -1,0 +1,1 @@
+	BY_hJ60z0x0y0z0u0w0}0x0u0|0w0|0|0u0u0u0u0w0y0x0x0w0u0z0{0w0u

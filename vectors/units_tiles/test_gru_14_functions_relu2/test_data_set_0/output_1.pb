@@ -1,0 +1,1 @@
+	BY_hJ6pz^xðxIz0u’wï|+x0u|ow×{G|0u0uu0utw×xÏwÄw”w0u;z{wu

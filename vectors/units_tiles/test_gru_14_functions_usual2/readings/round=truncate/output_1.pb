@@ -1,0 +1,1 @@
+	BY_hJ6ìvá{¢u~xuôv&uuuïx&u«uu~`xxÅ0Ç"|WvL~#uAxvãuÔuwSv

@@ -1,0 +1,1 @@
+	BY_hJ60v0{0v0x0u0v0u0u0u0x0u0u0u0~0x0㒭|0v0~0u0x0v0v0v0w0v

@@ -1,0 +1,1 @@
+	BY_hJ6“v‡{£u~xu™v&uuu–x'uÇuu~`xx0‚"|WvL~#uBxv‹uðuwTv

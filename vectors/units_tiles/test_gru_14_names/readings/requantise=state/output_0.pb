@@ -1,0 +1,1 @@
+BYJ-—oWzd—oYzdœm’skVsci\g{m‚Vžw…†X…x{kP†oKxQ©t€~P

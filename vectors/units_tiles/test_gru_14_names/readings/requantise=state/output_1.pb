@@ -1,0 +1,1 @@
+BY_hJ„wzjO…nJwP¨s}O

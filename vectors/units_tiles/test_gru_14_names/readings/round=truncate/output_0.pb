@@ -1,0 +1,1 @@
+BYJ-–nVzd—oXzd›m‘rjUrbh[fzl‚Vžw„…W„wzjP†nKxP©t}O

@@ -1,0 +1,1 @@
+BY_hJƒvyiO…mJwP¨s~|N

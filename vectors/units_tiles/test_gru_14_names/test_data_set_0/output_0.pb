@@ -1,0 +1,1 @@
+BYJ-—oWzd—oYzdœm’skVsci\g{m‚Vžw…†X…w{jP†oKxQ©t~P

@@ -1,0 +1,1 @@
+	BY_hJH‘ª‚d®­†—›•¹ržwÃ‹ƒa©‚­¥ƒ›¿\Œ·›b”Áƒª•ny+Wf~ndª\=vIxZ}tgbjjv3°ÈQqœlF@n,fWdˆ

@@ -1,0 +1,1 @@
+BY_hJ€Ì^{|UqBñ¯fÞUé$XqAg¼—ƒm×ð2þA2.‹s"uìFeZ)rÈ¤]Ü:hÕpÎ‚HIfÎOH[7¸Kwyö‹¨ÞD|%d­p•¬kìš#T:vÕg «ºvAHÌ–‚ÎX•/#h’O=LS}oªX„}‡Ea

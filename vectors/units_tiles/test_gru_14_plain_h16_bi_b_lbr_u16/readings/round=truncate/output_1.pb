@@ -1,0 +1,1 @@
+BY_hJЂМ^{|UqBрЇfЭUй$WqAg»—ѓmЧп2юA1.‹s!uлFeZ)rЗќ¤]Ы:hФpО‚HIfОOH[7·Kwyх‹ЁЮD|%c­q•¬kлљ#T:vФgџ«єvAHЛ–ЃОX•/#h‘O=KS}oЄX„}‡EЊa

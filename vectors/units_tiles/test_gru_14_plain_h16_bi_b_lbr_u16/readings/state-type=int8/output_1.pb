@@ -1,0 +1,1 @@
+BY_hJ€y^ëzUUC½¯šfYV“$Âpžg`˜ƒ[×Ë2B·-ÎsÒtGiZÊrxžu]ì:žgÂpƒ$I7Î HiZÜ6-Kçy0ŒRE—%µ­T•®kl›b‹"QT6×užg­«Ûv HX–7ÎT•».žg=Oô<MS¾oaXó|F†a

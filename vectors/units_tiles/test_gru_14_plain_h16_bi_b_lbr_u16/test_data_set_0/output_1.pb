@@ -1,0 +1,1 @@
+BY_hJ€Ì^{|UqBñ¯fÞUê$XqAg»—ƒn×ð2þA2.‹s!uìFeZ)rÈ¤]Ü:hÕpÎ‚HIfÎOH[7·Kwyö‹©ÞD|%c­q•¬këš#T:vÕg «»vAHÌ–ÎX•/#h’O=LS~oªX„}‡EŒa

@@ -1,0 +1,1 @@
+BYJÐXT×Á<QEI0Þá*Ò8¾`»”£4œpR?ÓÓaO[OYWÂÙ7ÍDeª’…w…Ï_’ )=GUx›¹ø9&e–Ÿž´³j­8–a»OPÐƒD<!Ìq@NK^GC›dT&w>ë´PœTt–]W¼\M‡`ÍpÎØ+{Fƒd›¨…äw¥jð¢ù6Ik®oÈÌ>SY»ŠRK³cQm9Ã™YylrIûÐPE†r•£4M$l¡Þ†ñ¾Œy/ø¥Å`%‰Ùƒt¯mLŸ^%7-vMŸquÃh<ÈÄDÝzí¡=¯hbCoCX2é%$;ïÇ~‹å°ŠuYêË¤¡QNYÀâåCôÂý„¥túrÝ_çÐ:>R_ü—–´‚Lˆ[t_¶±F×vr¸0g¾Š}û—B™éhäžÍvUªÖA&e…§brÍêÓ„ÀY¼œKªDŒ² šg

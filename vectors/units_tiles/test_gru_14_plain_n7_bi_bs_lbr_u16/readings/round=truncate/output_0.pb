@@ -1,0 +1,1 @@
+BYJÐXT×À<PEH0Þá*Ò8½`»”¢4›pR?ÒÓ`O[OYWÁÙ7ÍDdª’„w…Ï_’ )=GUx›¹÷9&e•Ÿ´³j­8–`»OPÐƒD<!Ìq@MK^GC›cT&w=ê´OœTt•]W¼[M†`ÍpÎØ+zFƒd›¨…äw¤jð¢ø6Hk®oÇÌ>SY»ŠQK³cQm8Ã˜YxlrIúÐOE†r”£3M$l¡Ý†ð¾Œy.÷¥Ä`%‰Øƒs¯mLž^$7-vLŸquÂh;ÈÃDÝzì¡<¯hbBoCX1é%#;îÇ~‹å°ŠtYéË¤ QMY¿âåCóÂý„¤tùrÝ_æÐ9>Q_û—•´Lˆ[s_¶°F×vq¸/g¾Š}û—A™èhäžÌvTªÖA&e…§brÍêÒ„ÀY¼œKªCŒ± ™g

@@ -1,0 +1,1 @@
+BXJT3rbõL2TylPSËOízD7¯Y†u–¬=ŽB{åfÛj ²M…¯7}\ti¦!±!¦=~¯ŒdUX‚PHœL<…yh<áZJÕHŸu[Ž¨q¹h

@@ -1,0 +1,1 @@
+BYJÐXT×Á<QEI0Þá*Ò8¾`»”£4œpR?ÓÓaO[OYWÂÙ7ÍDeª’…w…Ï_’ )=GUx›¹ø9&e–Ÿž´³j­8–a»OPÐƒD<!Ìq@NK^GC›dT&w=ë´PœTt–]W¼\M‡`ÍpÎØ+zFƒd›¨…äw¤jð¢ù6Ik®oÈÌ>SY»ŠRK³cQm9Ã˜YylrIûÐPE†r•£3M$l¡Þ†ñ¾Œy/÷¥Å`%‰Øƒt¯mLŸ^%7-vMŸruÃh<ÈÄDÞzí¡=¯hbCoCX2é%#;ïÇ‹å°ŠuYêË¤¡QNYÀâåCôÂþ„¥túrÝ_æÐ9>R_ü—–´‚Lˆ[t_¶±F×vr¸0g¾Š}û—B™éhäžÍvUªÖA&e…§brÍêÓ„ÀY¼œKªDŒ² šg

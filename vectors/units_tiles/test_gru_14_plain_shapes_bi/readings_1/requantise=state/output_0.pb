@@ -1,0 +1,2 @@
+BYJ¬M‚VÈŒrŒk´³@†RÍ£L‚VÉ‰U`YÃ.Ÿjp}„œÑŒ§Qr¦–u}f¬UsšwVrlmy’zËÈv€h¿mMyRÎOH†PÒr{aÌŸÁpŽ‡n»ÕF¦o‘¯Xœ”ˆÁP™—Œ•¿™LPibÏ>€³¦·âoyºoh‡x¹W9„Tá¹&Nh³ðéP´]¹ÝqÕ­äXæ—¨¨Z\*kIÔbxÃ•E”ZÎy…Sj›
+wAåZ<R9T¢TŸB¤ªQkx …Y­]ÀžØ“ZB]ltA¿}u®9UšWÒª¡md™EŸœÞÙM|z©‹nÀRÕ¡cƒ¡»k}ÄjË‹êë‘Ì5-„5Ôt‚Œc¶JMŸ[ÙÈ¶™pžzfŸœÅÕey²{rga¬r„«žg¢º{¿tÁÊƒ»f

@@ -1,0 +1,1 @@
+BY_hJ2,ƒ4Ós‹bµILžZØÇµ˜oyež›ÄÔžio|ƒ›Ð‹¦Pq¥•t|e«Tr™vUqkl

@@ -1,0 +1,1 @@
+BYJ¬L‚VÈ‹r‹k³²?†QÍ¢LUÈ‰T_XÃ-Ÿip}ƒœÑŒ§Pr¥–t}e«Tr™vUqkly‘zÊÇuh¾lLyQÍNH…OÒqz`ËŸÀpŽ†m»ÕF¦n‘¯Wœ”ˆÁP™–Œ•¾˜KPibÎ=²¦¶áoyºng†x¹W8ƒSá¸%Nh²ðèP³\¹ÜpÔ€­äWå–¨¨Y\)kIÔawÃ•E“YÍx…Ri›	v@åZ<Q8T¢SžA£ªQjwŸ„X­\À×“YB]ktA¿~|t®9T™VÒª mc˜DžœÞÙL|y©‹m¿QÔ c‚ ºj|ÄiÊŠêëË4-„5Ót‹c¶JMŸ[ØÈ¶™oyež›ÅÕey±zrfŒa¬r„ªžf¡¹{¾sÀÊ‚ºe

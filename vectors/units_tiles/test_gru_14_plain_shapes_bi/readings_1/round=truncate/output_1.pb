@@ -1,0 +1,1 @@
+BY_hJ2,ƒ4Òs€ŠbµILžZ×Æ´˜nœxdšÄÔho|‚›Ï‹¦Pq¤•s|eªSq˜uUpjk

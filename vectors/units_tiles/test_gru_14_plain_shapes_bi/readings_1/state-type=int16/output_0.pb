@@ -1,0 +1,2 @@
+BYJ¬M‚VÈŒrŒk´³@†RÍ£L‚VÉ‰U`YÃ.Ÿjp}ƒœÑ§Qr¦–u}f¬Us™wVrlly’zËÈv€h¿mMyQÎOH…PÒr{aÌŸÁpŽ‡n»ÕG¦o‘¯Xœ”ˆÁP™–Œ•¿™LPicÏ>€³¦·âoyºnh‡x¹W9ƒTá¹&Nh³ðéP´]¹ÝqÕ­äXæ—¨¨Z\*lJÔbxÃ•E”ZÎx…Sj›
+vAåZ<R9T¢TŸB¤ªQkxŸ„Y­]ÁžØ”ZB]ltB¿}u®:UšWÒª¡md™DžœßÙM|z©ŒmÀRÕ¡cƒ¡»k}ÄjË‹êëË5-„5Ôt‚Œc·JMŸ[ÙÈ¶™pžzežœÅÕey²{rga¬r„«žg¢º{¿tÁÊƒ»f

@@ -1,0 +1,1 @@
+BY_hJ2,ƒ5Òs‹bµJMžZ×Çµ˜oye›ÄÔžio|‚›ÐŒ¦Pq¥•t|e«Tr˜vUqkl

@@ -1,0 +1,1 @@
+BYJFR]k…tj[oYm–”–Ž˜}ƒ‹¥’ˆ‘av‘Žš}Wq\‰RV'§±yXl1;LÈÉ€Cd8yM“tä·L%*NL3m-

@@ -1,0 +1,1 @@
+BXJZ‘om¡…£‚“z^ËhnLFÂT0kÁI —œ.Qc

@@ -1,0 +1,1 @@
+BYJFR]k…tj[oYm–”—Ž˜}ƒ‹¥“ˆ’av‘Žš}Wq]ˆRV'¨±yXl1;LÉÉ€Cd8yN“tä¸L%+NL3m-

@@ -1,0 +1,1 @@
+BYJZŠŠsd~„^q8gHƒ†ƒˆts€m}™Ÿƒ}Qeu…Dz•‡lxmwHmžŽ‡vcB‰†ŠŽqqb€G†wV—•ˆ‚iBpfM¢¨ƒ„ˆ€h‚¡„rZƒ

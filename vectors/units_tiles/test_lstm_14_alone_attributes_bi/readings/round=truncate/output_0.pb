@@ -1,0 +1,1 @@
+BYJZ‰‰sc}ƒ]q8fH‚…ƒ‡srm}™Ÿƒ}Pe~u…Dy”~€†kwmwHm†uc~B‰…ŠŽqqbF…vU—”‡iApeM¡¨ƒ„‡g‚ Ž„q~~~Y‚

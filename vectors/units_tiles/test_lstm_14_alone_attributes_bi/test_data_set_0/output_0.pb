@@ -1,0 +1,1 @@
+BYJZŠŠsd~„^q8gHƒ†ƒˆts€m}™Ÿƒ}Peu…Dz•‡lxmwHmžŽ‡vcB‰†‹Žqqb€G†wV˜•ˆ‚iBqfM¢¨ƒ„ˆ€h‚¡„rZƒ

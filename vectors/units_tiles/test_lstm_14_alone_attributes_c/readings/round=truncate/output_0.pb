@@ -1,0 +1,1 @@
+BYJ-qmŒw‚Œ‚ulr‰}tŠl|u‘‚o™aiq‹ts_›v…sznl†w{

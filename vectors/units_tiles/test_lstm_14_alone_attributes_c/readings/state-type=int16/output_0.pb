@@ -1,0 +1,1 @@
+BYJ-qnw‚ƒv‘lsŠ~uŠm}u’ƒpšajr‹u‚s_›w‚…tz‚om‡x{

@@ -1,0 +1,1 @@
+BYJ-sfcn‚i˜œtˆ~rnz€‡m~k~gcer€ª{‰q€ls{tyvgd}€…ƒ…

@@ -1,0 +1,1 @@
+BYJ-sfcmh˜œsˆ~rnz€‡m}k~fbdq€ªzˆq€krzsxufd|€…ƒ„€

@@ -1,0 +1,1 @@
+BYJ-sfcm‚i˜œtˆ~rnz€‡m~k~gcer€ª{‰r€ls{tyvgd}€…ƒ…

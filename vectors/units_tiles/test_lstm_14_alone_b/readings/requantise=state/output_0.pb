@@ -1,0 +1,1 @@
+BYJ-†{‡‡lzvuzi|ojov{weqUkt„y\jkƒw^pbtqv‹„‹z•…‹

@@ -1,0 +1,1 @@
+BYJ-†{†‡kyuuyi{ojou{wepTjs„y\jk‚w]pbsqv‹~ƒ‹y•„Š

@@ -1,0 +1,1 @@
+BYJ-†{‡‡lzvuzi|ojov{wfqUkt„y\jkƒw^pbtqv‹„‹z•„‹

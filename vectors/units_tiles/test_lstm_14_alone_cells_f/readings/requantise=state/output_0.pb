@@ -1,0 +1,1 @@
+BYJ-z hatgO¤—‚kSž–‹…c~©oNŸ®X†jƒk{‹ry~†mP©¢rv…u

@@ -1,0 +1,1 @@
+BYJ-zŸgatgN£–kRž•Š…c~¨oMž®X…j‚kz‹qx}…lO©¡qu„u

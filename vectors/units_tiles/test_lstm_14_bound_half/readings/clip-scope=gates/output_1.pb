@@ -1,0 +1,2 @@
+BY_hJ¯vğuçtYs:tÊuèsqv+uuu
+vGu©vÔrÛs

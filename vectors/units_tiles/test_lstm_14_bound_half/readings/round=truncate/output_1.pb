@@ -1,0 +1,1 @@
+BY_hJ®vğuæt{s9tÉuèspv*utu	vGu¨vÓrÛs

@@ -1,0 +1,1 @@
+BY_hJ0v0v0u0s0t0v0t0v0u0u0v0u0v0s0t

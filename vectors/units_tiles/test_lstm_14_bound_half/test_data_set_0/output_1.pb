@@ -1,0 +1,2 @@
+BY_hJ¯vğuçt|s:tÊuèsqv+uuu
+vGu©vÔrÛs

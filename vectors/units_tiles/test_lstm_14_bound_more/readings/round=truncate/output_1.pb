@@ -1,0 +1,1 @@
+BY_hJVvHu’tu0s•vltguíu9s‡uñu›tËss

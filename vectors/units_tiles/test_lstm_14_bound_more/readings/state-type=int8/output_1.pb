@@ -1,0 +1,1 @@
+BY_hJ0v0u0u0u0s0v0t0u0u0s0v0u0u0t0s

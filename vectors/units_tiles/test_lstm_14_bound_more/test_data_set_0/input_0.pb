@@ -1,0 +1,1 @@
+BXJpSahãöuüeråxuÜhS

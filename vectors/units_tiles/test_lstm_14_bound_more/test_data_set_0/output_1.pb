@@ -1,0 +1,1 @@
+BY_hJWvIu÷tu1s¶vltguíu9s‡uóu›tËss

@@ -1,0 +1,1 @@
+BY_hJ©wvsïrtvyrsEv3rdvw¸vHrÎr3w

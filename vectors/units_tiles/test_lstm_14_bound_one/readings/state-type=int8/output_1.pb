@@ -1,0 +1,1 @@
+BY_hJ0w0v0s0s0v0y0s0v0r0v0w0w0r0s0w

@@ -1,0 +1,1 @@
+BY_hJ©wçvsÔrtvyrsEv4revwπvHrœr3w

@@ -1,0 +1,1 @@
+	BY_cJ6bFYg>ZyBpseÿ0Q-ÿREÿC·gOjÂ/Ú!I=ÿùRÿdKnÿ&PÐ=

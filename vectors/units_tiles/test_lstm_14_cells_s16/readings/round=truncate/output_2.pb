@@ -1,0 +1,1 @@
+	BY_cJ6bFXg>YyœBos€eÿ/Q-ÿQEÿC·gOjÁ/Ù!H=ÿùRÿdKnÿ%PÏ=

@@ -1,0 +1,1 @@
+	BYJØõ6ŸjŸW"ÈÍN1Ö]ýIw+Z]ßtpÑìMOEË8ÿÆä+7¾UÃ?l;ÌðÈ·F;"GKpãpO)õdSau:J¡/6qs`{¿+iøo½Y/3‰ÿlk9iÇ3½m¥0(4šM´6Óo#xÆy	\%t'opv‹?}QÐMho:xã_"dk@<1Z#¡xëp s}?–x©TwjwPë@°xGb¾RJ.¾{zªc8e|€vì{—^zwÊ`ð/A®ltuv|j0u¿dñu÷B

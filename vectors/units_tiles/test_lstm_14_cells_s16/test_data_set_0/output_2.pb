@@ -1,0 +1,1 @@
+	BY_cJ6bFYg>ZyBps€eÿ/Q-ÿREÿC·gPjÂ/Ú!I=ÿùRÿdLnÿ&PÐ=

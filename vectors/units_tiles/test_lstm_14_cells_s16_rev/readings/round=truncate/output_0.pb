@@ -1,0 +1,2 @@
+	BYJ╪╬Yаjfж[ЗjpAt▀r╟sёfЎZ[cEoxT┬l0e▒u№qа2┌Цbdp0║cКfАzсoe\d8eпf╘`Ko╪mRvЁr█_┘a_\fkюKhP8SАdip╝ 
+5QХmЮ;О\~t>uГгCЄHЙkЫ9cmgNbWZ¤>Th∙U┬TiZ╚Єwх"AN╦Д]╡a[√(\╥nZHTbXp╠┼g▒:(cfeЬ$+tЗ\хI*9hUФ4╡Ib кр╣▄%ки}ЫG╔-I▐Ыё	С■

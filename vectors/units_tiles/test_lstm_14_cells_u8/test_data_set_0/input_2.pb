@@ -1,0 +1,1 @@
+	B	initial_cJcäbƒO·87]glD»bM)¤’›†>?²–ÿB

@@ -1,0 +1,1 @@
+BY_hJ<,uNu/u)u+uqwûu›u*u#unw8vEu)uu'uv–v,v(uv(u/u0u(u=u-u.u»u+u

@@ -1,0 +1,1 @@
+BY_hJ<ŽtSuçt¸sKtgxòuúut‡rÁwRvuÂsro'uv–v+v(uŽv(u.u/u'u=u,u.u»u*u

@@ -1,0 +1,1 @@
+BY_hJ<0t0u0u0t0t0x0v0v0t0r0x0v0u0t0o0u0v0v0v0u0v0u0u0u0u0u0u0u0v0u

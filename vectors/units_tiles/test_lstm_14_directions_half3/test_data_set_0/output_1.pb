@@ -1,0 +1,1 @@
+BY_hJ<tTuçt¹sKthxóuúutˆrÂwRv€uÃsro'uv–v,v(uv(u/u0u(u=u-u.u»u+u

@@ -1,0 +1,1 @@
+BY_hJ<fv—uŽuÕutüzšuÈu0u0u|0u0uu0uÿtŽtƒuBy_s¬r+uœuJyõsJtpt1uŸƒgv

@@ -1,0 +1,1 @@
+BY_hJ<ev–uuÔutûzšuÇu0u0uŒ|0u0uu0uPu†tv_}©sŸs§tHw’}6t%wuv‡¼w

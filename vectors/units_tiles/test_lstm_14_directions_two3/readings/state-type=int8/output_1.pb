@@ -1,0 +1,1 @@
+BY_hJ<0v0u0u0v0t0{0u0v0u0u0|0u0u0u0u0u0t0v0}0s0s0t0w0~0t0w0u0v0‡0w

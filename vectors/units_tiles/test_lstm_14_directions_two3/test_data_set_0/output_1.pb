@@ -1,0 +1,1 @@
+BY_hJ<fv—uŽuÕutüzšuÈu0u0u|0u0uu0uQu‡tv_}©sŸs§tHw’}6t%wuv‡¼w

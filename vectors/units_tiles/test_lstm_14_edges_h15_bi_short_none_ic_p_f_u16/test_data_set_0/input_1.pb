@@ -1,0 +1,1 @@
+<BWJðÕÅ@QyŠ=U2-¯Á<x¼w3È¬£¥]p„½oÍ_AÇcƒ¶ †[=FŠ.2—0¢bÓYÐ3”I8>…ÅzKW³€^Ñ_“Ð—rSGJm}“`œp¡1KcÃ»·Ò3ª‘Ÿ·QG/¼¨“mG|\¢¤ŠzµÊi¾|’Æ,›–Y6K‰Ç™£Ï ¤U‰[˜MŸ„>ÓXËYWFÄ¹CL‚’TÉ·¡^~lcE2vŒwdž¾:fb6¸­È¨Äire=·•©­Iwšz¼_I©ÁiºGX9O¾1/N»H„?,‡X4Z§ŒœiGaÒyhPykžcÕ,zOuu`-Ž2oV]©Ç

@@ -1,0 +1,1 @@
+BY_hJrzŠxrxujd…}y|…hx“™ŒŠŸl–

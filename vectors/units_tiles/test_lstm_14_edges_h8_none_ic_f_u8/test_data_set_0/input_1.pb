@@ -1,0 +1,1 @@
+ BWJ@nh®Ea”tt›?@‚…LdT­`‡ªR6GO¬¬³~1KQy)¬”[Œ"J¥’DŒE.w·— 0‚uyuh/Y

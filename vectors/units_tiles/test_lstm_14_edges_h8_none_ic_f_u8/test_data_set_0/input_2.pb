@@ -1,0 +1,1 @@
+ BRJ€œpj¡iTTž…¦†n”¯Œ®h™s£°lqt~yˆiZ^T›j^qRs«^Tts™•­¤ls­’\Q«†‡¯ize—s…Žn‡o©”Ÿ[‡cv]a¯ ‹•_‡¨g‹”ptf`šª‹lvˆds™‡Zn®‡z^Ÿ¬py¡ Qz†sŽ˜’`f¡›k¬cR{ubfXkˆfd©ŽTŒˆ©kmQ††¥¡\SŸg]nmY]Ygc¯†Q‰¤“\{˜c_unu““¡š]ªxmS¥«‰®mk\|oYhœs_‚tq°hua¤w`«b…vasYƒœr˜_†“\šj’§^«}^{ƒ‡nŽ

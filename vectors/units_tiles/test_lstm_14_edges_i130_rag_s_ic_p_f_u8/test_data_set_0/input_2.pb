@@ -1,0 +1,1 @@
+BRJd{mP‘¹X«‚qƒ«o^´kª·œ±šh“{”x´—£\°˜mr¶xz‹X°s|»…˜kt‰½L“¨W’“pS|_’~Tc«‚P«[]m]}‹vd…¨µjIµYYI¤¯¦¡gdvˆ‹¬y›a¸a‹

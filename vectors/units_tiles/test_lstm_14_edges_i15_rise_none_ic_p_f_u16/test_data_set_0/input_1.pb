@@ -1,0 +1,1 @@
+BWJ¬–fq˜‚j•“v‡lkœŠv›hgŠŠerdb›™†„usmrleˆz~}Œ†kŠ}–•’„”‚›g…kqyu‡ma‡srˆpŒˆ•s˜…œpxjsjq}|l”€aš~˜–œrtq™’‘‚„f€wnu”‘ˆ{†{mŒbxcpoƒ“bqfƒœ‘f‘gm‘™Œlœ˜pet’—vkaq—šŠš˜lƒ€j˜›™˜b…‰”g‡jœ‘nr…}‚œka–i”›ty”sš’ba‹™k…v“g‰š‚gyi‡ng{˜œr‡b˜fdƒœ}|s‰|mdnm…}“’vpqia–el‹dŸfa‡ftp†„z{c–hi‹wŠŒgt”rb{ˆ’›yon›~Š{e’

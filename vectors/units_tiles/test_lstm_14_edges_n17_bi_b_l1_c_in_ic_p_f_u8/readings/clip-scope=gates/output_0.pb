@@ -1,0 +1,1 @@
+BYJy’²l|rtp†’¡x£yh]tb…•nQjuc•´©…kV’Qgn‰€neŠBWh¬†}Ph‰‹‘£up|eœ‰ncmWr‰‹˜mggbz‰™—‚bgTb†~t]iaVŒ¹r§Ÿ[u“¢t’ˆamq’¥^~e¢¢py~‡•p•‘}£ž‰œ“Zraœ¢“ˆŸOi@†z»Lnœ^ŽŒ¥aS–jqžkbˆh’Ž}{a\st£Šš¸q‘{oq‹j–nv{}t{fv“xt‘„–€yoœr–’‹¬­ful”†§¥‡oZž¡uX™QZq†fp›k`nhPph§Qln†{cm}f^ˆl‹qEqš•tzŒƒon˜\c

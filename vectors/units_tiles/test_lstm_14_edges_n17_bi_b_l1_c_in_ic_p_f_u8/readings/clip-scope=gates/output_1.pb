@@ -1,0 +1,1 @@
+BY_hJˆto…~k{qmPita„”~md‰Qfnˆ¢to{gˆŠlffaqˆŠ–s\h`a…œ}‡`l€’¡s~}†”ox€€›¡’‡’Yq`‹¤`nš^~za[rg‘|•muznpŠixn›sƒ•¥¤†nk“…ošj_€p…ebl~|km…z‹‚nm™”sy

@@ -1,0 +1,1 @@
+BY_hJˆssˆ“~k{qm^ita„”~}mf‹^jrˆŸtn|gˆŠlffcqˆŠ–s^fd^„•|‡^l’ s€{‡’ow€€” ’‡‘^ojŒ—`m›^~za^rg‘|mt€npŠjxn›s‘ƒ•” ‡nk“‘…oœjbq†jbl~|jm†y‰‡jlš”ry

@@ -1,0 +1,1 @@
+BYJ~y’™l|qtsˆ“šx xgjta…•m_itc” Ÿ„k_’_jsˆ}mfŒ_jj~•…|ag‰‹‘Ÿuo|d••ˆmcmar‰Š—lgfdzˆ˜•fga_„–|s_fd_Œ r•_u€“ t‡_lp‘ b~e—›ox€€|‡’o•|—™‰›’_pj• “ˆ•_h_…yŸ`m›_Œ˜`d•jqkgˆg‘}za_ss•‰—qzopŠj‘nu€|t{ju“x›s‘ƒ•xoœq•’Š• etk“‘†• ‡oj uf•_aq†jpjcng`ogajm†zcl}fj‡kŠp_qš•ry‰ˆkl–•_b

@@ -1,0 +1,1 @@
+BY_hJˆsr‡’~k{pl^hs`„“~|le‹^jr‡tn{gˆŠkfecqˆ‰–s^ed^ƒ•{†^k‘Ÿs€{†‘nw“Ÿ’‡‘^oj‹—`lš^~y`^rg|mtno‰j~wn›r‚”“Ÿ†nj’…oœib~p…jbl~|il…yˆ‡jk™“qx

@@ -1,0 +1,1 @@
+BYJy’šl|rtt‰”šx¡yhktb…•n_juc•¡Ÿ…k_’_ks‰~ngŒ_kk•†}ah‰‹‘ uo}e••‰ndmbr‰‹—mggdz‰™•‚fga_…–}t`ge_Œ¡r•_u€“¡tˆ_mq’¡b~e—›py}ˆ“p•‘}—š‰›’_pk•¡“ˆ•_i_†zŸanœ_˜ad–kqkhˆh’}{b_st•Š—q‘{oq‹k‘nu}t{kv“x›t’„–€yoœr•’‹•¡ful”’†•¡ˆok¡uf•_b€r‡kpkcnhaphakm‡zcm}fkˆl‹q_q›•szŠˆkm––_c

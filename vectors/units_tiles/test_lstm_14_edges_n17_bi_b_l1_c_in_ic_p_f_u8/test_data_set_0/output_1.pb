@@ -1,0 +1,1 @@
+BY_hJˆssˆ“~k{qm^ita„”~}mf‹^jrˆtn|gˆŠlffcqˆŠ–s_fd^„•|‡_l’ s€|‡’ox€€” ’‡‘^pjŒ—`mš^~za^rg‘|mt€npŠjxn›sƒ•” ‡nk“‘…oœjcq†jbl~|jm†y‰‡klš”ry

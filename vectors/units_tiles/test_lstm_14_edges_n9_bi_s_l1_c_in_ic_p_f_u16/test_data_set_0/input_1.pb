@@ -1,0 +1,1 @@
+BWJpN•©L˜T/¿pBÂ¶9œ»lº¨¶Œe–nŽ3¯‚/‡†¯^t£À§—­ÎM£Ÿ1DÕ«ssg®d¥K¬ƒD½/V§´“ÇH£-D+Ë¶–DlÕKl˜M¾LÈšÅË~ÒRdU}œgi>\tÌ@‹¥cÉ‰sfLnP0U

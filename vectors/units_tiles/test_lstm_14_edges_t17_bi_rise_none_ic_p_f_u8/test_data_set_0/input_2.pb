@@ -1,0 +1,1 @@
+BRJ€­‹‹<ŒµQ³žT”j–qœ³~§l½DP…¾®EBaƒcž™>=L¢££¶¦¼˜AŸÃST’H=NPF]¹ª H‹™‘­BWj…pyC=m¡‘Â¡T½ˆX†Wf­}¶mP²˜_LeV§²QŽQU_|oOkW’@„o©¾­@Qspb”šz

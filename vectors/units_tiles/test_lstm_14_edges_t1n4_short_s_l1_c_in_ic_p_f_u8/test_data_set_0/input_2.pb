@@ -1,0 +1,1 @@
+ BRJ€RƒŒˆoi¬[”y¥—][¬°TRW˜ƒP”«d•“ª–‹W\i]RToq`ŸŒª^f†š¤P“YYŸ•ŒŸXWZ`…¬x‹]v_|Zz—‰Zš\­Užk\Œ¤dw™ˆWwq—Un‰“y­bŸw‡zqZh|…¬tQ’ž¡jQj†¡’Pd«n‰^Z§i‚d[ˆa™—g€u‘¢Y¤‹®]}›¢~z|`”™w¬]–©au¯h{vsP©œ†›_w¢nQ«„UŸa…yž^ªUf¨gqbu{xz‡k®ªX€Ysoœ_lª£UXk[™f\ Wt™Q«S–{\–©Ÿbcƒ­}š¥q‰Ÿve

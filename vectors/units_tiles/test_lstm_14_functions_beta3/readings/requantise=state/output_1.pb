@@ -1,0 +1,1 @@
+	BY_hJ6÷p0umw©tvkuRuİtµu*t´wtv–tâuMtDu¦uEx”pĞtëv-u.tÁuFu‡tàu

@@ -1,0 +1,1 @@
+	BY_hJ6÷p0umw¨tvjuQuÝtµu)t³wsv•táuLtCu¦uDx”pÏtêv,u-tÀuEu‡tàu

@@ -1,0 +1,1 @@
+	BY_hJ60q0u0w0t0v0u0u0u0u0t0w0v0t0v0t0u0u0x0p0u0w0u0t0v0u0t0v

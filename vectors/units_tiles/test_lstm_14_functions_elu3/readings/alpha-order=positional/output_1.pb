@@ -1,0 +1,1 @@
+	BY_hJ6,u*u1xJvFv$u/uv0u|u.u‡x2uûw(uÃuÈutu*u,ury-u+u*u>uáv-u

@@ -1,0 +1,1 @@
+	BY_hJ6´quoz«uÎv¿nps%v8utçuÇztùwUq¼v=vGu5pìt¹z;s(t$rÔuþvÌs

@@ -1,0 +1,1 @@
+	BY_hJ6´qunz«uÎv¾nps$v8utæuÆztùwTq¼v<vFu5pët¸z:s(t$rÓuývËs

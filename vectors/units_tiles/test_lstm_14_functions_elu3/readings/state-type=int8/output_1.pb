@@ -1,0 +1,1 @@
+	BY_hJ60r0u0z0u0w0n0s0v0u0t0v0{0t0x0q0w0v0u0p0u0z0s0t0r0v0w0t

@@ -1,0 +1,1 @@
+	BY_hJ6Nw•vyuár²tÈvtvFuİw‡uìu5tMuæuPunxôuNvvAu0tu3vãuTv7u

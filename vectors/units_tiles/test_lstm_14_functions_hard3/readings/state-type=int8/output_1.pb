@@ -1,0 +1,1 @@
+	BY_hJ60w0v0u0s0u0w0t0v0u0x0u0v0t0u0v0u0x0v0v0v0u0t0u0v0v0v0u

@@ -1,0 +1,1 @@
+	BY_hJ6Nwïvzu‚r≥t…vçtvGu›wáuÏu5tNuÁuPunxıuNvvAu0tu4v‰uTv8u

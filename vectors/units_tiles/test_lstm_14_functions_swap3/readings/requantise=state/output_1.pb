@@ -1,0 +1,1 @@
+	BY_hJ6w‚w3u0u×wxÿv0u0u0u‘u¦u0u›u0u€xËu>v0uñutu0u¯uàvTv0uyu

@@ -1,0 +1,1 @@
+	BY_hJ6ww3u0uÖwxþv0u0u0u‘u¥u0u›u0u€xËu=v0uðutu0u¯uàvSv0uxu

@@ -1,0 +1,1 @@
+	BY_hJ60w0w0u0u0x0x0w0u0u0u0u0u0u0u0u0x0v0v0u0v0u0u0u0w0v0u0u

@@ -1,0 +1,1 @@
+	BY_hJHw„ŽsqY™Cl‡Žj~=˜U§~U~s{’M´ŽnJžz3€tlj}p‰Z‘¤m‰‹z¢{v€t–|’½cˆsi ‘Z^…k‹Jg

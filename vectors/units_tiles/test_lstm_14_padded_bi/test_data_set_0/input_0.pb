@@ -1,0 +1,1 @@
+	BXJZ¯´km’;'c‚'…ZØÆ_’=qE†w_h†²Ñqehªï¢€©qP¼¢D«U%P­àB‹¨[fœÉÒSTyãcyo®W«Y#K\ÊH·—tVšÂ‘G³©Y4—n2³

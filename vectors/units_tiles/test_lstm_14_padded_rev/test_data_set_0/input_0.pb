@@ -1,0 +1,1 @@
+	BXJZEÌ‹M·¸[¼iYsž†J”n‰›Z“µÖna:o+:ÊžˆV¤À8zwJ}i¾³nqVì/wm¢¦*‰”ª•ê>gW6ÒjG‡o•Îm-–•³NÿY©HÑcÏ¤‹€Ù¼

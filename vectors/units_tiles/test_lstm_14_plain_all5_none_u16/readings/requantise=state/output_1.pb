@@ -1,0 +1,1 @@
+BY_hJ2êŽ{zI^G„GoŽˆyêxf.pg…W†og¿n¾`tµ…NŠb­(zB}_d$|Ãi

@@ -1,0 +1,1 @@
+BYJú@™}Àh$tÚ{}*a>Œïy0xt<R‰™Œ†¾d`8|Â‡Üi¦p;‹÷xA“Zw®×hÛ{¢k´‚Oy¢h3Wöd(´Ÿx©Tq6nÖ'b†Ü˜uwŸ”€j­r~–ƒ4‰§~†ièhtŸzxiv{2ªmTkYiÍt¥‘÷MsÇu{‰‡àØ‚Ïpä‘ğFZ'N–i…ú‡Îd¤i¥ˆ—§BuUâs÷wÕw7ŒeCs6–mw•yÂl¯’zÏ^7„Šoc¢yy†fmpQ…>†Ògo;a®trğ„&Š­¬?zN}Íd4|j

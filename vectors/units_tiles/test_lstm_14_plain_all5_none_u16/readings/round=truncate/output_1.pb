@@ -1,0 +1,1 @@
+BY_hJ2êŽ{zH^G„FoœŽ‡yêxf-pf…W†og¾n¾`t´…NŠa­'zB}^d$|Ãi

@@ -1,0 +1,1 @@
+BYJú@™}Àh$tÚ{~Ž*a>Œïy0xt<R‰€™Œ†¾e`8|Ã‡Üi§p;‹øxA“[w¯ØhÜ{¢k´‚Py£h4W÷d(´ xªTq7n×(b†Ý˜uwŸ•€‚j®rž~–ƒ4‰¨~‡iéht zxiv{3ªmUkZiÍt¦‘÷MsÈu|‰‡àØ‚Ðpä‘ñžFZ'N–i…ú‡Ïd¤i¦ˆ˜§BuUâs÷wÖw8žŒeDs6–mw•yÃl°Ž’zÐ^7„ŠocŽ£yy‡fnpR…?†Ògo<a®tsñ„&Š®¬@zN}Îd5|j

@@ -1,0 +1,1 @@
+BY_hJ2êŽ{zH^G„GoŽˆyêxf-pf…W†og¿n¾`t´…NŠb­'zB}_d$|Ãi

@@ -1,0 +1,1 @@
+BY_hJxjvt^Se‹‰g¬•ZZ7gn\hžbÿ}é›€zèm×ƒpˆX“qgd€4w4˜‚FŒn{¯u_k~jrcŸÍ )g2z'mòŠCt¯gæcn‹ôšJoxxV•^å‰‡hv‹r–f³„clã|æ„‰§…ñŽB…åb

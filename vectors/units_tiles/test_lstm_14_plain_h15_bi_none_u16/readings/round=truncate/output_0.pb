@@ -1,0 +1,1 @@
+BYJèàtxÔn‹Œzzñz‚ˆñtˆxb~Œzv³|M†r}(ƒjxXmf¬’®{…RkÙmmš‡òˆÜ‡€„¿çžK gJzrmÆŠrthVdA‹‰šMx#x•_¿‰û†ŽvÂrûf¡„±lð|Ó„óˆ…¶Ž-…Zc füv±M˜§â]%wõ›jiˆtû&sMarÛŠÊmµl&|auñ§uO~X‰¹zUƒ^}*w‡q1€¥t”ôœ•\„~ow…{r.a¯b¤ˆÎš¡‚>{ vc”5£%o:f}gEŒŽnr”…G‰µY¶žíšï—vNtT9‹GÿgV•ñZšgVnºhc~{›–z1nÈƒNˆ“Ôgc€XwÕ—ûŒ€{Øu±k~¡r¿rVwFˆ€É„|wäz¥X¾nž…3…V xƒx!gnŠ+“pw9nm¸‰•€}Š	{å„ lï–£Œ

@@ -1,0 +1,1 @@
+BY_hJxivt^Se‹ˆg¬•ZZ6gn[hžbþ}é›zèm×ƒoˆX“qgc€4w4˜‚FŒm{®u^k~jrcŸÌ )g2z&mñŠCt®gåcn‹ôšInxxV•Ž^å‰‡gv‹r•f²„blâ|å„‰¦…ðŽA…åb

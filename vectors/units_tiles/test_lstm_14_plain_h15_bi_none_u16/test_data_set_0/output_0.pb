@@ -1,0 +1,2 @@
+BYJèàtxÔnŒŒ{zñzƒˆñt‰xc~zv³|M†r}(ƒkxYmf¬’¯{…SkÚmmš‡òˆÜ‡€„ÀçžK gJzsmÇŠsthWdA‹ŠšNŽx$x•_¿‰ü†vÂrüf¡„²lð|Ó„óˆ‘…¶Ž.…Zc!fýv²M™§â]%wö›ki‰tü'sNa‘rÜŠËmµl'|auñ§uP~Y‰ºzVƒ_}*wˆq2€¥t”õœ•\„~ow‘…|r.a¯b¥ˆÏš¡‚>{¡vc”6£%o;f~gFŒŽnr•…H‰¶Y¶žîšï—‘vNtT9‹HÿgW•ñZ›gWn»hc~{›—z2nÉƒOˆ“Ôgc€XwÕ—ûŒ{Ùu²k~¡r¿rWwFˆ€Ê„}wåz¦X¾nž…3…W xƒx!gnŠ,“qw9nm¸‰•€}Š
+{å„!lð–£Œ

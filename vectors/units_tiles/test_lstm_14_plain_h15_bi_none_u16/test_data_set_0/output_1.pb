@@ -1,0 +1,1 @@
+BY_hJxjvt^Sf‹‰g¬•ZZ7gn[hžbÿ}é›€zèm×ƒpˆX“rgd€4w5˜‚FŒn{®u_k~jrcŸÍ )g2z'mòŠCt¯gæcn‹ôšJoxxV•^æ‰‡hvŒr•f³„clã|æ„‰¦…ñŽB…åb

@@ -1,0 +1,1 @@
+BY_hJ`ª}4~†muÍoblO€!€Daþ…o«‡GƒýˆÓhl‹qª‹z^‚²‹°lY‚ƒw ‡†aÞHËm—sËzídw?‰Òœ;ŽGöBËoðu(T©Sj _8eu–~ˆrô

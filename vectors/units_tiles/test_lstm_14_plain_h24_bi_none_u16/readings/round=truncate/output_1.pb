@@ -1,0 +1,1 @@
+BY_hJ`©}4~†luÍoalO€ €Caþ„oª‡GƒýˆÒhŽl‹qª‹y^‚±‹°lY‚‚w ‡†aÞHËm–sËzídw?‰Ñœ:ŽFõBËoïu(T©Si _8eu–~‡ró

@@ -1,0 +1,1 @@
+BY_hJ`ª}4~†muÍoblP€!€Daþ…oª‡GƒýˆÒhl‹q«‹z_‚±‹°lZ‚ƒw ‡†aÞHËm–sËzîdw?‰Òœ;ŽGöBÌoðu)TªSj _9eu—~ˆrô

@@ -1,0 +1,1 @@
+!BY_hJBxyŠuˆlŒ‹’‚‘i•x`|†…pq†s–‡}}hƒƒjs’§ˆ‚€a„€‘…€Qxs„•tgŽ‰szœd›‡ux„hn¯

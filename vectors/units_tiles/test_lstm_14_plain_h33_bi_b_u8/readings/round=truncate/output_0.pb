@@ -1,0 +1,1 @@
+!BYJ„©w‡ˆŒ|np”yxuwl]–¢Yo˜Rcpyp{urVs§‰‚a„‘†€Rxs…–tgŽŠs‘{d›ˆvx„ho°yz‹u‰lŒ‹“‚’i–y`}‡†pr‡s–‡~}hƒ„js’­wn‡‹m–}…‹_ˆ‚„`kpp€|s˜y…~xœ‡{•

@@ -1,0 +1,1 @@
+!BY_hJBxyŠtˆ€k‹Š’‘h•x`|†…oq†r•†}|g‚ƒir‘¦ˆ€aƒ€…Qwrƒ•sf‰rzœdš†uwƒhn®

@@ -1,0 +1,1 @@
+!BYJ„ªx‡ˆ|np”yyuwm^–£Yp™Rcqyq|vsWs‘¨‰ƒb…‘†Ryt…–uhŠt‘{eœˆvy…ip°yz‹v‰‚mŒ“ƒ’j–ya}‡†qr‡t—ˆ~~i„„kt“®wnˆŒn–~…Œ`‰ƒ…`kpq€|s˜z…~yˆ|–€

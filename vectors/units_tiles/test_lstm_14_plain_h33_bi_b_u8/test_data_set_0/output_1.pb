@@ -1,0 +1,1 @@
+!BY_hJByyŠuˆlŒ‹’‚‘i•x`|†…pq†s–‡}}hƒƒjs’§ˆ‚€a„€…€Rxs„•tgŽ‰szœd›‡ux„ho¯

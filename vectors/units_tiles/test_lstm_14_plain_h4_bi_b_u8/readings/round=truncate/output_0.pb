@@ -1,0 +1,1 @@
+BYJHzYgyŽg`“^x|•d”Zs‹L´‘nrh•1X„–aI¢Y¹žm“Iœy|PÃ‹do‘‘sŒ ˆ|–²R’}°ŽjX”—ht¾Œ{p

@@ -1,0 +1,1 @@
+BYJH{žYgyh`”_y|•d”ZsŒMµ’nsi•2X…–aI¢Y¹žm”Jy|QÄ‹do‘‘s¡ˆ|–²R’~°kX”˜hu¾Œ{p

@@ -1,0 +1,1 @@
+BY_hJ ri_~…j˜z~eR`z„ƒ|u_vyf|~•ˆgdvn˜

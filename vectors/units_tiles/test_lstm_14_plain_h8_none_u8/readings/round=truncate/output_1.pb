@@ -1,0 +1,1 @@
+BY_hJ ri_}„i—z~dQ`zƒƒ{u^vyf{}•‡fcum—

@@ -1,0 +1,1 @@
+BYJ-YWf|m‰j~q€…ƒ…Œz‚nb^…€eng‹€Žxzieo{j‡ru‚Ž†‘“Š

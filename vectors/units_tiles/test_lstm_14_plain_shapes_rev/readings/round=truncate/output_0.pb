@@ -1,0 +1,1 @@
+BYJ-XWe|lˆj}q€…ƒ…Œz‚nb]…dmg‹xyido{i‡r€u†‘“Š

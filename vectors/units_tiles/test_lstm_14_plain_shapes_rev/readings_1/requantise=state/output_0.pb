@@ -1,0 +1,1 @@
+BYJ–xmrrk…{‡G|Œ††ruŒƒ_uÅŠŠ…~qid^Pim¢‡r†|}‰yj¢‹“‰ˆ‚ˆCi[P9}Xšy„oŠ|ˆ•‰…„ƒ€{RnSrlItbƒx]r‚Šrƒ¤…‰z„rssuxrXvj…}hcg…†nyŠ†yxƒmv‚„„cgwpnxntlrxt‹€zv}

@@ -1,0 +1,1 @@
+BYJ–wmqqk…{‡G{‹……rtŒƒ_tÅŽ‰‰…€~pic^Phm¡†Œr†{}ˆyi¡ŠŽ’‰ˆˆBhZP8}W™xƒo€‰|‡•‰…ƒ‚€zRnRqkIsb‚x]rœŠq‚¤„‰zƒ€qsrtxrWui…}gbg…†mxŠ…y~xƒmv„ƒb~gvonwntlrxs‹€yu|

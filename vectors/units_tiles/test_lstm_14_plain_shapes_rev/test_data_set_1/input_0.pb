@@ -1,0 +1,1 @@
+BXJ<¨Vk˜Œfo‡wÿ›K¦ep¼£AM×FÉ³³a´Z—v, Bp€‹¬„º•a¢SjfDŽP„­˜U_£R«^{ƒ

@@ -1,0 +1,1 @@
+BYJ–xmrrk…{‡H|Œ††ruŒƒ_uÅŠŠ…~qid^Pim¢†r‡|}‰yj¢‹“‰ˆ‚ˆCi[Q9}Xšy„o‰|ˆ•‰…„‚€{SnSrlIsbƒx]r‚Šrƒ¤…‰z„rssuxsXvj…}hcg…†nxŠ†yxƒmv‚„„cgwpnxntlrxt‹€zv}

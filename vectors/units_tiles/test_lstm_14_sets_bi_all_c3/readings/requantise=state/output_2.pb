@@ -1,0 +1,1 @@
+BY_cJv„”‡h€x‹xer¡rmU–M{ZW©^{uYbjM

@@ -1,0 +1,1 @@
+BY_cJu„“†h€xŠxe€r qlT•M{ZV©^zuXajM

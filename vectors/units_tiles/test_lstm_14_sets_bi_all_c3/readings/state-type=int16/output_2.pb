@@ -1,0 +1,1 @@
+BY_cJv„”‡h€x‹ye€r¡rlU–M{ZW©^{uXbjM

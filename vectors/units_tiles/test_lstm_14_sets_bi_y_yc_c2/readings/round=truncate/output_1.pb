@@ -1,0 +1,1 @@
+BY_cJ\byox^W‚tm˜›=tdjmF}}†Ked†ƒ

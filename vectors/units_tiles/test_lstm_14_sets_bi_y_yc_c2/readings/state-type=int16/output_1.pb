@@ -1,0 +1,1 @@
+BY_cJ]czox^X€ƒ‘un™›=tdknF}~‚‡Ked†ƒ

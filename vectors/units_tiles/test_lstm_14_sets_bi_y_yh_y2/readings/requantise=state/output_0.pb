@@ -1,0 +1,1 @@
+BYJZyV˜i¦s¶uwŒ¢’‡²Ez‡„pŽ”ƒR{ˆ”ŒsY}“qrs|†|“‚†œD~¢Zl{q†”ˆp¢‘c]Wo’…~kš„Qh~p‹™8zšDj‰d˜¸u¥›Z

@@ -1,0 +1,1 @@
+BYJZxV˜i¥r¶uwŒ¢‘†±E€y‡„o“ƒQzˆ”ŒrXœ|’prs{…{“†›D~¡Ylzq…”‡o¡‘b]Vn‘„~k™ƒQh~p‹˜7y™Di‰d—·u¤›Z

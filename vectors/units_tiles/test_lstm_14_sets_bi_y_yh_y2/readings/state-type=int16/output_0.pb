@@ -1,0 +1,1 @@
+BYJZyV˜i¦s¶uwŒ¢’‡²Ez‡„oŽ”ƒRzˆ”ŒsY}“qss|†|“‚†œE~¢Zl{q†”ˆp¢’c]Wo’…~lš„Qh~p‹™8zšDj‰d˜¸u¥›Z

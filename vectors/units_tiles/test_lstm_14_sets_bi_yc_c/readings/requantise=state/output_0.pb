@@ -1,0 +1,1 @@
+BY_cJ_WyyjUujhb_qy?VÅ^ühÖÖkncOXe^B

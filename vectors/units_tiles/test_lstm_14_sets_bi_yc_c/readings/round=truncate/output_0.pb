@@ -1,0 +1,1 @@
+BY_cJ^WyxiTtjgb_px?UÅ]ühÑÑkmb~OXe^B

@@ -1,0 +1,1 @@
+BYJ-wYYq_d†GºbGŒa¨NghTymqw2Ze„\ŒljyGŠD“z¥€d~G‘\

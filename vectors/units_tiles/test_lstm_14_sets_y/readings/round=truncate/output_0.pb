@@ -1,0 +1,1 @@
+BYJ-wXYq^c…GºbFŒa¨MfhTylqv1Zd„[ŒliyGŠD’z¥€d~G\

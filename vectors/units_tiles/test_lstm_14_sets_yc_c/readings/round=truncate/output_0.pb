@@ -1,0 +1,1 @@
+BY_cJOW\|akVn€pQ^srt

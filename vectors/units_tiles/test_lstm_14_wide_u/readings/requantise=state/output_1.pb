@@ -1,0 +1,1 @@
+CBY_hJC]‡œ®N{€ˆ]s‡‹€“_y‹˜€ªƒo‚~vz‡„e„š‘‚Œ¥zz Œ‰“œ€Zhdc^”‹pzsk•ys…z’e‘…Œyx

@@ -1,0 +1,1 @@
+CBYJ†xb…†|§nv„ˆaxƒxŠ©œ•ŒdŠ‹Œ‡†ƒm˜g~q£­zŠš¢xmb„lwz‚€ƒg‡TŒš…no^d‘w­‚`U¢^‡œ¯N{€ˆ^sˆ‹“_‘y‹˜ªƒoƒ~wz‡…e„›’ƒŒ¥{z Œ‰”Zhed_•Œqzsl•yt…z’e‘…Œyx

@@ -1,0 +1,1 @@
+CBY_hJC]†›®Nz‡]r‡Š€’^xŠ—€©‚n‚}vy†„dƒ™‚‹¤zyŸ‹ˆ“œ€Ygdc^”‹pysk”ys„y‘d„‹xw

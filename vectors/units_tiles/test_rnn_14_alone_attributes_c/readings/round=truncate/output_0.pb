@@ -1,0 +1,1 @@
+BYJ-∂eIÜI∂∂É∂∂bI|IPII∂I¶∂∂a∂∂∂∂û∂∂∂YÅvIIIùIÅIIàII

@@ -1,0 +1,1 @@
+BY_hJ´X€uIIIœI€II‡II

@@ -1,0 +1,1 @@
+BYJ-∂fJÜJ∂∂É∂∂bJ}JPJJ∂J¶∂∂b∂∂∂∂ü∂∂∂YÇvJJJûJÅJJâJJ

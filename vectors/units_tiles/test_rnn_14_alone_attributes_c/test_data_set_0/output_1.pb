@@ -1,0 +1,1 @@
+BY_hJµXuIIII€IIˆII

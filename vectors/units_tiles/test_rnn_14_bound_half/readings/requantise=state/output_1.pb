@@ -1,0 +1,1 @@
+BY_hJOyÚuLq³y³y¡wƒqˆr³y»t›wòt­p³y³y

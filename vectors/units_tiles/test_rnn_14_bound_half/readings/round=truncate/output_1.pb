@@ -1,0 +1,1 @@
+BY_hJNyÙuLq³y³y w‚qˆr³y»tšwñt¬p³y³y

@@ -1,0 +1,1 @@
+BY_hJ0y0v0q0z0z0w0q0r0z0u0w0u0p0z0z

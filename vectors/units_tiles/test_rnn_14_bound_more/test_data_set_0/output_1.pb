@@ -1,0 +1,1 @@
+BY_hJ:zYl	u~R}Wu·u}pYl≠{6|•w—x0m

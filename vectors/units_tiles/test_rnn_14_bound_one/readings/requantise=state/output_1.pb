@@ -1,0 +1,1 @@
+BY_hJàpBn-wÇo[onsi|YoPzùsGz |†nù{ár

@@ -1,0 +1,1 @@
+BY_hJàpBn-wÆo[onsh|YoPzøsGzŸ|†nù{ár

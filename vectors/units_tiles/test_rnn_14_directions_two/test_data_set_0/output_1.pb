@@ -1,0 +1,1 @@
+BY_hJ<Eloþˆ™†üŠ{wd€r`|ržvŸw¼€[§Ïu©oàqOwïp"x—rÁ{©yÅxir2r}r<w0p

@@ -1,0 +1,1 @@
+BWJQñôrçn1NMIY2j^YtNé91qò:Dp

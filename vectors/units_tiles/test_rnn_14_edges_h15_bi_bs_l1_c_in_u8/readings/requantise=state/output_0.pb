@@ -1,0 +1,1 @@
+BYJ´°Jˆt~b JJ¶¶J¶JJd]J¶d`¶¢ixJ¶ˆ–J‘J‹N£¶JJ¶¶J¶JJhJ˜JR¶²`­œ¶~Ÿ–Jm¦J¶¶}k`¶M¶¶`x§J¶J¶¶qRLJ¶JppJV¶¶`Y¶ŒJ™’Š\‰š—_¶¶¶¶|d±K¶JJJ–JJlJJ¡¶J¶JJb“Jœm¨¶¶[P¶¶JJ]¶|yJ–JJ¶¶J¶SJK¶J¶~J¶¶Jƒ¶¶´¶J

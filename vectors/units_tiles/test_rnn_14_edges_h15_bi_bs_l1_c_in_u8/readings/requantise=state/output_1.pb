@@ -1,0 +1,1 @@
+BY_hJ<Il¥Iµµ|j_µLµµœc\Iµc_µ¡hwIµ‡•II\µ{xI•IIµµIµRI[ˆ™–^µµµµ{c°JµI

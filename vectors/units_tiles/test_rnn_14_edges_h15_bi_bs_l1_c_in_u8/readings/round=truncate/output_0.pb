@@ -1,0 +1,1 @@
+BYJ´¯Iˆt}b II¶¶I¶IIc\I¶d`¶¢ixI¶‡–IIŠM¢¶II¶¶I¶II€hI˜IQ¶²`­›¶}ž–Il¦I¶¶}j_¶M¶¶œ`x¦I¶I¶¶qRKI¶IœopIU¶¶`X¶ŒI˜’Š[‰™—^¶¶¶¶{c±J¶III–IIkœII¡¶I¶IIa“Iœl§¶¶œZO¶Ž¶II]¶{xI–II¶¶I¶RIK¶I¶~I¶¶Iƒ¶¶³¶I

@@ -1,0 +1,1 @@
+BY_hJ<Ik¥I´´|i_´L´´›b[I´c_´¡hwI´†•II\´zwI•II´´I´QIZˆ˜–]´´´´zc°J´I

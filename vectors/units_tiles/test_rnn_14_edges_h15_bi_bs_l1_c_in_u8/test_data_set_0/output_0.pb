@@ -1,0 +1,1 @@
+BYJ´°Jˆt~b JJ¶¶J¶JJd]J¶d`¶¢ixJ¶ˆ–J‘J‹N£¶JJ¶¶J¶JJhJ˜JR¶²`­œ¶~Ÿ–Jm¦J¶¶}k`¶M¶¶`x§J¶J¶¶qRLJ¶JppJV¶¶`Y¶ŒJ™’Š\Šš—_¶¶¶¶{d±K¶JJJ—JJkJJ¢¶J¶JJb“Jm¨¶¶[P¶¶JJ]¶|yJ–JJ¶¶J¶RJK¶J¶~J¶¶Jƒ¶¶´¶J

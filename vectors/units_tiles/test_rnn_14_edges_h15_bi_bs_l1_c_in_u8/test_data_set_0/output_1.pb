@@ -1,0 +1,1 @@
+BY_hJ<Il¥Iµµ|j_µLµµœc\Iµc_µ¡hxIµ‡•II\µ{xI•IIµµIµRI[‰™–^µµµµzc°JµI

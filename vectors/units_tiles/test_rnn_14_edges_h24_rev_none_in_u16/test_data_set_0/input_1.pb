@@ -1,0 +1,1 @@
+BWJ0or?€ŸB/¥ajmÁnc•`TDD¤v7aƒœzx]ÌiÄ<k4q‹¨²d~V4]žÎÃ

@@ -1,0 +1,1 @@
+!BWJB†sw±â®ä7)àq=Z&üquè®©2mT¢¶`yn$¨Yna9áMwzhï∑+dà.FUSz:LÉwEG†µj"eI:?

@@ -1,0 +1,1 @@
+BWJKMKQfWoeHuJ]FegFUa]yF~ÇÇFeEQÇjLQÉ|ÇsSf}gNmJze_Wjl[XVoUuHqo{xcGzKxMcshÅRPMIg

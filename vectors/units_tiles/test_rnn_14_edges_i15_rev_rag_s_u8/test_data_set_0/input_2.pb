@@ -1,0 +1,1 @@
+BRJcCVXZÄlh∞rOfón®Q•ê≥|Pbf≤

@@ -1,0 +1,1 @@
+BWJ€W¬ˆlz¹F€~­ªR™u­u’¡Xc|PjK¶Kˆ}¬·\jjt·€cŽRk…¬XWe^¬£¥N¬‰¨UeJ¹Y®˜ŸI–P¦’«¨mš’¤Œµ„gh¬…J¨MšžN[®T™S¹Zz…w£N¤F…F€·p®O‚xt{¹V¥Vz¡kk•›d

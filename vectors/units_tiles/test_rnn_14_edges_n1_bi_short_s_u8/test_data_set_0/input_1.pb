@@ -1,0 +1,1 @@
+BWJ€–€‚ N=:IKslŒVQŸ.‡€Œ[ž\ƒZ,zK;)-}’0zŠ{8uPG7Ym*‚{ŸCcR‰,š uWœ’mA`A^z Œ|d1†zI“A•Œˆ€4ˆS5—I7C_m4M=}Wt‚p~”.Œ’2]kc[8‹/@ƒ}LM„•uWp_Fœ6

@@ -1,0 +1,1 @@
+	BY_hJ?»‘E·dUjM	ÞF«gˆ“aŸÚg.âG#ëO—GèÇÞJDƒÓ®+ÈZRzJ@»e‹pL´ÅA•u—½

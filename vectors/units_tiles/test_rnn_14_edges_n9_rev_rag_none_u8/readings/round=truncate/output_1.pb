@@ -1,0 +1,1 @@
+	BY_hJ?º‘E¶dUiMÞE«f‡’aŒžœÙg.áG#ëO–GèÆÝJD‚Ò­+ÇZQzJ@»e‹pK³ÄA”t–¼

@@ -1,0 +1,1 @@
+	BY_hJ?»‘F·dUjM	ÞF«gˆ“aŸÙh.âG$ëO—HéÇÝKDƒÓ®+ÈZRzJA»e‹qL´ÄA•u—½

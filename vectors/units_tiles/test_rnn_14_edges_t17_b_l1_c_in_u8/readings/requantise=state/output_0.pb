@@ -1,0 +1,1 @@
+BYJDY≤b∂∂∂JJJcÆ∂`{Ä∂∂TJJ∂∂JJ∂∂JJJ∂£∂∂ÅJJJv∂∂¥∂J∂∂∂JJô∂Jy∂∂JJJ∂Å∂∂∂J∂J^í∂

@@ -1,0 +1,1 @@
+BYJDX±a∂∂∂IIIc≠∂`z∂∂TII∂∂II∂∂III∂£∂∂ÄIIIu∂∂¥∂I∂∂∂IIô∂Ix∂∂III∂Å∂∂∂I∂I^í∂

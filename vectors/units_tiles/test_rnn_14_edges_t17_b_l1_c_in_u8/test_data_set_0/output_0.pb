@@ -1,0 +1,1 @@
+BYJDY≤b∂∂∂JJJcÆ∂`{∂∂UJJ∂∂JJ∂∂JJJ∂£∂∂ÅJJJv∂∂¥∂J∂∂∂JJô∂Jy∂∂JJJ∂Å∂∂∂J∂J^í∂

@@ -1,0 +1,1 @@
+BWJÄCsxÅäITáwÅYànIE~@PrÉuaa>zEVMÉXoNb]{JfDÜ<_`cyåââOGCy^~tqtvuXOÑÉh]NuàsTWOioÅENMeJ~wykäQnmÄYPAvJnES=dÜNaigÜQN@iÄkSU~W?:bÇÖlNåé@{I

@@ -1,0 +1,1 @@
+BRJ€nbo‹xˆ{žy“fb{o‡™e‘”rŒ`‹n’€sœ‡„o•„~}z}hždšg‘h’¡bc †˜‹•†`†™œ“k™Žk~œ––›f^˜vp„}—`…Œg€‰š¡bbco€eg˜ x¡hš‘u›kk‰z{•{–nˆŸŽ—zŠškhdv‚™tocƒŒ”•v_uwg^tmckz—y‚js_€ss‚i—{‰}_„qwir`d”z{m¡z–sŠwfewk†hŸn|l`‹•zz”voyrŠˆ~••ož~ƒŒ†“a”•ožbr¢˜gŽ—c{—ƒ_Ž‰™šl|su~†

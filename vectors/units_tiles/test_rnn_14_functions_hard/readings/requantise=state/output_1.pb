@@ -1,0 +1,1 @@
+	BY_hJ60uv0u0u(v0u0uô~0u0uyLv0u0u0uvô~0uÚ~0w0u‹~0uCxôzQzy

@@ -1,0 +1,1 @@
+	BY_hJ60u0v0u0u0v0u0u00u0u0y0v0u0u0u0v00u00w0u0~0u0x0{0z0y

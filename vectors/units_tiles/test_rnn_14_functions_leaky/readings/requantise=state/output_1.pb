@@ -1,0 +1,1 @@
+	BY_hJ6ovwzz®€‹vwzRvÉyöwnw¿u“u¾u2v'}},wºw { udvTyðwzi{@x÷u

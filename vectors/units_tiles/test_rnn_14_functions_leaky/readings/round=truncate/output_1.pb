@@ -1,0 +1,1 @@
+	BY_hJ6nvwzz®€ŠvwzRvÈyöwnw¾u“u¾u1v'}},wºw {ŸudvTyðwzh{?x÷u

@@ -1,0 +1,1 @@
+	BY_hJ60v0w0z0Å0v0z0v0y0x0w0v0v0v0v0}0}0w0x0{0u0v0y0w0z0{0x0u

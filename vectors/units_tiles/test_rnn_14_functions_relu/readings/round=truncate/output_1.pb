@@ -1,0 +1,1 @@
+	BY_hJ6úy0u0u0u0u?xs~pvQ~0u€v0u!v0u0u²w0u÷u¶y0u0u0uve{bƒ”u„y

@@ -1,0 +1,1 @@
+	BY_hJ60z0u0u0u0u0x0~0v0~0u0v0u0v0u0u0x0u0v0z0u0u0u0v0{0ƒ0u0y

@@ -1,0 +1,1 @@
+	BY_hJ6ûy0u0u0u0u@xs~pvR~0uv0u"v0u0u³w0u÷u·y0u0u0uve{cƒ•u„y

@@ -1,0 +1,1 @@
+	BY_hJ6Õ~_j#tì€}Xp@FkóÆ|•jrswxßzE{2lêl l¬xìx^j…ná¶k¾yÿm

@@ -1,0 +1,1 @@
+	BY_hJ6Õ~^j"të€}Xp@EkóÅ|”jqswxßzD{1lélŸl¬xëx]j„nà¶k½yÿm

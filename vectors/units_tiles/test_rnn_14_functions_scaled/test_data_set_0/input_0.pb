@@ -1,0 +1,1 @@
+BXJk“oUwodU™¡t„R¡f†”j

@@ -1,0 +1,1 @@
+	BY_hJ6Õ~_j#tì€}Xp@FkóÅ|”jrswxßzE{2lél l¬xìx^j…ná·k¾yÿm

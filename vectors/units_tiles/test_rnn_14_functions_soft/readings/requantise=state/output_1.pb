@@ -1,0 +1,1 @@
+	BY_hJ6˜{ÝuÿrÐyunÎyÔsÉmönÿyºn&nðxo¢oEn‚o£y,sRr]z¤p²tózopy

@@ -1,0 +1,1 @@
+	BY_hJ6˜{ÝuÿrÐyunÍyÔsÈmönÿyºn%nïxo¡oDno£y,sQr]z¤p±tòzopy

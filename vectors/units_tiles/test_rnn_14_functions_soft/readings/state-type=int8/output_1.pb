@@ -1,0 +1,1 @@
+	BY_hJ60{0v0s0z0u0n0z0t0n0o0z0o0n0x0o0p0n0o0y0s0r0z0p0u0{0p0y

@@ -1,0 +1,1 @@
+	BY_hJ6˜{ÝuÿrÐyunÎyÕsÉmönÿyºn&nðxo¢oEn‚o£y,sRr]z¤p±tózopy

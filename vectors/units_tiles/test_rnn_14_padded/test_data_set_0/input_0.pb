@@ -1,0 +1,1 @@
+	BXJZNî‰LK»…o½F0£•rA–z„Q(W£I^ih[0kgU¥ÊŠyx|ŒvŽGÈ¥tk³˜eš7^ojr”gX–hŽƒÐvìˆd†Z†$Ì”h‘nÅFTˆw¡X¡ŠQ¥x

@@ -1,0 +1,1 @@
+BXJDqÂfÕ…uŸÚÃU•eXE”yD²rprX˜œV¸žccˆRŒ=$ÿŠwgáZ‰qc–Àí”ƒMAÏvC¯¹·†‰‹n¹ÿ›

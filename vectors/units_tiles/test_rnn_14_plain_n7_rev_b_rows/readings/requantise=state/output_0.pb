@@ -1,0 +1,1 @@
+BYJT@@hEQaã)\h²¥.sˆŸ:~AO0Ó¹Mr}2SâÉðhpQk"š¨%yŒQzmêC;¹èVtÄð!kìçý_UBf@‹Ô"z{HPè«IrÓÿs

@@ -1,0 +1,1 @@
+BYJT??gEQaã(\h±¤-sˆž:}@O/Ò¹Mr}2RâÈðgoPk"™¨$y‹QyméB;¹èVsÃð jëçü^TBf?‹Ô!yzGPç«IrÒÿs

@@ -1,0 +1,1 @@
+BYJT?@hFQaã(\h²¥-sˆŸ:~AO0Ó¹Mr}2SâÈðhpQk"š¨%yŒQzmêC;ºèVsÄð!kìçý_UBf@‹Ô"z{HPè«IrÓÿs
