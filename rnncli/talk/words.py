@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Characters of what a stranger wrote that are shown.
 LONGEST_SHOWN = 300
+# Names that stand for a long list.
+MOST_LISTED = 3
 # The largest meaningful multiple of a tolerance.
 MOST_TIMES = 1000
 # The largest meaningful distance in ulp: 1 and -1 are 2 billion ulp apart in float32.
@@ -29,7 +31,7 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count} {plural(count, one, many)}"
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"

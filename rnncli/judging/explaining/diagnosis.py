@@ -24,12 +24,7 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_several,
     evidence_of_two,
 )
-from rnncli.judging.explaining.patterns import (
-    MOST_SHOWN,
-    beyond_sizes,
-    patterns_of,
-    region_in_words,
-)
+from rnncli.judging.explaining.patterns import beyond_sizes, patterns_of, region_in_words
 from rnncli.judging.explaining.single_steps import steps_of
 from rnncli.judging.scoring.adequacy import Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
@@ -67,8 +62,8 @@ LEAST_TOGETHER = 2
 # Measured: same at 1, at 4 and without this way to be a cause.
 LEAST_BESIDE = 2
 # Most cases that may contradict a cause, per case that it explains.
-# Measured: same at 0, 0.25 and 1.
-AGAINST = 0.5
+# Measured: same at 0, 0.25, 0.5 and 1.
+AGAINST = 0.125
 # Most cases that may contradict a pair of bugs neither of which is seen alone, likewise.
 # Measured: same at 0, 0.05 and 0.2.
 AGAINST_TWO = 0.1
@@ -109,7 +104,7 @@ class Cause(Described):
         tuple[str, ...], "other hypotheses that explain and predict the same"
     ] = ()
     contradicted: Annotated[
-        tuple[str, ...], "ids of cases that differ in another way than it would"
+        tuple[str, ...], "ids of unexplained cases that differ in another way than it would"
     ] = ()
     where: Annotated[str, "the feature of cases it explains that contradicting cases lack"] = ""
 
@@ -121,7 +116,7 @@ class Cause(Described):
     @property
     def others(self) -> str:
         """The hypotheses that explain and predict the same, in words."""
-        return listed(self.indistinguishable, MOST_SHOWN)
+        return listed(self.indistinguishable)
 
     @property
     def against(self) -> int:
@@ -140,6 +135,7 @@ class Cause(Described):
             f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {failures}"
             f"{passes if self.predicts or self.refuted else ''}{others}"
             f"{f' ({self.where})' if self.where else ''}"
+            f"{f'; {listed(self.contradicted, 1)} contradict it' if self.contradicted else ''}"
         )
 
     @property
@@ -148,8 +144,8 @@ class Cause(Described):
         facts = (
             f"{counted(len(self.refuted), 'passes', 'pass')} in which it would be seen"
             * bool(self.refuted),
-            f"{counted(len(self.contradicted), 'differs', 'differ')} in another way"
-            * bool(self.contradicted),
+            f"{counted(len(self.contradicted), 'differs', 'differ')} in another way, such as"
+            f" {''.join(self.contradicted[:1])}" * bool(self.contradicted),
         )
         against = " and ".join(filter(None, facts)) or "nothing explains the others"
         return (
@@ -274,17 +270,32 @@ class _CellDiagnosis:
                 if len(c.explains) >= (LEAST_BESIDE if c.hypothesis in LEAKS else least)
             ]
         )
+        # So do those that failures contradict for which there is no other bug after all.
+        while len(kept := [c for c in self.causes if len(c.contradicted) <= self._most(c)]) < len(
+            self.causes
+        ):
+            self.keep(kept)
 
     def keep(self, causes: list[Cause]) -> None:
         """Keep some of the causes, and doubt what fits the unexplained cases, the most first."""
-        self.causes = causes
-        explained = {name for cause in self.causes for name in cause.explains}
+        explained = {name for cause in causes for name in cause.explains}
         left = self.left = [each for each in self.failing if each.id not in explained]
+        self.causes = [
+            msgspec.structs.replace(
+                cause,
+                contradicted=tuple(e.id for e in left if {*cause.parts} & e.refuted),
+            )
+            for cause in causes
+        ]
         self.doubts: list[Cause] = []
         while fitting := self._fitting(left):
             best = min(fitting, key=_merit)
             self.doubts.append(best)
             left = [each for each in left if each.id not in best.explains]
+
+    def _most(self, cause: Cause) -> float:
+        """Return how many unexplained failures may contradict a cause; a leak may leave more."""
+        return math.inf if cause.hypothesis in LEAKS else AGAINST * len(cause.explains)
 
     def _fitting(self, left: Sequence[Evidence]) -> list[Cause]:
         """Return every hypothesis that fits some unexplained cases, as their cause."""
@@ -353,14 +364,16 @@ class _CellDiagnosis:
         """
         explained = len(self.failing) - len(self.left)
         estimated = any(each.hypothesis in APPROXIMATIONS for each in self.causes)
+        is_coarse = any(map(_is_arithmetic, self.causes))  # of which the rest may be more
         if estimated or len(cause.parts) > 1 or len(self.left) > REST * explained:
             return False
-        if any(part in PRECISIONS or _family(part) in ARITHMETIC for part in cause.parts):
-            return not cause.refuted and len(cause.explains) >= LEAST_OF_A_PART
+        if _is_arithmetic(cause):
+            several = len(cause.explains) >= LEAST_OF_A_PART
+            return several and not (cause.refuted or is_coarse)
         return len(cause.refuted) <= len(cause.explains)
 
     def _is_likely(self, cause: Cause) -> bool:
-        """Whether a hypothesis is a cause: at most half as many cases contradict it as it explains.
+        """Whether a hypothesis is a cause: hardly any cases contradict it, of those it explains.
 
         Those cases must all pass or all differ: a hypothesis contradicted in both ways is another
         bug that looks like it at times. Alternatively, the contradicting cases lack a condition
@@ -434,6 +447,11 @@ def _foremost(places: Mapping[Cause, str]) -> Cause | None:
 def _family(part: str) -> str:
     """Return the family of a mutant; "" for other parts of a hypothesis."""
     return MUTANTS[part].family if part in MUTANTS else ""
+
+
+def _is_arithmetic(cause: Cause) -> bool:
+    """Whether a cause has a bug that may come close to any values by chance."""
+    return any(part in PRECISIONS or _family(part) in ARITHMETIC for part in cause.parts)
 
 
 def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
