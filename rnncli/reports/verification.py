@@ -334,7 +334,7 @@ def _unexplained(diagnosis: Diagnosis) -> Iterator[str]:
         rest = "the rest: " if diagnosis.causes else ""
         yield f"no known bug explains {rest}{diagnosis.left}"
         yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
-        likely = [each for each in diagnosis.doubts if len(each.explains) > each.against]
+        likely = [each for each in diagnosis.doubts if 1 < len(each.explains) >= each.of / 2]
         yield from (f"doubtful: {each.doubt}" for each in likely[:MOST_SHOWN])
     elif not diagnosis.causes:
         yield "no case to compare with known bugs"

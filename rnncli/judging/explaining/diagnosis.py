@@ -62,8 +62,10 @@ LEAST_TOGETHER = 2
 # Measured: same at 1, at 4 and without this way to be a cause.
 LEAST_BESIDE = 2
 # Most cases that may contradict a cause, per case that it explains.
-# Measured: same at 0, 0.25, 0.5 and 1.
-AGAINST = 0.125
+# Measured: same at 0, 0.25 and 1.
+AGAINST = 0.5
+# Most failures that may contradict a cause and stay without another one, likewise.
+UNEXPLAINED = 0.125
 # Most cases that may contradict a pair of bugs neither of which is seen alone, likewise.
 # Measured: same at 0, 0.05 and 0.2.
 AGAINST_TWO = 0.1
@@ -135,7 +137,7 @@ class Cause(Described):
             f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {failures}"
             f"{passes if self.predicts or self.refuted else ''}{others}"
             f"{f' ({self.where})' if self.where else ''}"
-            f"{f'; {listed(self.contradicted, 1)} contradict it' if self.contradicted else ''}"
+            f"{f'; contradicted by {listed(self.contradicted, 1)}' if self.contradicted else ''}"
         )
 
     @property
@@ -295,7 +297,7 @@ class _CellDiagnosis:
 
     def _most(self, cause: Cause) -> float:
         """Return how many unexplained failures may contradict a cause; a leak may leave more."""
-        return math.inf if cause.hypothesis in LEAKS else AGAINST * len(cause.explains)
+        return math.inf if cause.hypothesis in LEAKS else UNEXPLAINED * len(cause.explains)
 
     def _fitting(self, left: Sequence[Evidence]) -> list[Cause]:
         """Return every hypothesis that fits some unexplained cases, as their cause."""
@@ -373,7 +375,7 @@ class _CellDiagnosis:
         return len(cause.refuted) <= len(cause.explains)
 
     def _is_likely(self, cause: Cause) -> bool:
-        """Whether a hypothesis is a cause: hardly any cases contradict it, of those it explains.
+        """Whether a hypothesis is a cause: at most half as many cases contradict it as it explains.
 
         Those cases must all pass or all differ: a hypothesis contradicted in both ways is another
         bug that looks like it at times. Alternatively, the contradicting cases lack a condition

@@ -263,23 +263,33 @@ def test_what_other_failures_contradict_is_a_doubt():
     found = diagnose(failures)
 
     assert (found.causes, len(found.unexplained)) == ((), 3)
-    assert (
-        found.doubts[0].doubt == "RNN: x fits 1 of 3 failures by value, but 2 differ in another way"
+    assert found.doubts[0].doubt == (
+        "RNN: x fits 1 of 3 failures by value, but 2 differ in another way, such as b"
     )
 
 
-def test_what_only_failures_contradict_is_a_cause_beside_another_bug():
-    """That there is another one is seen where this one would change nothing."""
+def test_what_failures_contradict_is_a_cause_only_beside_another_bug():
+    """One that explains those failures; that something else is wrong, too, is not enough."""
     fits = [fact(name, Verdict.DIFFERS, ["x"]) for name in "ab"]
     otherwise = [fact(name, Verdict.DIFFERS, refuted=["x"]) for name in "cde"]
+    explained = [fact(name, Verdict.DIFFERS, ["y"], refuted=["x"]) for name in "cde"]
     another, passes = fact("f", Verdict.DIFFERS), fact("p", Verdict.PASS, refuted=["x"])
     found = diagnose([*fits, *otherwise, another])
 
-    assert [(c.hypothesis, c.explains) for c in found.causes] == [("x", ("a", "b"))]
-    assert (found.unexplained, found.doubts) == (("c", "d", "e", "f"), ())
-    assert diagnose([*fits, *otherwise]).causes == ()
-    assert diagnose([*fits[:1], *otherwise, another]).causes == ()
+    assert (found.causes, len(found.unexplained)) == ((), 6)
+    assert [doubt.doubt for doubt in found.doubts] == [
+        "RNN: x fits 2 of 6 failures by value, but 3 differ in another way, such as c"
+    ]
+    assert {c.hypothesis for c in diagnose([*fits, *explained, another]).causes} == {"x", "y"}
     assert diagnose([*fits, *otherwise, another, passes]).causes == ()
+
+
+def test_a_failure_that_contradicts_a_cause_is_named():
+    """One of many may have met something else as well."""
+    fits = [fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(8)]
+    found = diagnose([*fits, fact("g", Verdict.DIFFERS, refuted=["x"])])
+
+    assert found.causes[0].sentence == "RNN: x explains 8 of 9 failures; contradicted by g"
 
 
 def with_word(word, *facts):
