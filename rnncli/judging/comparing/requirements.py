@@ -1,12 +1,18 @@
 """`--require opset<=14,dtype=float32`: what an implementation supports; other cases are skipped.
 
-Terms are separated by commas; a case must meet all of them. A term is a field of `FIELDS`, an
-operator, and values separated by `|`:
+Terms are separated by commas; every call of a case must meet all of them. A term is a field of
+`FIELDS`, a sign, and values separated by `|`:
 
-    opset<=14  largest_size<64      of numbers: = != < <= > >=
-    dtype=float32|float16           of one word: = one of these; != none of these
-    activations=Tanh|Sigmoid        of several words: = every one is among these
-    inputs!=P  attributes!=clip     of several words: != none is among these
+    opset<=14  clip=never|2.5       numbers: = != < <= > >=; `never` if there is none
+    hidden_size%16=0                what is left of a number
+    input_size+hidden_size<=512     a sum
+    dtype=float32|float16           a word: = one of these; != none of these
+    activations=Tanh|Sigmoid        words: = every one is among these
+    inputs!=P  attributes!=clip     words: != none is among these
+    inputs>=B|initial_h             words: >= all of these are there
+    outputs==Y|Y+Y_h                words: == exactly one of these sets; `none` is the empty one
+    activations[RNN]=Tanh|Relu      a term for the cases of one operator, all versions
+    X.type=uint8  W.zero_point=0    of an integer tensor of a quantised unit
 """
 
 from __future__ import annotations
@@ -20,6 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS
+from rnncli.operators.attributes import float32
+from rnncli.operators.checking import INPUT_TYPES
 from rnncli.operators.node import DIRECTIONS
 from rnncli.recurrence.activations import ACTIVATIONS
 
@@ -28,69 +36,185 @@ if TYPE_CHECKING:
 
     from rnncli.packs.record import CaseRecord
 
-COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "<": operator.lt,
     ">": operator.gt,
 }
-# Kind of a field -> its type in a record.
-KINDS: Mapping[str, type[Any]] = {"number": int, "word": str, "words": list}
+NEVER, NONE = "never", "none"
+ELSEWHERE = "elsewhere"
+NUMERIC = {"number", "decimal"}
+_SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
+_NAME = r"[\w.]*+"
 # Possessive, so that a long text of blanks takes no longer than others.
-_TERM = re.compile(r"(?P<field>[^\s<>=!]*+)\s*+(?P<sign>[<>]=?|!=|==?)\s*+(?P<values>.*+)")
+_TERM = re.compile(
+    rf"(?P<fields>{_NAME}(?:\s*+\+\s*+{_NAME})*+)\s*+(?:%\s*+(?P<modulus>[0-9]{{1,18}})\s*+)?"
+    rf"(?:\[\s*+(?P<only>{_NAME})\s*+\]\s*+)?(?P<sign>[<>]=?|!=|==?)\s*+(?P<values>.*+)"
+)
 
 
 class RequirementField(NamedTuple):
     """A field of a case that a term can test."""
 
     summary: str  # the field in words
-    kind: str  # number, word, or words
+    kind: str  # number, decimal, word, or words
+    # a case and one of its calls -> a number, a word or words; NEVER for an attribute that is not
+    # given and has no default, ELSEWHERE for one that others have, so that all values are met;
+    # None if the case does not say
+    of: Callable[[CaseRecord, CaseRecord], Any]
     values: tuple[str, ...] = ()  # all possible values; empty if any may be written
-    # the entry of a case's record that has the field; "" for the record itself
-    section: str = "requirements"
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _needs_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    return lambda case, _: getattr(case.requirements, name)
+
+
+def _entry_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    return lambda case, _: getattr(case, name)
+
+
+def _size_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    return lambda _, call: call.sizes.get(name)
+
+
+def _attribute_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    def of(case: CaseRecord, _: CaseRecord) -> Any:
+        if case.operator not in OPERATORS:
+            return None
+        row = OPERATORS[case.operator].attributes.get(name)
+        value = case.attributes.get(name, row.default) if row else ELSEWHERE
+        return NEVER if value is None else value
+
+    return of
+
+
+def _type_of(name: str) -> str:
+    return name.partition("-")[0]
+
+
 _ROWS = OPERATORS.values()
-_SIZES = {
-    name: RequirementField(f"{name} of the case", "number", section="sizes")
-    for name in ("seq_length", "batch_size", "input_size", "hidden_size")
+# The attributes that are one number, by name; sizes, `layout` and `direction` are fields already.
+_NUMBERS = {
+    row.name: "decimal" if row.type == "float" else "number"
+    for each in _ROWS
+    for row in each.attributes.values()
+    if row.type in {"int", "float", "bool"} and row.name not in {*_SIZES, "layout"} and not row.role
 }
+
+
+def _of_unit(tensor: str, entry: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    def of(case: CaseRecord, _: CaseRecord) -> Any:
+        dress = (case.quantise or {}).get(tensor)
+        return getattr(dress, entry) if dress else None
+
+    return of
+
+
 FIELDS: Mapping[str, RequirementField] = {
-    "operator": RequirementField("operator and version", "word", tuple(OPERATORS), section=""),
-    "opset": RequirementField("version of the operator set", "number"),
-    "domain": RequirementField("domain of the node; empty for ONNX's own", "word", section=""),
-    "dtype": RequirementField(
-        "element type", "word", _unique(d for row in _ROWS for d in row.dtypes)
+    "operator": RequirementField(
+        "operator and version", "word", _entry_of("operator"), tuple(OPERATORS)
     ),
-    "direction": RequirementField("direction of the node", "word", tuple(DIRECTIONS)),
-    "layout": RequirementField("0, or 1 for batch first", "number"),
-    "weights": RequirementField("where weights are", "word", ("inputs", "initializers")),
+    "op": RequirementField(
+        "operator, whatever its version",
+        "word",
+        lambda case, _: _type_of(case.operator),
+        _unique(map(_type_of, OPERATORS)),
+    ),
+    "version": RequirementField(
+        "version of the operator",
+        "number",
+        lambda case, _: int(case.operator.partition("-")[2] or 1),
+    ),
+    "opset": RequirementField(
+        "version of the operator set that the model needs", "number", _needs_of("opset")
+    ),
+    "domain": RequirementField(
+        "domain of the node; empty for ONNX's own", "word", _entry_of("domain")
+    ),
+    "dtype": RequirementField(
+        "element type", "word", _needs_of("dtype"), _unique(d for row in _ROWS for d in row.dtypes)
+    ),
+    "direction": RequirementField(
+        "direction of the node", "word", _needs_of("direction"), tuple(DIRECTIONS)
+    ),
+    "layout": RequirementField("0, or 1 for batch first", "number", _needs_of("layout")),
+    "weights": RequirementField(
+        "where weights are", "word", _needs_of("weights"), ("inputs", "initializers")
+    ),
     "attributes": RequirementField(
         "attributes that are not at their default",
         "words",
+        _needs_of("attributes"),
         _unique(name for row in _ROWS for name in row.attributes),
     ),
-    "activations": RequirementField("activations that are used", "words", tuple(ACTIVATIONS)),
+    "activations": RequirementField(
+        "activations that are used", "words", _needs_of("activations"), tuple(ACTIVATIONS)
+    ),
     "inputs": RequirementField(
         "optional inputs that are present",
         "words",
+        _needs_of("inputs"),
         _unique(t.name for row in _ROWS for t in row.inputs if t.optional),
     ),
     "outputs": RequirementField(
         "requested outputs",
         "words",
+        _entry_of("outputs"),
         _unique(t.name for row in _ROWS for t in row.outputs),
-        section="",
     ),
-    "largest_size": RequirementField("the largest of the four sizes", "number"),
-    **_SIZES,
-    "expect": RequirementField("what must happen", "word", ("result", "rejection"), section=""),
-    "flags": RequirementField("why the case exists", "words", section=""),
-    "tags": RequirementField("reading:NAME, non-portable", "words", section=""),
+    "largest_size": RequirementField(
+        "the largest of the four sizes",
+        "number",
+        lambda case, call: max(call.sizes.values(), default=case.requirements.largest_size),
+    ),
+    **{name: RequirementField(f"{name} of each call", "number", _size_of(name)) for name in _SIZES},
+    "open_sizes": RequirementField(
+        "1 if the model names steps and batch instead of giving their sizes, or 0",
+        "number",
+        lambda case, _: int(case.open_sizes is True),
+    ),
+    "calls": RequirementField(
+        "number of calls with data of their own", "number", lambda case, _: len(case.calls)
+    ),
+    **{
+        name: RequirementField(f"the attribute {name}", kind, _attribute_of(name))
+        for name, kind in _NUMBERS.items()
+    },
+    "gate_order": RequirementField(
+        "WebNN's layout: the order of the gates",
+        "word",
+        lambda case, call: (
+            _attribute_of("layout")(case, call) if "webnn" in case.operator else ELSEWHERE
+        ),
+        _unique(
+            value
+            for row in _ROWS
+            for each in row.attributes.values()
+            if each.name == "layout" and each.type == "string"
+            for value in each.accepted
+        ),
+    ),
+    "expect": RequirementField(
+        "what must happen", "word", _entry_of("expect"), ("result", "rejection")
+    ),
+    "flags": RequirementField("why the case exists", "words", _entry_of("flags")),
+    "tags": RequirementField("reading:NAME, non-portable", "words", _entry_of("tags")),
+    **{
+        f"{name}.{entry}": RequirementField(
+            f"{summary} {name} in a quantised unit", kind, _of_unit(name, entry), values
+        )
+        for name in ("X", "W", "R", "B", "initial_h", "initial_c", "Y", "Y_h", "Y_c")
+        for entry, summary, kind, values in (
+            ("type", "element type of", "word", INPUT_TYPES),
+            ("scale", "scale of", "decimal", ()),
+            ("zero_point", "zero point of", "decimal", ()),
+        )
+    },
 }
 
 # What an implementation may lack as a whole, what says most of it first.
@@ -104,45 +228,86 @@ CAPABILITIES = (
 class Term:
     """One requirement."""
 
-    field: str  # the name of the field
-    sign: str  # the comparison: = != < <= > >=
+    field: str  # the name of the field, or of several numbers, joined by +
+    sign: str  # the comparison: = != == < <= > >=
     values: tuple[str, ...]  # the values to compare with; a single number for the last four
+    modulus: int = 0  # what the number is divided by, of which the rest is compared; 0 for itself
+    only: str = ""  # the operator whose cases alone must meet it; "" for all
 
     def reason(self, record: CaseRecord) -> str:
-        """Return why a case does not meet the term, or ""."""
-        row, has, wanted = FIELDS[self.field], _entry(record, self.field), self.sign == "="
-        if not isinstance(has, KINDS[row.kind]):
-            return f"requires {self}, but the case has no {self.field}"
-        if row.kind == "words":
-            failing = [each for each in has if (each in self.values) != wanted]
+        """Return why a case does not meet the term, or ""; the first of its calls that does not."""
+        if self.only and FIELDS["op"].of(record, record) != self.only:
+            return ""
+        for k, call in enumerate(record.calls):
+            if problem := self._problem(record, call):
+                return f"{problem} in call {k + 1}" if k else problem
+        return ""
+
+    def _problem(self, record: CaseRecord, call: CaseRecord) -> str:
+        """Return why a call does not meet the term, or ""."""
+        names = self.field.split("+")
+        found = [FIELDS[name].of(record, call) for name in names]
+        if ELSEWHERE in found:
+            return ""
+        if None in found:
+            return f"requires {self}, but the case has no {names[found.index(None)]}"
+        has = found[0]
+        if FIELDS[names[0]].kind == "words":
+            failing = [each for each in has if (each in self.values) != (self.sign == "=")]
+            if self.sign == ">=":
+                failing = [each for each in self.values if each not in has]
+                return f"requires {self}, lacks {', '.join(failing)}" if failing else ""
+            if self.sign == "==":
+                sets = [set() if each == NONE else {*each.split("+")} for each in self.values]
+                is_one = {*has} in sets
+                return "" if is_one else f"requires {self}, has {', '.join(has) or NONE}"
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
-        if self.sign in COMPARISONS:
-            is_met = COMPARISONS[self.sign](has, int(self.values[0]))
-        else:
-            is_met = (str(has) in self.values) == wanted
+        if len(names) > 1 and NEVER not in found:
+            has = sum(found)
+        if self.modulus and has != NEVER:
+            has %= self.modulus
+        # Of one number for each channel, all must meet it.
+        is_met = all(map(self._is_met, has if isinstance(has, list) else [has]))
         return "" if is_met else f"requires {self}, has {_shown(has)}"
+
+    def _is_met(self, has: Any) -> bool:
+        if self.sign in COMPARISONS:
+            return has == NEVER or COMPARISONS[self.sign](*_comparable(has, self.values[0]))
+        is_number = FIELDS[self.field.split("+")[0]].kind in NUMERIC
+        equal = (
+            has == wanted if NEVER in (has, wanted) else operator.eq(*_comparable(has, wanted))
+            for wanted in self.values
+        )
+        return (any(equal) if is_number else str(has) in self.values) == (self.sign != "!=")
 
     @property
     def expression(self) -> str:
         """The term as the command line takes it."""
-        return f"{self.field}{self.sign}{'|'.join(self.values)}"
+        return f"{self._left}{self.sign}{'|'.join(self.values)}"
+
+    @property
+    def _left(self) -> str:
+        rest = f"%{self.modulus}" if self.modulus else ""
+        return f"{self.field}{rest}" + (f"[{self.only}]" if self.only else "")
 
     def __str__(self) -> str:
         """Return the term in words."""
-        row, listed = FIELDS[self.field], " or ".join(map(_shown, self.values))
+        kind = FIELDS[self.field.split("+")[0]].kind
+        name, listed = self._left, " or ".join(map(_shown, self.values))
+        if kind == "words":
+            signs = {"=": "only", "!=": "without", "==": "exactly"}
+            word = signs.get(self.sign)
+            return f"{name} {word} {listed}" if word else f"{name} with {' and '.join(self.values)}"
         if self.sign in COMPARISONS:
-            return f"{self.field} {self.sign} {listed}"
-        if row.kind == "words":
-            return f"{self.field} {'only' if self.sign == '=' else 'without'} {listed}"
-        return f"{self.field} {'' if self.sign == '=' else 'other than '}{listed}"
+            return f"{name} {self.sign} {listed}"
+        return f"{name} {'other than ' if self.sign == '!=' else ''}{listed}"
 
 
-def _entry(record: CaseRecord, field: str) -> Any:
-    """Return the value of a field in a case's record, or None."""
-    section = FIELDS[field].section
-    if section == "sizes":
-        return record.sizes.get(field)
-    return getattr(record.requirements if section else record, field)
+def _comparable(has: Any, wanted: str) -> tuple[Any, Any]:
+    """Return two numbers as they compare: decimals as the float32 values that nodes hold."""
+    if isinstance(has, float):
+        return float32(has), float32(float(wanted))
+    return Fraction(has), Fraction(wanted)
 
 
 def _shown(value: Any) -> str:
@@ -222,7 +387,7 @@ def leaving_out(
 def _needs(record: CaseRecord, fields: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield field and value of all that a case has in some fields."""
     for field in fields:
-        has = _entry(record, field)
+        has = FIELDS[field].of(record, record)
         if has is not None:
             yield from ((field, str(value)) for value in (has if isinstance(has, list) else [has]))
 
@@ -234,21 +399,44 @@ def _term(text: str, expression: str) -> Term:
     match = _TERM.fullmatch(text.strip())
     if match is None:
         raise invalid(f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
-    field, sign = match["field"], match["sign"].replace("==", "=")
-    if field not in FIELDS:
-        hint = did_you_mean(field, FIELDS) or f"; there are {', '.join(FIELDS)}"
-        raise invalid(f"unknown field '{field}'{hint}")
-    row, is_number = FIELDS[field], FIELDS[field].kind == "number"
+    names = [name.strip() for name in match["fields"].split("+")]
+    listed = [each for each in FIELDS if "." not in each or each.startswith("X.")]
+    for name in names:
+        if name not in FIELDS:
+            hint = did_you_mean(name, FIELDS) or f"; there are {', '.join(listed)}"
+            raise invalid(f"unknown field '{name}'{hint}")
+    field, row, sign = "+".join(names), FIELDS[names[0]], match["sign"]
+    only, modulus = match["only"] or "", int(match["modulus"] or 0)
+    is_number = row.kind in NUMERIC
+    operators = FIELDS["op"].values
+    if only and only not in operators:
+        hint = did_you_mean(only, operators) or f"; there are {', '.join(operators)}"
+        raise invalid(f"there is no operator '{only}'{hint}")
+    if len(names) > 1 or match["modulus"]:
+        for name in names:
+            if FIELDS[name].kind not in NUMERIC:
+                raise invalid(f"'{name}' is not a number, of which there is a sum or a rest")
+    if match["modulus"] and not modulus:
+        raise invalid("nothing is divided by 0")
     values = tuple(value.strip() for value in match["values"].split("|"))
-    if sign in COMPARISONS and not (is_number and len(values) == 1):
+    if sign == "==" and row.kind != "words":
+        sign = "="
+    has_all = row.kind == "words" and sign == ">="
+    if sign in COMPARISONS and not has_all and not (is_number and len(values) == 1):
         what = "is compared with one number" if is_number else "is not a number"
         raise invalid(f"'{field}' {what}; write {field}={'|'.join(values)}")
     for value in values:
-        if is_number and not re.fullmatch(r"[0-9]{1,18}", value):
-            raise invalid(f"'{field}' is compared with a whole number, got '{value}'")
-        if row.values and value not in row.values:
-            hint = did_you_mean(value, row.values) or f"; there are {', '.join(row.values)}"
-            raise invalid(f"'{field}' is never '{value}'{hint}")
+        if is_number:
+            wanted = r"-?[0-9]{1,18}(\.[0-9]{1,18})?" if row.kind == "decimal" else "[0-9]{1,18}"
+            may_lack = sign not in COMPARISONS and names[0] in _NUMBERS
+            if not (re.fullmatch(wanted, value) or (may_lack and value == NEVER)):
+                what = "number" if row.kind == "decimal" else "whole number"
+                raise invalid(f"'{field}' is compared with a {what}, got '{value}'")
+            continue
+        for each in value.split("+") if sign == "==" else [value]:
+            if row.values and each not in row.values and not (sign == "==" and each == NONE):
+                hint = did_you_mean(each, row.values) or f"; there are {', '.join(row.values)}"
+                raise invalid(f"'{field}' is never '{each}'{hint}")
     if is_number:
-        values = tuple(str(int(value)) for value in values)
-    return Term(field, sign, values)
+        values = tuple(v if v == NEVER or row.kind == "decimal" else str(int(v)) for v in values)
+    return Term(field, sign, values, modulus, only)

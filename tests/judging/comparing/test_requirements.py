@@ -2,18 +2,24 @@
 
 import pytest
 from msgspec.structs import replace
-from support.judged import CORE, core
+from support.judged import CORE
 from support.tables import every
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.described import jsonable
-from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
+from rnncli.judging.comparing.requirements import (
+    ELSEWHERE,
+    FIELDS,
+    NEVER,
+    Requirements,
+    leaving_out,
+)
 from rnncli.packs.pack import open_pack
-from rnncli.packs.record import UNKNOWN, CaseRecord, RequirementsRecord
+from rnncli.packs.record import UNKNOWN, RequirementsRecord
 
 RECORD = replace(
     UNKNOWN,
     operator="LSTM-14",
+    attributes={"clip": 2.5, "hidden_size": 70},
     outputs=["Y", "Y_h"],
     flags=["Clip"],
     sizes={"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 70},
@@ -29,6 +35,13 @@ RECORD = replace(
         largest_size=70,
     ),
 )
+
+# Cases of every dialect and of quantised units.
+RECORDS = [
+    record
+    for pack in ("core", "tiles", "units", "webnn_tiles", "openvino_tiles")
+    for record in open_pack(CORE.with_name(pack)).manifest.cases
+]
 
 MET = [
     "opset<=14",
@@ -60,6 +73,26 @@ MET = [
     "tags!=non-portable",
     "tags=",
     " opset <= 14 , dtype = float32 ",
+    "op=LSTM|GRU",
+    "version>=14",
+    "clip=2.5|never",
+    "clip<=2.5",
+    "input_forget=0",
+    "linear_before_reset=1",
+    "gate_order=zrn",
+    "hidden_size%16=6",
+    "hidden_size%2=0",
+    "input_size+hidden_size<=72",
+    "input_size+hidden_size%8=0",
+    "inputs>=P",
+    "inputs>=B|P",
+    "outputs==Y|Y+Y_h",
+    "outputs==Y_h+Y",
+    "activations[LSTM]=Sigmoid|Tanh",
+    "activations[RNN]=Relu",
+    "hidden_size%16[GRU]=0",
+    "calls=1",
+    "open_sizes=0",
 ]
 # expression -> why the record does not meet it
 UNMET = {
@@ -75,6 +108,17 @@ UNMET = {
     "attributes!=clip": "requires attributes without clip, has clip",
     "domain!=": "requires domain other than '', has ''",
     "domain=ai.onnx": "requires domain ai.onnx, has ''",
+    "op=GRU|RNN": "requires op GRU or RNN, has LSTM",
+    "clip=never": "requires clip never, has 2.5",
+    "clip<2.5": "requires clip < 2.5, has 2.5",
+    "input_forget=1": "requires input_forget 1, has 0",
+    "hidden_size%16=0": "requires hidden_size%16 0, has 6",
+    "input_size+hidden_size<=64": "requires input_size+hidden_size <= 64, has 72",
+    "inputs>=P|initial_h": "requires inputs with P and initial_h, lacks initial_h",
+    "outputs==Y|Y+Y_h+Y_c": "requires outputs exactly Y or Y+Y_h+Y_c, has Y, Y_h",
+    "outputs==none": "requires outputs exactly none, has Y, Y_h",
+    "activations[LSTM]=Tanh": "requires activations[LSTM] only Tanh, has Sigmoid",
+    "X.type=uint8": "requires X.type uint8, but the case has no X.type",
     "opset<=13,layout=0": "requires opset <= 13, has 14; requires layout 0, has 1",
 }
 # expression -> what is wrong with it
@@ -83,7 +127,7 @@ WRONG = {
     "opset": "'opset' is not FIELD=VALUE",
     "opset<=14,": "'' is not FIELD=VALUE",
     "opst<=14": "unknown field 'opst'; did you mean 'opset'?",
-    "=14": "unknown field ''; there are operator, opset,",
+    "=14": "unknown field ''; there are operator, op, version, opset,",
     "opset<=x": "'opset' is compared with a whole number, got 'x'",
     "opset<=-1": "'opset' is compared with a whole number, got '-1'",
     "opset<=1e3": "'opset' is compared with a whole number, got '1e3'",
@@ -180,17 +224,17 @@ def test_what_others_need_as_well_is_not_left_out():
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_every_field_is_where_manifests_have_it(name):
-    """In every record of the pack, of its kind, and with no value that could not be required."""
-    row = FIELDS[name]
-    kinds = {"number": int, "word": str, "words": list}
-    for vector in core().values():
-        told = jsonable(vector.record)
-        has = (told[row.section] if row.section else told)[name]
-        assert isinstance(has, kinds[row.kind])
-        values = has if row.kind == "words" else [has]
+def test_every_field_is_of_its_kind(name):
+    """In every case of two packs, and with no value that could not be required."""
+    row, kinds = FIELDS[name], {"number": int, "decimal": int | float, "word": str, "words": list}
+    found = [row.of(record, call) for record in RECORDS for call in record.calls]
+    has = [each for each in found if each not in (None, NEVER, ELSEWHERE)]
+
+    assert has
+    for each in has:
+        values = each if isinstance(each, list) else [each]
+        assert isinstance(each, kinds[row.kind]) or all(isinstance(v, int | float) for v in values)
         assert not row.values or {str(value) for value in values} <= set(row.values)
-    assert (row.section or name) in CaseRecord.__struct_fields__
 
 
 def test_a_case_that_does_not_say_is_not_tried():
