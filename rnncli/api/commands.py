@@ -509,8 +509,7 @@ def _plan(
 
     name = function.__name__
     words = ["rnncli", name, str(pack), *subject.options, *rule.options, *cases.order]
-    if needs := cases.requirements.expression:
-        words += ["--require", needs]
+    words += cases.limits
     words += words_of(function, asked)
     if f"RNNCLI_{name}_SHARD".upper() in os.environ:
         # It would leave a part of the one case that is selected.

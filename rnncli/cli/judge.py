@@ -181,7 +181,7 @@ def stream(model: str, **asked: Any) -> int:
     return reported(commands.stream, model, note=saved, **asked)
 
 
-@command(asks=commands.diagnose, pack=PACK, cases=row(only=("select", "require")))
+@command(asks=commands.diagnose, pack=PACK, cases=row(only=("select", "require", "device")))
 def diagnose(pack: Path, *, as_json: bool = False, **asked: Any) -> int:
     """Name the bug that explains an implementation's wrong outputs.
 

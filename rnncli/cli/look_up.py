@@ -25,6 +25,7 @@ SCHEMAS = {
     "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
     "claim": "rnncli.judging.claim:claim_schema",
+    "device": "rnncli.judging.device:device_schema",
     "harness": "rnncli.subjects.harness_messages:harness_schema",
 }
 
@@ -273,12 +274,12 @@ def schema(of: str = "config", *, output: str = "") -> None:
     """Write the JSON Schema of what is read or printed.
 
     It describes configs, suites, manifests, case.json of packs in the layout raw, the lines of
-    `rnncli verify --json` and `rnncli relate --json`, claims for `rnncli verify --claims`, or the
-    messages of `rnncli verify --harness`.
+    `rnncli verify --json` and `rnncli relate --json`, claims for `rnncli verify --claims`, devices
+    for `--device`, or the messages of `rnncli verify --harness`.
 
-    Editors use those of configs, suites and claims to complete and check YAML; programs that read
-    packs and verifications, or answer as a harness, use the others. They ship in specs/schema as
-    {config,suite,manifest,case,verification,claim,harness}.schema.json.
+    Editors use those of configs, suites, claims and devices to complete and check YAML; programs
+    that read packs and verifications, or answer as a harness, use the others. They ship in
+    specs/schema as {config,suite,manifest,case,verification,claim,device,harness}.schema.json.
 
     \b
     rnncli schema suite -o suite.schema.json

@@ -147,9 +147,10 @@ def list(  # noqa: A001 -- the name of the command
 def lint(files: tuple[str, ...], *, as_json: bool = False) -> int:
     """Check YAML files; list every finding with its place.
 
-    FILE is a config, a suite or a claim, the name of one that ships with rnncli, or - for standard
-    input. Every case of a suite is read, and cases that must be rejected are checked to be invalid.
-    Findings are printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 if there are any.
+    FILE is a config, a suite, a claim or a device, the name of one that ships with rnncli, or - for
+    standard input. Every case of a suite is read, and cases that must be rejected are checked to be
+    invalid. Findings are printed as FILE:LINE:COLUMN: SENTENCE; if there are any, the exit code is
+    1.
 
     \b
     rnncli lint my_suite.yaml configs/*.yaml

@@ -25,6 +25,7 @@ from rnncli.files.described import (
     UNIQUE,
     Digits,
     Distinct,
+    RecordT,
     check,
     document,
     own_type,
@@ -63,7 +64,8 @@ else:
         _requirement,
         {"format": "rnncli-requirement", "maxLength": LONGEST_REQUIREMENT},
     )
-"""Requirements as `--require` takes them."""
+"""A requirement as `--require` takes it."""
+RequirementTexts = Annotated[list[RequirementText], UNIQUE, Meta(max_length=MOST_REQUIREMENTS)]
 
 
 class Claim(Distinct):
@@ -78,9 +80,7 @@ class Claim(Distinct):
         int, Meta(ge=1), "the number of cases inside the claim, so that it cannot shrink unseen"
     ]
     require: Annotated[
-        list[RequirementText],
-        UNIQUE,
-        Meta(max_length=MOST_REQUIREMENTS),
+        RequirementTexts,
         "what a case inside the claim meets, each as `--require` takes it; empty for all cases",
     ]
 
@@ -133,18 +133,35 @@ def parse_claim(source: bytes | str, name: str) -> Claim:
     Raises:
         rnncli.errors.ConfigError: it is not a claim; every finding has its place.
     """
-    root, findings = parse_yaml(source, name), Findings()
-    rows = {row.name: row.type for row in msgspec.structs.fields(Claim)}
-    entries = read_mapping(root, "a claim", "key", rows, findings)
+    return entries_read(parse_yaml(source, name), Claim, "a claim")
+
+
+def entries_read(root: YamlNode, kind: type[RecordT], what: str) -> RecordT:
+    """Read YAML as a record, all of whose entries must be there.
+
+    Raises:
+        rnncli.errors.ConfigError: it is not one; every finding has its place, of lists that of the
+            item.
+    """
+    findings = Findings()
+    rows = {row.name: row.type for row in msgspec.structs.fields(kind)}
+    entries = read_mapping(root, what, "key", rows, findings)
     for missing in [key for key in rows if entries and key not in entries]:
         findings.add(root.place, f"'{missing}' is missing")
     for key, node in entries.items():
-        try:
-            check(node.plain, rows.get(key, Any), f"'{key}'")
-        except InvalidRequest as error:
-            findings.add(node.place, str(error))
+        # Of a list, each item for itself, whose place is its own; what is left is about the list.
+        items = node.value if isinstance(node.value, tuple) else ()
+        parts = [(item.place, f"'{key}'[{k}]", [item.plain]) for k, item in enumerate(items)]
+        wrong = len(findings)
+        for place, called, plain in (*parts, (node.place, f"'{key}'", node.plain)):
+            if place is node.place and len(findings) > wrong:
+                break
+            try:
+                check(plain, rows.get(key, Any), f"'{key}'")
+            except InvalidRequest as error:
+                findings.add(place, str(error).replace(f"'{key}'[0]", called, 1))
     findings.raise_any()
-    found: Claim = read(root.plain, Claim, name)
+    found: RecordT = read(root.plain, kind, root.place.file)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
@@ -10,6 +10,7 @@ from rnncli.options import OptionKind, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rnncli.judging.comparing.requirements import Requirements
 
@@ -55,6 +56,8 @@ class Selected:
             id:lstm_1_plain'.
         require: Skip the cases that need more than the subject can do. A comma is an `and`, a bar
             an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.
+        device: Skip the cases that are not within what a device takes, as FILE says
+            (docs/howto/device.md): YAML with `device`, its name, and `require`, a list of EXPR.
         shard: Judge part i of n: every n-th case.
         shuffle: Run the cases in a random order, to find state that is kept from case to case.
             Reports keep the order of the pack.
@@ -62,6 +65,7 @@ class Selected:
 
     select: str = option("", "-k", metavar="EXPR", joins=True)
     require: str | Sequence[str] = option((), kind=OptionKind.WORDS, metavar="EXPR[,...]")
+    device: str | Path = option("", kind=OptionKind.READ, metavar="FILE")
     shard: str = option("1/1", metavar="i/n")
     shuffle: int | None = option(None, kind=OptionKind.NUMBER, metavar="SEED")
 
@@ -76,15 +80,26 @@ class Selected:
 
     @property
     def requirements(self) -> Requirements:
-        """What the implementation supports.
+        """What the implementation supports, and its device takes.
 
         Raises:
-            InvalidRequest: an expression is not a requirement.
+            InvalidRequest: an expression is not a requirement, or the file is not a device's.
         """
         from rnncli.judging.comparing.requirements import Requirements
 
-        texts = [self.require] if isinstance(self.require, str) else self.require
+        texts = [self.require] if isinstance(self.require, str) else [*self.require]
+        if self.device:
+            from rnncli.judging.device import read_device
+
+            texts += read_device(self.device).require
         return Requirements.parse(text for text in texts if text)
+
+    @property
+    def limits(self) -> list[str]:
+        """What the implementation supports as options of a command line."""
+        needs = replace(self, device="").requirements.expression
+        own = ["--require", needs] if needs else []
+        return [*own, "--device", f"{self.device}"] if self.device else own
 
     @property
     def order(self) -> list[str]:

@@ -158,7 +158,7 @@ def cases_of(target: str) -> list[str]:
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:
-    """Return every error in a config, suite or claim, given by path, name or standard input.
+    """Return every error in a config, suite, claim or device: a path, a name or standard input.
 
     Raises:
         UnreadableFile: it cannot be read.
@@ -168,6 +168,7 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
     from rnncli.cases.suite.suite import is_suite, suite_findings
     from rnncli.cases.yaml_reader import parse_yaml, read_source
     from rnncli.judging.claim import is_claim, parse_claim
+    from rnncli.judging.device import is_device, parse_device
 
     path = Path(file) if file == STDIN or Path(file).exists() else find_spec(file) or Path(file)
     source = read_standard_input() if file == STDIN else read_source(path)
@@ -176,6 +177,9 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
         root = parse_yaml(source, name)
         if is_claim(root):
             parse_claim(source, name)
+            return []
+        if is_device(root):
+            parse_device(source, name)
             return []
         if is_suite(root):
             return suite_findings(source, name, path.parent)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Concessions of a run whose verdicts are still those of the pack's own rule on its own files.
 HARMLESS = frozenset(
-    {"--require", "--xfails", "--allow-refused", "--allow-missing", "--shard", CLAIMS}
+    {"--require", "--device", "--xfails", "--allow-refused", "--allow-missing", "--shard", CLAIMS}
 )
 
 

@@ -56,7 +56,7 @@ FINDINGS = {
     ),
     "a long requirement": (
         TEXT.replace("layout=0", f"'{'layout=0,' * 500}'"),
-        "5:10: 'require'[0] must have at most 4000 characters",
+        "5:11: 'require'[0] must have at most 4000 characters",
     ),
     "many requirements": (
         TEXT.replace("layout=0", ", ".join(f"opset<={k}" for k in range(65))),
@@ -64,9 +64,9 @@ FINDINGS = {
     ),
     "an unknown field": (
         TEXT.replace("layout=0", "layuot=0"),
-        "5:10: 'require'[0] cannot require 'layuot=0': unknown field 'layuot'; did you mean",
+        "5:11: 'require'[0] cannot require 'layuot=0': unknown field 'layuot'; did you mean",
     ),
-    "an empty requirement": (TEXT.replace("layout=0", "''"), "5:10: 'require'[0] cannot require"),
+    "an empty requirement": (TEXT.replace("layout=0", "''"), "5:11: 'require'[0] cannot require"),
     "a misspelt key": (TEXT + "xfail: a\n", "6:1: unknown key 'xfail'"),
     "a key twice": (TEXT + "cases: 1\n", "6:1: 'cases' is already set on line 4"),
 }

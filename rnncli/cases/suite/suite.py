@@ -115,32 +115,54 @@ class Entry:
         Raises:
             ConfigError: it is wrong; every finding has a place.
         """
-        template = self._template
-        settings = template.settings(self._row)
+        seed, folder = self._origin
+        place = self._template.place
+        root = assemble(self._settings(call), place)
+        case = read_case(root, self.id, folder, seed=seed, key=self.id)
+        Y = next((row.name for row in self.operator.outputs if row.role == "Y"), "Y")
+        if case.unit and (self.horizon or self.breakage):
+            what = "claims a horizon" if self.horizon else "must be refused"
+            raise ConfigError([(place, f"a case that {what} cannot be quantised yet")])
+        if self.horizon and Y not in case.outputs:
+            sentence = f"a case that claims a horizon must ask for {Y}, which shows every step"
+            raise ConfigError([(place, sentence)])
+        if call and self.later[call - 1] and case.sources.keys() != self.case().sources.keys():
+            sentence = f"call {call + 1} must have the inputs of the first, which its model has"
+            raise ConfigError([(place, sentence)])
+        return case
+
+    def _settings(self, call: int = 0) -> Settings:
+        """Return the settings of the config of a call."""
+        settings = self._template.settings(self._row)
         if call:
             settings |= self.later[call - 1]
         for path in [path for path, setting in settings.items() if setting.node.value is None]:
             if has_not(self.operator, path):  # absent names need not exist
                 del settings[path]
         op = settings["op",]
-        named = YamlNode(self.operator.name, op.node.place)
         for name in ("opset", "weights", "breaks"):
             settings.pop((name,), None)
-        settings["op",] = Setting(op.key, named)
-        seed, folder = self._origin
-        root = assemble(settings, template.place)
-        case = read_case(root, self.id, folder, seed=seed, key=self.id)
-        Y = next((row.name for row in self.operator.outputs if row.role == "Y"), "Y")
-        if case.unit and (self.horizon or self.breakage):
-            what = "claims a horizon" if self.horizon else "must be refused"
-            raise ConfigError([(template.place, f"a case that {what} cannot be quantised yet")])
-        if self.horizon and Y not in case.outputs:
-            sentence = f"a case that claims a horizon must ask for {Y}, which shows every step"
-            raise ConfigError([(template.place, sentence)])
-        if call and self.later[call - 1] and case.sources.keys() != self.case().sources.keys():
-            sentence = f"call {call + 1} must have the inputs of the first, which its model has"
-            raise ConfigError([(template.place, sentence)])
-        return case
+        settings["op",] = Setting(op.key, YamlNode(self.operator.name, op.node.place))
+        return settings
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The case as a suite would have it by itself, without axes."""
+        place = self._template.place
+        later = [assemble(own, place).plain for own in self.later]
+        breaks = self._template.plain(("breaks",), self._row)
+        told = {
+            **assemble(self._settings(), place).plain,  # type: ignore[dict-item]
+            "flags": [*self.flags],
+            "weights": self.weights,
+            "golden": self.golden,
+            "profile": self.profile,
+            "horizon": self.horizon,
+            "calls": later if any(later) else self.calls,
+            "breaks": breaks,
+            **self.spelling._asdict(),
+        }
+        return {name: value for name, value in told.items() if value not in (None, False)}
 
     def refusal(self) -> InvalidOperator | None:
         """Return the error of the broken case; None if it has no breakage.

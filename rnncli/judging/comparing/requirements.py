@@ -45,7 +45,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 NEVER, NONE = "never", "none"
 ELSEWHERE = "elsewhere"
 NUMERIC = {"number", "decimal"}
-_SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
+SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 _NAME = r"[\w.]*+"
 # Possessive, so that a long text of blanks takes no longer than others.
 _TERM = re.compile(
@@ -103,7 +103,7 @@ _NUMBERS = {
     row.name: "decimal" if row.type == "float" else "number"
     for each in _ROWS
     for row in each.attributes.values()
-    if row.type in {"int", "float", "bool"} and row.name not in {*_SIZES, "layout"} and not row.role
+    if row.type in {"int", "float", "bool"} and row.name not in {*SIZES, "layout"} and not row.role
 }
 
 
@@ -172,7 +172,7 @@ FIELDS: Mapping[str, RequirementField] = {
         "number",
         lambda case, call: max(call.sizes.values(), default=case.requirements.largest_size),
     ),
-    **{name: RequirementField(f"{name} of each call", "number", _size_of(name)) for name in _SIZES},
+    **{name: RequirementField(f"{name} of each call", "number", _size_of(name)) for name in SIZES},
     "open_sizes": RequirementField(
         "1 if the model names steps and batch instead of giving their sizes, or 0",
         "number",
@@ -243,10 +243,18 @@ class Term:
                 return f"{problem} in call {k + 1}" if k else problem
         return ""
 
+    @property
+    def fields(self) -> list[str]:
+        """The fields whose values it tests."""
+        return self.field.split("+")
+
     def _problem(self, record: CaseRecord, call: CaseRecord) -> str:
         """Return why a call does not meet the term, or ""."""
-        names = self.field.split("+")
-        found = [FIELDS[name].of(record, call) for name in names]
+        return self.problem([FIELDS[name].of(record, call) for name in self.fields])
+
+    def problem(self, found: Sequence[Any]) -> str:
+        """Return why values of its fields do not meet the term, or ""."""
+        names = self.fields
         if ELSEWHERE in found:
             return ""
         if None in found:
@@ -273,7 +281,7 @@ class Term:
     def _is_met(self, has: Any) -> bool:
         if self.sign in COMPARISONS:
             return has == NEVER or COMPARISONS[self.sign](*_comparable(has, self.values[0]))
-        is_number = FIELDS[self.field.split("+")[0]].kind in NUMERIC
+        is_number = FIELDS[self.fields[0]].kind in NUMERIC
         equal = (
             has == wanted if NEVER in (has, wanted) else operator.eq(*_comparable(has, wanted))
             for wanted in self.values
@@ -292,7 +300,7 @@ class Term:
 
     def __str__(self) -> str:
         """Return the term in words."""
-        kind = FIELDS[self.field.split("+")[0]].kind
+        kind = FIELDS[self.fields[0]].kind
         name, listed = self._left, " or ".join(map(_shown, self.values))
         if kind == "words":
             signs = {"=": "only", "!=": "without", "==": "exactly"}
@@ -339,6 +347,14 @@ class Requirements:
     def expression(self) -> str:
         """The terms as the command line takes them; "" for none."""
         return ",".join(term.expression for term in self.terms)
+
+    def admits(self, family: str = "", /, **values: Any) -> bool:
+        """Whether the terms about nothing but these fields are met, for an operator's cases."""
+        return not any(
+            term.problem([values[name] for name in term.fields])
+            for term in self.terms
+            if term.only in ("", family) and values.keys() >= {*term.fields}
+        )
 
     def reason(self, record: CaseRecord) -> str:
         """Return which terms a case does not meet, or ""."""

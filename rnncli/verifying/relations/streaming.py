@@ -569,7 +569,8 @@ class StreamPlan(RelationPlan):
         subject = self.terms.subject
         for option, is_given in {
             "--weights": subject.weights,
-            "--require": self.cases.requirements.terms,
+            "--require": self.cases.require,
+            "--device": self.cases.device,
         }.items():
             if is_given:
                 raise InvalidRequest(f"{option} is for cases of one operator, not for whole models")

@@ -1,0 +1,179 @@
+"""Devices: what an implementation takes, as a file of a few lines that `--device` reads.
+
+    device: "npu-x 2.1"
+    require:
+      - "op=LSTM|GRU, version=14, weights=initializers"
+      - "hidden_size%16=0, hidden_size<=256, seq_length<=8, batch_size=1|4"
+      - "dtype=float16, direction=forward|bidirectional, clip=never"
+      - "inputs!=sequence_lens|P, outputs==Y|Y+Y_h"
+
+A case of a pack is the device's if it meets every term. A claim says as much, and is read as well.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
+
+from rnncli.cases.yaml_reader import Findings, parse_yaml, read_source
+from rnncli.files.described import Distinct, document
+from rnncli.judging.claim import (
+    LONGEST_NAME,
+    Claim,
+    RequirementTexts,
+    entries_read,
+    is_claim,
+)
+from rnncli.judging.comparing.requirements import FIELDS, SIZES, Requirements
+from rnncli.operators import OPERATORS
+from rnncli.operators.checking import opset_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rnncli.cases.yaml_reader import YamlNode
+    from rnncli.operators import Operator
+
+# Sizes of a device are looked for up to here, and up to twice any number that it names.
+LARGEST_SOUGHT = 512
+
+
+class Device(Distinct):
+    """What an implementation takes: the cases that meet every term."""
+
+    device: Annotated[str, Meta(max_length=LONGEST_NAME), "its name and version, in any words"]
+    require: Annotated[
+        RequirementTexts, "what a case that it takes meets, each as `--require` takes it"
+    ]
+
+    @property
+    def requirements(self) -> Requirements:
+        """What a case must meet."""
+        return Requirements.parse(self.require)
+
+
+def is_device(root: YamlNode) -> bool:
+    """Whether YAML is a device, as opposed to a claim, a suite or a config."""
+    return root.child("device") is not None
+
+
+def read_device(path: str | Path) -> Device:
+    """Read a device, or what a claim says of one.
+
+    Raises:
+        rnncli.errors.UnreadableFile: it cannot be read.
+        rnncli.errors.ConfigError: it is neither; every finding has its place.
+    """
+    return parse_device(read_source(path), str(path))
+
+
+@lru_cache(maxsize=4)
+def parse_device(source: bytes | str, name: str) -> Device:
+    """Read the text of a device or a claim; `name` is its file in messages.
+
+    Raises:
+        rnncli.errors.ConfigError: it is neither, or takes nothing; every finding has its place.
+    """
+    root = parse_yaml(source, name)
+    if is_claim(root):
+        claim = entries_read(root, Claim, "a claim")
+        found = Device(claim.implementation, claim.require)
+    else:
+        found = entries_read(root, Device, "a device")
+    findings = Findings()
+    if problem := contradiction(found.requirements):
+        findings.add(root.place_of(("require",)), problem)
+    findings.raise_any()
+    return found
+
+
+def contradiction(needs: Requirements) -> str:
+    """Return why no case at all can meet some requirements, or "".
+
+    It looks at operators, and in each at every axis alone and at the sizes together.
+    """
+    rows = operators_of(needs)
+    if not rows:
+        return f"takes nothing: no operator meets {_named(needs, OPERATOR_FIELDS)}"
+    reasons = dict.fromkeys(_lacking(needs, row) for row in rows)
+    return "" if "" in reasons else f"takes nothing: {'; '.join(reasons)}"
+
+
+OPERATOR_FIELDS = ("operator", "op", "version", "opset", "domain", "dtype")
+
+
+def operators_of(needs: Requirements) -> list[Operator]:
+    """Return the operators of which some case may meet the requirements."""
+    return [
+        row
+        for row in OPERATORS.values()
+        if any(
+            needs.admits(row.family, **told, dtype=dtype)
+            for told in _told(row)
+            for dtype in row.dtypes
+        )
+    ]
+
+
+def _told(row: Operator) -> Iterator[Mapping[str, Any]]:
+    """Yield what is known of an operator's cases; those of a unit need a later opset."""
+    version = int(row.name.partition("-")[2] or 1)
+    own = {"operator": row.name, "op": row.family, "version": version, "domain": row.domain}
+    for opset in dict.fromkeys((row.version, opset_of(row))):
+        yield {**own, "opset": opset}
+
+
+def _lacking(needs: Requirements, row: Operator) -> str:
+    """Return what no case of an operator has that the requirements need, or ""."""
+    words = {
+        name: each.values
+        for name, each in FIELDS.items()
+        if each.kind == "word" and each.values and name in ("direction", "weights")
+    }
+    optional = [tensor.name for tensor in row.inputs if tensor.optional]
+    axes: Mapping[str, Iterable[Any]] = {
+        **words,
+        "outputs": subsets([tensor.name for tensor in row.outputs]),
+        "inputs": subsets(optional),
+    }
+    for name, values in axes.items():
+        if not any(needs.admits(row.family, **{name: value}) for value in values):
+            return f"no {name} of {row.name} meets {_named(needs, [name])}"
+    sizes = {name: admitted_sizes(needs, name, row.family) for name in SIZES if row.has(name)}
+    for name, values in sizes.items():
+        if not values:
+            return f"no {name} meets {_named(needs, [name])}"
+    least = dict.fromkeys(SIZES, 1) | {name: values[0] for name, values in sizes.items()}
+    if not needs.admits(row.family, **least, largest_size=max(least.values())):
+        return f"no sizes of {row.name} meet {_named(needs, [*SIZES, 'largest_size'])}"
+    return ""
+
+
+def subsets(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield every subset of some names that is not empty, the largest first, and the empty one."""
+    for count in range(len(names), -1, -1):
+        yield from map(list, combinations(names, count))
+
+
+@lru_cache(maxsize=64)
+def admitted_sizes(needs: Requirements, name: str, op: str) -> tuple[int, ...]:
+    """Return the values that the terms about one size alone allow, rising."""
+    named = [int(v) for t in needs.terms if name in t.fields for v in t.values if v.isdecimal()]
+    most = 2 * max([LARGEST_SOUGHT // 2, *named])
+    return tuple(size for size in range(1, most + 1) if needs.admits(op, **{name: size}))
+
+
+def _named(needs: Requirements, fields: Iterable[str]) -> str:
+    """Return the terms about nothing but some fields, as they are written."""
+    return " and ".join(
+        f"'{term.expression}'" for term in needs.terms if {*term.fields} <= {*fields}
+    )
+
+
+def device_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a device, draft 2020-12."""
+    return document(Device, "rnncli device", "What an implementation takes, for `--device`.")
