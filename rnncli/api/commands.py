@@ -14,6 +14,7 @@ import re
 import shlex
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -65,6 +66,8 @@ _TURN = threading.RLock()
     output=traits("-o", kind=OptionKind.WRITTEN, metavar="DIR"),
     format=traits(kind=OptionKind.NAME, known=LAYOUTS),
     seed=traits(kind=OptionKind.COUNT),
+    max_cases=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
+    save_suite=traits(kind=OptionKind.WRITTEN, metavar="FILE.yaml"),
 )
 def generate(
     suite: str | Path,
@@ -76,6 +79,9 @@ def generate(
     seed: int | None = None,
     weights: str = "",
     steps: bool = False,
+    device: str | Path = "",
+    max_cases: int | None = None,
+    save_suite: str | Path = "",
     workers: Workers = HERE,
     progress: Progress | None = None,
 ) -> GenerationReport:
@@ -91,6 +97,11 @@ def generate(
         seed: Seed of the inputs, instead of the suite's.
         weights: As in `Implementation`.
         steps: Also store the signals of every step: pre-activations, gates, cell and hidden states.
+        device: Move the cases into what a device takes, as FILE says (docs/howto/device.md), keep
+            those that still catch a bug, and add others for what they leave.
+        max_cases: With --device: at most so many cases.  [default: 40]
+        save_suite: With --device: also write the suite of the device, of which `rnncli generate`
+            makes the same pack without a search.
         workers: who does the work.
         progress: called with the number of finished cases, the number of all cases, and "".
 
@@ -112,7 +123,23 @@ def generate(
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating import generation
 
-    read = load_suite(suite, seed=seed)
+    read, tailored = load_suite(suite, seed=seed), None
+    if device:
+        from rnncli.files.atomic import write_text
+        from rnncli.files.seals import YAML
+        from rnncli.generating.tailoring import MOST_CANDIDATES, MOST_CASES
+        from rnncli.generating.tailoring import tailored as tailor
+        from rnncli.judging.device import read_device
+
+        trying = _CaseCount(len(read.select(select)) + MOST_CANDIDATES, progress)
+        most = max_cases or MOST_CASES
+        told = read_device(device)
+        tailored = tailor(read, told, workers, selection=select, most=most, done=trying.add)
+        read, select = tailored.suite, ""
+        if save_suite:
+            write_text(Path(save_suite), str(read.source), YAML)
+    elif save_suite or max_cases:
+        raise InvalidRequest(f"--{'save-suite' if save_suite else 'max-cases'} is for --device")
     if weights:
         place = PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
         read = read.with_weights(place)
@@ -125,7 +152,8 @@ def generate(
     folder = Path(output or f"vectors/{plan.suite.name}")
     done = _CaseCount(len(plan.entries()), progress)
     try:
-        return (generation.check if check else generation.generate)(plan, folder, done.add)
+        report = (generation.check if check else generation.generate)(plan, folder, done.add)
+        return replace(report, tailored=tailored)
     except KeyboardInterrupt:
         are = plural(done.count, "is", "are")
         there = f"{done.count} of {counted(done.total, 'case')} {are} in {folder}"
@@ -416,6 +444,7 @@ def score(
     suite: str | Path,
     *,
     select: str = "",
+    device: str | Path = "",
     rule: Rule = PACK_RULE,
     onnx: bool = False,
     min_score: float | None = None,
@@ -428,6 +457,8 @@ def score(
     Args:
         suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
         select: As in `Selected`.
+        device: Score only the cases that a device takes, as FILE says, by the mutants that some
+            case within it shows.
         rule: the tolerances by which mutants are judged.
         onnx: ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7.
         min_score: Exit with 1 if less than this percentage of the semantic mutants is killed.
@@ -453,6 +484,7 @@ def score(
     plan = ScoringPlan(
         suite=str(suite),
         selection=select,
+        device=device,
         rule=ONNX_RULE if onnx else rule,
         workers=workers,
     )

@@ -20,7 +20,7 @@ from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
 from rnncli.files.reading import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 LARGEST_FILE = 1 << 20  # bytes; larger tensors belong in a separate file
@@ -435,3 +435,28 @@ class Findings(list[tuple["Place", str]]):
         """
         if self:
             raise ConfigError(sorted(dict.fromkeys(self), key=lambda finding: finding[0][1:]))
+
+
+class _Dumper(yaml.SafeDumper):
+    """A dumper with lists and short mappings on one line and without aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write equal values again, so that readers need not look elsewhere."""
+        del data
+        return True
+
+
+# Ids, whose class is one of text, are written as text.
+_Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str(text)))
+
+
+def as_yaml(record: Mapping[str, Any]) -> str:
+    """Return a record as YAML, in its own order."""
+    return yaml.dump(
+        dict(record),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=100,
+    )

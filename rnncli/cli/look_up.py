@@ -235,11 +235,11 @@ def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -
     rnncli inspect vectors/core
     rnncli inspect vectors/core::gru_14_clip --json
     """
-    from rnncli.reports.inspection import as_text
+    from rnncli.cases.yaml_reader import as_yaml
 
     hold(limits)
     record = _record(target)
-    print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
+    print_json_line(record) if as_json else click.echo(as_yaml(record), nl=False)
     if record.get("damaged"):
         return 1
     if record.get("cases") == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.words import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ARCHIVE = ("archive", "layout", "cases", "bytes", "sha256")
 STATEMENTS = "rnncli.verifying.tracing.statements"
@@ -100,7 +103,12 @@ def release(
 
 @command(Selected, suite=A_SUITE)
 def list(  # noqa: A001 -- the name of the command
-    suite: str, *, select: str = "", statements: bool = False, as_json: bool = False
+    suite: str,
+    *,
+    select: str = "",
+    device: str = "",
+    statements: bool = False,
+    as_json: bool = False,
 ) -> None:
     """List the cases of a suite or pack.
 
@@ -119,20 +127,23 @@ def list(  # noqa: A001 -- the name of the command
     """
     if statements and not as_json:
         raise click.UsageError("--statements needs --json")
-    from rnncli.cases.suite.suite import load_suite
+    from rnncli.cases.suite.suite import Entry, load_suite
     from rnncli.files.described import jsonable
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.inspection import entry_record
 
-    if is_pack(suite):
-        records = [jsonable(record) for record in open_pack(suite).select(select)]
-    else:
-        records = [entry_record(entry) for entry in load_suite(suite).select(select)]
-    if statements:
+    cases: Sequence[Any] = (open_pack(suite) if is_pack(suite) else load_suite(suite)).select(
+        select
+    )
+    if device or statements:
         from rnncli.verifying import scoring
+
+        cases = scoring.within(device, cases, suite)
+    records = [entry_record(e) if isinstance(e, Entry) else jsonable(e) for e in cases]
+    if statements:
         from rnncli.verifying.tracing.tracing import trace_all
 
-        plan = scoring.ScoringPlan(suite=suite, selection=select)
+        plan = scoring.ScoringPlan(suite=suite, selection=select, device=device)
         matrix = trace_all(plan, scoring.select(plan), lambda _: None)
         found = {case.id: [*case.found] for case in matrix.cases}
         records = [{**each, "statements": found[each["id"]]} for each in records]
@@ -241,6 +252,7 @@ def trace(
     *,
     others: tuple[str, ...] = (),
     select: str = "",
+    device: str = "",
     operator: str = "",
     missing: bool = False,
     complete: bool = False,
@@ -287,7 +299,10 @@ def trace(
     asked = statement_named(statement) if statement else None
     workers.expect("rnncli.verifying.tracing.tracing")
     suites = (suite, *others)
-    plans = [scoring.ScoringPlan(suite=e, selection=select, workers=workers) for e in suites]
+    plans = [
+        scoring.ScoringPlan(suite=e, selection=select, device=device, workers=workers)
+        for e in suites
+    ]
     selected = [scoring.select(plan) for plan in plans]
     with progress_bar(sum(len(each.outputs) for each in selected), "cases") as progress:
         traced = [trace_all(*each, progress.advance) for each in zip(plans, selected, strict=True)]

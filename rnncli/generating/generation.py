@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.cases.suite.suite import Entry, Suite
+    from rnncli.generating.tailoring import Tailored
     from rnncli.packs.record import CaseRecord
 
 
@@ -180,6 +181,7 @@ class GenerationReport(Conclusion):
         findings: findings of a check, (path, problem): missing, stale, altered or extra.
         failed: the cases that could not be made, with the reason and the exit code of each.
         warnings: messages for the user.
+        tailored: what became of the cases of the suite, if they were moved into a device.
     """
 
     folder: Path
@@ -189,6 +191,7 @@ class GenerationReport(Conclusion):
     findings: tuple[tuple[str, str], ...] = ()
     failed: tuple[GeneratedCase, ...] = ()
     warnings: tuple[str, ...] = ()
+    tailored: Tailored | None = None
 
     @property
     def exit_code(self) -> int:

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 from msgspec import UNSET
 
 from rnncli.cases.config.config import describe
@@ -30,31 +29,6 @@ if TYPE_CHECKING:
     from rnncli.models.streams import FreeAxis
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.pack import Pack
-
-
-class _Dumper(yaml.SafeDumper):
-    """A dumper with lists and short mappings on one line and without aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write equal values again, so that readers need not look elsewhere."""
-        del data
-        return True
-
-
-# Ids, whose class is one of text, are written as text.
-_Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str(text)))
-
-
-def as_text(record: Mapping[str, Any]) -> str:
-    """Return a record as YAML, in its own order."""
-    return yaml.dump(
-        dict(record),
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=None,
-        width=100,
-    )
 
 
 def model_record(model: Model) -> dict[str, Any]:
@@ -211,6 +185,8 @@ def show_generation(
     """Print the written pack or the findings of a check, and the failed cases."""
     for message in report.warnings:
         say(f"warning: {message}")
+    for sentence in report.tailored.sentences if report.tailored else ():
+        say(sentence)
     if report.manifest:
         record = written_record(report.folder, report.manifest, report.reused)
         print_records(tuple(record), [record], as_json=as_json)

@@ -66,6 +66,8 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
     sys.stdout.flush()
     say(score_sentence(matrix))
     say(structure_sentence(matrix))
+    if matrix.device:
+        say(device_sentence(matrix))
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
@@ -98,6 +100,7 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
             for row in matrix.rows
         ],
         "unscored": dict(matrix.unscored),
+        **({"device": matrix.device, "outside": matrix.outside} if matrix.device else {}),
     }
     return record | ({"minimal": matrix.minimal_subset()} if minimise else {})
 
@@ -145,6 +148,12 @@ def score_sentence(matrix: KillMatrix) -> str:
         f" {plural(total.killed, 'is', 'are')} killed by {counted(total.vectors, 'vector')}"
         f"{readings}: {total.percent:.1f} %{left}"
     )
+
+
+def device_sentence(matrix: KillMatrix) -> str:
+    """Return what is outside of the device whose cases count."""
+    bugs = counted(matrix.outside, "mutant")
+    return f"outside: {bugs} that no case within {matrix.device} was found to show"
 
 
 def structure_sentence(matrix: KillMatrix) -> str:

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,19 +14,21 @@ from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import NothingSelected, RnncliWarning
 from rnncli.generating.generation import require_backends
 from rnncli.generating.production import make_vectors
+from rnncli.generating.tailoring import record_of, tried
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.device import read_device
 from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
 from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
-from rnncli.packs.record import UNKNOWN
+from rnncli.packs.record import UNKNOWN, CaseRecord
 from rnncli.talk.display import Conclusion
+from rnncli.talk.words import counted
 from rnncli.verifying.verification import whole_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rnncli.cases.suite.suite import Suite
-    from rnncli.packs.record import CaseRecord
+    from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.packs.vector import Vector
 
 
@@ -50,6 +52,7 @@ class ScoringPlan:
 
     suite: str
     selection: str = ""
+    device: str | Path = ""  # the file of a device, whose cases alone count; "" for all
     rule: Rule = PACK_RULE
     workers: Workers = HERE
 
@@ -68,23 +71,48 @@ def select(plan: ScoringPlan) -> ScoredCases:
     Raises:
         InvalidRequest: neither pack nor suite, an incomplete pack, or a tolerance for an output
             that no case has.
-        NothingSelected: the selection is empty.
+        NothingSelected: the selection is empty, or the device takes none of it.
         Unsupported: the suite's goldens need an extra.
     """
     if is_pack(plan.suite):
         pack = whole_pack(Path(plan.suite))
         OPEN_PACKS.keep(pack.reference, pack)
         records: Sequence[CaseRecord] = pack.select(plan.selection)
+        records = within(plan.device, records, plan.suite)
         outputs = {record.id: record.outputs for record in records}
         found = ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
     else:
         suite = load_suite(plan.suite)
-        entries = suite.select(plan.selection)
+        entries = within(plan.device, suite.select(plan.selection), plan.suite)
         require_backends(entries)
         outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
         found = ScoredCases(suite.name, suite, outputs)
     plan.rule.check(replace(UNKNOWN, outputs=[*names]) for names in found.outputs.values())
     return found
+
+
+def within(
+    device: str | Path, cases: Sequence[CaseRecord] | Sequence[Entry], suite: str
+) -> list[Any]:
+    """Return the cases of a pack or suite that a device takes; all without one.
+
+    Raises:
+        NothingSelected: it takes none.
+    """
+    if not device:
+        return [*cases]
+    found = read_device(device)
+    reasons = [
+        found.requirements.reason(each if isinstance(each, CaseRecord) else record_of(each))
+        for each in cases
+    ]
+    taken = [each for each, reason in zip(cases, reasons, strict=True) if not reason]
+    if not taken:
+        raise NothingSelected(
+            f"{suite}: {found.device} takes none of {counted(len(cases), 'case')}, the first since"
+            f" it {reasons[0]}; `rnncli generate SUITE --device {device}` moves cases into it"
+        )
+    return taken
 
 
 def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:
@@ -101,7 +129,14 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         name, reason = next(iter(left.items()))
         raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
     text = "ONNX's tolerances" if plan.rule == ONNX_RULE else plan.rule.text
-    return KillMatrix(selected.name, text, rows, left)
+    matrix = KillMatrix(selected.name, text, rows, left)
+    if not plan.device:
+        return matrix
+    device = read_device(plan.device)
+    _, tried_rows = tried(device, plan.workers, known=rows)
+    return matrix.within(
+        device.device, [r for r in tried_rows.values() if isinstance(r, VectorRow)]
+    )
 
 
 def of_each_vector(

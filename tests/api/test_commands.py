@@ -234,7 +234,7 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
         ({"backend": "numpy", "atol": -1}, "write a number >= 0"),
         ({"backend": "numpy", "rtol": {"Y": float("nan")}}, "write a number >= 0"),
         ({"backend": "numpy", "rtol": 1, "profile": "strict"}, "exclude each other"),
-        ({"backend": "numpy", "require": "op=LSTM-14"}, "unknown field 'op'"),
+        ({"backend": "numpy", "require": "oper=LSTM-14"}, "unknown field 'oper'"),
     ],
 )
 def test_a_wrong_request_is_said_as_the_command_says_it(pack, options, words):

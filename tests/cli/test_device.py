@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+from support.small_suite import TEXT as SMALL
 from support.tables import every
+
+from rnncli.generating import tailoring
 
 TEXT = """\
 device: "npu-x 2.1"
@@ -21,9 +27,9 @@ def test_what_a_device_lacks_is_skipped_and_nothing_left_is_no_success(rnncli, c
     path.write_text(TEXT)
     asked = [command[0], "vectors/core", *command[1:], "--device", str(path)]
 
-    out, err, code = rnncli(*asked)
-    assert code == 5
-    assert "requires hidden_size%16 0, has 5" in out + err
+    ran = rnncli(*asked)
+    assert ran.code == 5
+    assert "requires hidden_size%16 0, has 5" in ran.out + ran.err
 
 
 def test_lint_finds_what_a_device_gets_wrong(rnncli, tmp_path):
@@ -31,6 +37,62 @@ def test_lint_finds_what_a_device_gets_wrong(rnncli, tmp_path):
     path = tmp_path / "npu.yaml"
     path.write_text(TEXT.replace("opset", "opsat").replace("version", "varsion"))
 
-    out, _, code = rnncli("lint", str(path))
-    assert code == 1
-    assert out.startswith(f"{path}:3:5: 'require'[0] cannot require")
+    ran = rnncli("lint", str(path))
+    assert ran.code == 1
+    assert ran.out.startswith(f"{path}:3:5: 'require'[0] cannot require")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Few candidates, so that a search is short."""
+    monkeypatch.setattr(tailoring, "MOST_CANDIDATES", 8)
+
+
+def test_a_suite_for_a_device_makes_the_same_pack_without_a_search(rnncli, tmp_path, few):
+    """What was found is kept as YAML that people read."""
+    (tmp_path / "npu.yaml").write_text(TEXT.replace("version=14", "opset<=22"))
+    (tmp_path / "small.yaml").write_text(SMALL)
+    asked = ["--device", str(tmp_path / "npu.yaml"), "-o", str(tmp_path / "pack")]
+    saved = ["--save-suite", str(tmp_path / "saved.yaml"), "--max-cases", "4"]
+
+    ran = rnncli("generate", str(tmp_path / "small.yaml"), *asked, *saved)
+    assert ran.code == 0, ran.err
+    assert "18 cases: 0 as they are, 13 moved" in ran.err
+    assert "\nsmall-npu-x-2.1\t" not in ran.out
+    ran = rnncli("generate", str(tmp_path / "saved.yaml"), "-o", str(tmp_path / "pack"), "--check")
+    assert (ran.code, ran.err) == (0, f"{tmp_path / 'pack'}: 4 cases, clean\n")
+
+
+def test_only_what_a_device_shows_counts(rnncli, tmp_path, few):
+    """A bug that no case within it shows is outside, and lowers no score."""
+    (tmp_path / "gru.yaml").write_text("device: gru\nrequire: ['op=GRU, clip=never, layout=0']\n")
+    asked = ["score", "smoke", "--device", str(tmp_path / "gru.yaml"), "--json"]
+
+    ran = rnncli(*asked)
+    record = json.loads(ran.out)
+    assert ran.code == 0
+    assert record["device"] == "gru"
+    assert record["outside"] > 50
+    assert [each["name"] for each in record["cells"]] == ["GRU"]
+    assert "outside: " in ran.err
+    assert not any("clip" in each["mutant"] for each in record["survivors"])
+
+
+def test_a_device_lists_and_traces_what_it_takes(rnncli, tmp_path):
+    """By suite and by pack; nothing that it takes is exit 5, with what makes some."""
+    device = tmp_path / "gru.yaml"
+    device.write_text("device: gru\nrequire: ['op=GRU, layout=0']\n")
+
+    for where in ("core", "vectors/core"):
+        ran = rnncli("list", where, "--device", str(device))
+        assert ran.code == 0
+        assert all(name.startswith("gru_") for name in ran.out.split())
+    ran = rnncli("list", "webnn", "--device", str(device))
+    assert ran.code == 5
+    assert f"`rnncli generate SUITE --device {device}` moves cases into it" in ran.err
+
+
+def test_options_of_a_device_need_one(rnncli):
+    """Otherwise they would be ignored."""
+    ran = rnncli("generate", "smoke", "--max-cases", "3", "-o", "nowhere")
+    assert (ran.code, ran.err) == (2, "--max-cases is for --device\n")

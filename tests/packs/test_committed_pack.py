@@ -12,13 +12,14 @@ import pytest
 import yaml
 
 from rnncli.cases.suite.suite import load_suite
+from rnncli.cases.yaml_reader import as_yaml
 from rnncli.generating.generation import GenerationPlan, check
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete, resolve_activations
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.pack import open_pack
-from rnncli.reports.inspection import as_text, pack_record
+from rnncli.reports.inspection import pack_record
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "vectors" / "core"
@@ -61,7 +62,7 @@ def test_it_stays_small(pack):
 @PACKS
 def test_it_is_inspected(pack):
     """As YAML with the horizons of its long cases by their ids, which are text."""
-    shown = yaml.safe_load(as_text(pack_record(open_pack(pack, trust=True))))
+    shown = yaml.safe_load(as_yaml(pack_record(open_pack(pack, trust=True))))
 
     assert shown["cases"] == len(open_pack(pack, trust=True).cases)
     assert all(type(name) is str and steps > 0 for name, steps in shown["horizons"].items())

@@ -30,6 +30,7 @@ from rnncli.subjects.implementation import Implementation
 from rnncli.verifying.verification import CONCESSIONS, select
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
+DEVICE = Path(__file__).parents[1] / "data" / "device.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -394,7 +395,7 @@ FULL = {
     *("--runtime", "--backend", "--results", "--command", "--harness", "--runtime-option"),
     *("--compute", "--threads", "--timeout", "--max-memory", "--jobs", "--executor"),
     *("--scheduler", "--json", "--junit", "--markdown", "--html", "--plot", "--min-cases"),
-    *("--pack-digest", "--shuffle", "--diagnose", "--exitfirst"),
+    *("--pack-digest", "--shuffle", "--diagnose", "--exitfirst", "--max-bias"),
 }
 CONCEDING = {
     "--profile": {"rule": Rule(profile="strict")},
@@ -406,6 +407,7 @@ CONCEDING = {
     "--select": {"cases": Selected(select="gru")},
     "--shard": {"cases": Selected(shard="1/2")},
     "--require": {"cases": Selected(require="opset<=14")},
+    "--device": {"cases": Selected(device=DEVICE)},
     "--xfails": {"xfails": "* known"},
     "--allow-unexercised": {"allowed": frozenset({Verdict.UNEXERCISED})},
     "--allow-refused": {"allowed": frozenset({Verdict.REFUSED})},

@@ -203,10 +203,11 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     if plan.spelling.open_sizes and not operator.dialect.startswith("ONNX"):
         sentence = f"models of {operator.dialect} have sizes: 'open_sizes' is for ONNX"
         findings.add(template.place, sentence)
-    # A name that is the operator's is not repeated in the id.
-    own = [template.name] if template.name != operator.type.lower() else []
+    # What is the operator's in a name is not repeated in the id.
+    slug = operator.slug
+    own = "" if template.name in {operator.type.lower(), slug} else template.name
     return Entry(
-        id="_".join([operator.slug, *own, *template.words(row)]),
+        id="_".join(filter(None, [slug, own.removeprefix(f"{slug}_"), *template.words(row)])),
         operator=operator,
         dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
         flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),

@@ -109,8 +109,10 @@ _NUMBERS = {
 
 def _of_unit(tensor: str, entry: str) -> Callable[[CaseRecord, CaseRecord], Any]:
     def of(case: CaseRecord, _: CaseRecord) -> Any:
-        dress = (case.quantise or {}).get(tensor)
-        return getattr(dress, entry) if dress else None
+        if dress := (case.quantise or {}).get(tensor):
+            return getattr(dress, entry)
+        is_there = tensor in case.inputs or tensor in case.outputs
+        return ELSEWHERE if case.quantise and not is_there else None
 
     return of
 

@@ -21,7 +21,7 @@ from rnncli.mutants.structural import UNREACHED, Reach
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.rule import Rule
@@ -131,7 +131,9 @@ FATES = tuple(Fate)
 ONE_CALL = Outcome(Fate.EQUIVALENT, reason=f"{UNREACHED}{Reach.CALLS}")
 
 
-def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
+def structural_outcomes(
+    vector: Vector, rule: Rule, without: Collection[tuple[str, str]] = ()
+) -> dict[str, Outcome]:
     """Return the outcomes of the structural mutants of its cell in a vector, by id.
 
     Their kernel does not quantise, so vectors of quantised operators have none.
@@ -140,7 +142,8 @@ def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
         return {}
     trials = [Trial(call, rule) for call in vector.calls]
     session = [trials[k] for k in vector.call_order]
-    mutants = structural_of(vector.recurrence.cell.name)
+    cell = vector.recurrence.cell.name
+    mutants = [each for each in structural_of(cell) if (cell, each.id) not in without]
     reached: dict[str, list[Outcome]] = {mutant.id: [] for mutant in mutants}
 
     # Each call by itself, until one catches the mutant.

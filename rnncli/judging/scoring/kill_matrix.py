@@ -23,7 +23,7 @@ from rnncli.talk.display import Displayed
 from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.mutants.mutant import Mutant
@@ -68,6 +68,12 @@ class VectorRow(NamedTuple):
         """The same as bugs of its cell."""
         return [Bug(self.cell, mutant) for mutant in self.kills]
 
+    @property
+    def every_caught(self) -> frozenset[Bug]:
+        """All bugs that it catches, structural ones included."""
+        every = {**self.outcomes, **self.structural}
+        return frozenset(Bug(self.cell, n) for n, out in every.items() if out.fate is Fate.KILLED)
+
 
 class Unscored(NamedTuple):
     """A vector that is not scored."""
@@ -76,12 +82,12 @@ class Unscored(NamedTuple):
     reason: str  # why it is not scored
 
 
-def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
-    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests."""
+def row_of(vector: Vector, rule: Rule, without: Collection[Bug] = ()) -> VectorRow | Unscored:
+    """Run the mutants of its cell on a vector's first data set, as for `kills` in manifests."""
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
     operator = operator_named(vector.record.operator)
-    found = outcomes(vector, _scored(vector), rule)
+    found = outcomes(vector, _scored(vector, without), rule)
     sizes = [sizes_of(call.recurrence) for call in vector.calls]
     largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
     dtype = vector.record.dtype
@@ -89,23 +95,27 @@ def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     return VectorRow(vector.id, name, dtype, found, operator.name, largest, calls)
 
 
-def _scored(vector: Vector) -> tuple[Mutant, ...]:
+def _scored(vector: Vector, without: Collection[Bug] = ()) -> tuple[Mutant, ...]:
     node = vector.node
     row, is_unit = node.operator, node.unit is not None
-    return scored_of(row.cell.name, quantised=row.quantised, dressed=is_unit)
+    scored = scored_of(row.cell.name, quantised=row.quantised, dressed=is_unit)
+    return tuple(each for each in scored if (row.cell.name, each.id) not in without)
 
 
-def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
-    """Run every mutant of its cell, structural ones included, on every data set of a vector."""
-    row = row_of(vector, rule)
+def whole_row(vector: Vector, rule: Rule, without: Collection[Bug] = ()) -> VectorRow | Unscored:
+    """Run the mutants of its cell, structural ones included, on every data set of a vector.
+
+    Those that it is without have no outcome.
+    """
+    row = row_of(vector, rule, without)
     if isinstance(row, Unscored):
         return row
-    scored = _scored(vector)
+    scored = _scored(vector, without)
     later = [outcomes(call, scored, rule) for call in vector.later]
     of_calls = (row.outcomes, *later)
     best = {name: best_of(found[name] for found in of_calls) for name in row.outcomes}
     return row._replace(
-        outcomes=best, of_calls=of_calls, structural=structural_outcomes(vector, rule)
+        outcomes=best, of_calls=of_calls, structural=structural_outcomes(vector, rule, without)
     )
 
 
@@ -147,6 +157,27 @@ class KillMatrix(Displayed):
     rows: tuple[VectorRow, ...]  # the scored vectors, in the pack's order
     # id of every other vector -> why it is not scored
     unscored: Mapping[str, str] = field(default_factory=dict)
+    # the device whose cases alone count, and the number of bugs that no case within it shows, which
+    # do not count
+    device: str = ""
+    outside: int = 0
+
+    def within(self, device: str, others: Iterable[VectorRow]) -> KillMatrix:
+        """Return the matrix without the bugs that neither its cases nor others in a device show."""
+        shown = {bug for row in (*self.rows, *others) for bug in row.every_caught}
+        rows = [
+            row._replace(
+                outcomes={n: o for n, o in row.outcomes.items() if Bug(row.cell, n) in shown},
+                structural={n: o for n, o in row.structural.items() if Bug(row.cell, n) in shown},
+                of_calls=tuple(
+                    {n: o for n, o in each.items() if Bug(row.cell, n) in shown}
+                    for each in row.of_calls
+                ),
+            )
+            for row in self.rows
+        ]
+        known = {Bug(r.cell, n) for r in self.rows for n in (*r.outcomes, *r.structural)}
+        return replace(self, rows=tuple(rows), device=device, outside=len(known - shown))
 
     @property
     def total(self) -> Score:

@@ -1,0 +1,407 @@
+"""Tailoring: the cases of a suite within what a device takes, and more for what they leave.
+
+Cases are moved instead of dropped. Which of them are kept, and which are added, is decided by the
+bugs that they catch: a case after the other that catches most of what is caught least.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace as with_entries
+
+from rnncli.cases.case import size_names
+from rnncli.cases.suite.suite import load_suite, parse_suite
+from rnncli.cases.yaml_reader import as_yaml
+from rnncli.errors import ConfigError, NothingSelected, RnncliError, RnncliWarning
+from rnncli.generating.moving import Unmoved, fit_values, marks_of, moved
+from rnncli.generating.production import make_vectors, shared_record, with_later_calls
+from rnncli.judging.comparing.requirements import SIZES
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.device import admitted_sizes, operators_of
+from rnncli.judging.scoring.kill_matrix import Bug, Unscored, VectorRow, whole_row
+from rnncli.operators import operator_named
+from rnncli.talk.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite.suite import Entry, Suite
+    from rnncli.generating.moving import Plain
+    from rnncli.jobs.workers import Workers
+    from rnncli.judging.comparing.requirements import Requirements
+    from rnncli.judging.device import Device
+    from rnncli.packs.record import CaseRecord
+
+MOST_CASES = 40
+# What the first case that catches a bug counts, and each further one: a quarter of the one before.
+FURTHER = 1 / 4
+# What it counts, beside one bug, that a case is one of those asked for.
+OF_ITS_OWN = 1 / 2
+# What a pair of settings that no chosen case has counts.
+OF_A_PAIR = 1 / 64
+# The suites whose cases, in other sizes, are candidates for what is left, and how many of them.
+POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
+POOL_OF_INTEGERS = ("quantised", "quantised_tiles", "units", "units_tiles")
+MOST_CANDIDATES = 300
+# They are tried so many at once, until so many times nothing new is shown.
+AT_ONCE, IDLE = 48, 2
+# The largest sizes of candidates, but for one in so many at the device's own limit.
+LARGEST_USUAL, AT_THE_LIMIT = 80, 12
+# Of so many choices of sizes, the first with so few products is taken.
+TRIES, LARGEST_WORK = 8, 1 << 18
+MOST_REASONS = 4
+# The flag of a case that is not the one that its flags are about, and of those that are added.
+TAILORED = "Tailored"
+OF_TAILORED = "what a kernel does with the sizes and features that its device takes"
+KEEPS_FLAGS = {"sizes", "dtype", "weights", "op", "calls"}
+LETTERS = {"seq_length": "t", "batch_size": "n", "input_size": "i", "hidden_size": "h"}
+LARGEST_BATCH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Tailored:
+    """A suite for a device, and what became of the cases that it was made from."""
+
+    suite: Suite  # the chosen cases
+    device: str  # the name of the device
+    cases: int  # the number of cases asked for
+    taken: int  # the number of those that the device takes as they are
+    changes: Mapping[str, int]  # what was moved -> in how many cases
+    left_out: Mapping[str, int]  # why a case was left out -> how many
+    alike: int  # the number that are alike after they were moved
+    own: int  # the number of chosen cases among those asked for
+    candidates: int  # the number of others that were tried
+    seen: frozenset[Bug]  # the bugs that the chosen cases catch
+    shown: frozenset[Bug]  # the bugs that any case tried catches
+    known: frozenset[Bug]  # all bugs of the cells
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """What was moved, left out, chosen and added, in a few lines."""
+        out = sum(self.left_out.values())
+        changed = ", ".join(f"{name} of {count}" for name, count in self.changes.items())
+        yield (
+            f"{counted(self.cases, 'case')}: {self.taken} as they are,"
+            f" {self.cases - self.taken - out} moved{f' ({changed})' if changed else ''},"
+            f" {out} left out"
+        )
+        for reason, count in list(self.left_out.items())[:MOST_REASONS]:
+            yield f"  left out {count}: {reason}"
+        yield (
+            f"chosen: {self.own} of those, {self.alike} of which are as others are, and"
+            f" {len(self.suite.entries) - self.own} of {self.candidates} others for what they leave"
+        )
+        yield (
+            f"{self.device}: {len(self.seen)} of the {len(self.shown)} bugs that some case within"
+            f" it shows are caught; the {len(self.known - self.shown)} others of"
+            f" {len(self.known)} are outside"
+        )
+
+
+def tailored(
+    suite: Suite,
+    device: Device,
+    workers: Workers,
+    *,
+    selection: str = "",
+    most: int = MOST_CASES,
+    done: Callable[[int], None] = lambda _: None,
+) -> Tailored:
+    """Return the cases of a suite within what a device takes, and more for what they leave.
+
+    Args:
+        suite: the cases.
+        device: what the device takes.
+        workers: who tries the cases.
+        selection: the expression that selects cases, see `Suite.select`.
+        most: the most cases to choose.
+        done: called with a number of cases as they are tried.
+
+    Raises:
+        NothingSelected: no case of it can be moved there.
+    """
+    needs = device.requirements
+    left_out: Counter[str] = Counter()
+    changed: list[tuple[str, set[str]]] = []  # the name of what a case became, and what was moved
+    own: dict[str, Plain] = {}
+    alike: dict[str, str] = {}
+    taken = 0
+    entries = suite.select(selection)
+    for entry in entries:
+        written, is_taken = entry.written, not needs.reason(record_of(entry))
+        try:
+            case = written if is_taken else moved(written, needs)
+        except Unmoved as error:
+            left_out[str(error)] += 1
+            continue
+        taken += is_taken
+        parts = {name for name in case if case[name] != written.get(name, case[name])}
+        rest = entry.id.removeprefix(f"{entry.operator.slug}_")
+        name = _named(case, rest if is_taken else f"from_{rest}", own)
+        first = alike.setdefault(_content(case), name)
+        changed.append((first, parts))
+        if first == name:
+            if not parts <= KEEPS_FLAGS:
+                case["flags"] = [TAILORED]
+            own[name] = case
+    rows = _rows(_suite(device, own, suite.seed, suite), needs, workers, done) if own else {}
+    unmade = {name: why for name, why in rows.items() if isinstance(why, str)}
+    left_out.update(unmade[name] for name, _ in changed if name in unmade)
+    changes = Counter(part for name, parts in changed if name not in unmade for part in parts)
+    refusals = [name for name, row in rows.items() if isinstance(row, Unscored)]
+    others, more = tried(device, workers, done, seed=suite.seed, taken={*own}, known=rows.values())
+    cases = {**own, **others}
+    scored = {n: row for n, row in {**rows, **more}.items() if isinstance(row, VectorRow)}
+    caught = {name: row.every_caught for name, row in scored.items()}
+    chosen = {*refusals[:most], *_chosen(caught, cases, most - len(refusals), own)}
+    if not chosen:
+        raise NothingSelected(f"{suite.file}: no case of it can be moved to {device.device}")
+    final = {name: case for name, case in cases.items() if name in chosen}
+    return Tailored(
+        _suite(device, final, suite.seed, suite),
+        device.device,
+        len(entries),
+        taken,
+        dict(changes.most_common()),
+        dict(left_out.most_common()),
+        len(changed) - len(own),
+        sum(name in own for name in final),
+        len(others),
+        seen=frozenset().union(*(caught.get(name, ()) for name in final)),
+        shown=frozenset().union(*caught.values()),
+        known=frozenset(
+            Bug(row.cell, bug)
+            for row in scored.values()
+            for bug in (*row.outcomes, *row.structural)
+        ),
+    )
+
+
+def record_of(entry: Entry) -> CaseRecord:
+    """Return what is known of a case's record before it is made: all that is no result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
+        calls = [entry.case(call) for call in range(entry.calls)]
+        first, *later = [shared_record(entry, case, case.sources) for case in calls]
+    record = with_later_calls(first, later) if later else first
+    return with_entries(record, expect="rejection") if entry.breakage else record
+
+
+def _content(case: Plain) -> str:
+    """Return what distinguishes a case from others, but for its words."""
+    return repr({name: value for name, value in case.items() if name not in ("flags", "summary")})
+
+
+def _named(case: Plain, rest: str, others: Iterable[str]) -> str:
+    """Return the id of a case, its operator and the rest, and a number where others have it."""
+    known, name = {*others}, f"{operator_named(case['op']).slug}_{rest}"
+    numbered = (f"{name}_{k}" for k in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in known)
+
+
+def _suite(device: Device, cases: Mapping[str, Plain], seed: int, of: Suite | None = None) -> Suite:
+    """Return a suite for a device with some cases, by id: those of a suite, or candidates."""
+    flags = dict.fromkeys(flag for case in cases.values() for flag in case.get("flags", ()))
+    slug = re.sub(r"[^a-z0-9.]+", "-", device.device.lower()).strip("-.") or "device"
+    name = f"{of.name}-{slug}" if of else slug
+    told = {
+        "suite": name,
+        "summary": f"{f'Cases of {of.name} and others' if of else 'Cases'} within what"
+        f" {device.device} takes.",
+        "seed": seed,
+        "score": bool(of and of.score),
+        "notes": {f: of.notes.get(f, OF_TAILORED) if of else OF_TAILORED for f in flags},
+        "cases": dict(cases),
+    }
+    return parse_suite(as_yaml(told), f"{name}.yaml", of.folder if of else Path())
+
+
+def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
+    """Return cases within what a device takes, by id: those of shipped suites, in other sizes.
+
+    They depend on nothing but what the device takes.
+    """
+    needs, names = device.requirements, {*taken}
+    families = {row.family for row in operators_of(needs)}
+    is_unit = any(
+        "." in name and name.split(".")[0] in ("X", "W", "R", "B", "Y", "Y_h", "Y_c", "initial_h")
+        for term in needs.terms
+        for name in term.fields
+    )
+    chance = random.Random(";".join(device.require))  # noqa: S311 -- no secret
+    pool = [
+        entry
+        for name in (*(() if is_unit else POOL), *POOL_OF_INTEGERS)
+        for entry in load_suite(name).entries
+        if entry.operator.family in families and not entry.breakage and entry.profile == "standard"
+    ]
+    chance.shuffle(pool)
+    found: dict[str, Plain] = {}
+    contents: set[str] = set()
+    for k, entry in enumerate(pool * max(1, -(-2 * MOST_CANDIDATES // max(1, len(pool))))):
+        if len(found) >= MOST_CANDIDATES:
+            break
+        case = entry.written
+        before = {name: case["sizes"][name] for name in size_names(entry.operator)}
+        for _ in range(TRIES):
+            case["sizes"] = {
+                name: _some_size(needs, name, entry.operator.family, chance, k) or before[name]
+                for name in before
+            }
+            T, N, size, H = ({**dict.fromkeys(SIZES, 1), **case["sizes"]}[name] for name in SIZES)
+            if T * N * H * (H + size) <= LARGEST_WORK:
+                break
+        fit_values(case, before, case["sizes"])
+        try:
+            case = moved(case, needs)
+        except Unmoved:
+            continue
+        if (content := _content(case)) not in contents:
+            contents.add(content)
+            case["flags"] = [TAILORED]
+            sizes = [f"{LETTERS[name]}{size}" for name, size in case["sizes"].items() if size]
+            found[_named(case, "".join(sizes), {*names, *found})] = case
+    return found
+
+
+def _some_size(
+    needs: Requirements, name: str, family: str, chance: random.Random, k: int
+) -> int | None:
+    """Return a size that is taken: of those that are alike to a kernel, the least."""
+    admitted = admitted_sizes(needs, name, family)
+    if not admitted:
+        return None
+    kinds: dict[Any, int] = {}
+    for size in admitted:
+        if size <= max(LARGEST_USUAL, admitted[0]):
+            kinds.setdefault(marks_of(size), size)
+    is_at_limit = k % AT_THE_LIMIT == 0 and needs.admits(family, **{name: admitted[-1]})
+    named = [term for term in needs.terms if name in term.fields]
+    return admitted[-1] if is_at_limit and named else chance.choice([*kinds.values()])
+
+
+def tried(
+    device: Device,
+    workers: Workers,
+    done: Callable[[int], None] = lambda _: None,
+    *,
+    seed: int = 0,
+    taken: Iterable[str] = (),
+    known: Iterable[VectorRow | Unscored | str] = (),
+) -> tuple[dict[str, Plain], dict[str, VectorRow | Unscored | str]]:
+    """Return candidates and what they show that is not known, of as many as show something new."""
+    shown: set[Bug] = {
+        bug for row in known if isinstance(row, VectorRow) for bug in row.every_caught
+    }
+    cases = candidates(device, taken)
+    found: dict[str, VectorRow | Unscored | str] = {}
+    idle, names = 0, [*cases]
+    for start in range(0, len(names), AT_ONCE):
+        some = {name: cases[name] for name in names[start : start + AT_ONCE]}
+        made = _suite(device, some, seed)
+        rows = _rows(made, device.requirements, workers, done, frozenset(shown))
+        found |= rows
+        new = {
+            bug for row in rows.values() if isinstance(row, VectorRow) for bug in row.every_caught
+        }
+        idle = 0 if new - shown else idle + 1
+        shown |= new
+        if idle == IDLE:
+            break
+    return {name: cases[name] for name in found}, found
+
+
+def _shown(rows: Iterable[VectorRow | Unscored | str]) -> set[Bug]:
+    return {bug for row in rows if isinstance(row, VectorRow) for bug in row.every_caught}
+
+
+def _rows(
+    suite: Suite,
+    needs: Requirements,
+    workers: Workers,
+    done: Callable[[int], None],
+    known: frozenset[Bug] = frozenset(),
+) -> dict[str, VectorRow | Unscored | str]:
+    """Return the outcomes of all bugs in each case, by id, or why it cannot be made or taken."""
+    found: dict[str, VectorRow | Unscored | str] = {}
+    working = partial(_work, suite, needs, known)
+    for some in workers.in_batches(working, [*suite.by_id], most=LARGEST_BATCH):
+        found |= dict(some)
+        done(len(some))
+    return {name: found[name] for name in suite.by_id}
+
+
+def _work(
+    suite: Suite, needs: Requirements, known: frozenset[Bug], ids: Sequence[str]
+) -> list[tuple[str, VectorRow | Unscored | str]]:
+    # Which bugs a case catches does not depend on how its answers were proved; levels always are.
+    own = [suite.entry(name) for name in ids]
+    entries = [e if "quantise" in e.written else replace(e, golden="float64") for e in own]
+    found: list[tuple[str, VectorRow | Unscored | str]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
+        made = [*make_vectors(entries)]
+    for name, vector in zip(ids, made, strict=True):
+        if isinstance(vector, ConfigError):
+            found.append((name, vector.findings[0][1]))
+        elif isinstance(vector, RnncliError):
+            found.append((name, str(vector).split(": ")[1]))
+        elif isinstance(vector, Exception):
+            raise vector
+        else:
+            reason = needs.reason(vector.record)
+            found.append((name, reason or whole_row(vector, PACK_RULE, known)))
+    return found
+
+
+def _chosen(
+    caught: Mapping[str, frozenset[Bug]],
+    cases: Mapping[str, Plain],
+    most: int,
+    own: Collection[str],
+) -> list[str]:
+    """Return cases, one after the other, that catch most of what none before catches.
+
+    When nothing is left, those that catch most of what few do, or have pairs of settings that none
+    has, fill the number. Of equals, own cases come first.
+    """
+    settings = {name: [*itertools.combinations(_settings(cases[name]), 2)] for name in caught}
+    times: Counter[Bug] = Counter()
+    pairs: set[Any] = set()
+    chosen: dict[str, None] = {}
+
+    def new(name: str) -> float:
+        count = sum(not times[bug] for bug in caught[name])
+        return count + OF_ITS_OWN * (count > 0 and name in own)
+
+    def gain(name: str) -> float:
+        of_bugs = sum(FURTHER ** times[bug] for bug in caught[name])
+        return of_bugs + OF_A_PAIR * sum(pair not in pairs for pair in settings[name])
+
+    for worth in (new, gain):
+        while len(chosen) < most:
+            best = max((each for each in caught if each not in chosen), key=worth, default="")
+            if not best or not worth(best):
+                break
+            chosen[best] = None
+            times.update(caught[best])
+            pairs.update(settings[best])
+    return [*chosen]
+
+
+def _settings(case: Plain) -> list[tuple[str, Any]]:
+    """Return the settings of a case whose pairs are to vary, in one order."""
+    sizes = {name: marks_of(size) for name, size in case["sizes"].items() if size is not None}
+    inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
+    attributes = {name: str(value) for name, value in case.get("attributes", {}).items()}
+    rest = {name: str(case.get(name)) for name in ("dtype", "outputs", "weights", "calls")}
+    return sorted({**sizes, **inputs, **attributes, **rest, "op": case["op"]}.items(), key=str)
