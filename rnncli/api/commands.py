@@ -97,7 +97,7 @@ def generate(
         seed: Seed of the inputs, instead of the suite's.
         weights: As in `Implementation`.
         steps: Also store the signals of every step: pre-activations, gates, cell and hidden states.
-        device: Move the cases into what a device takes, as FILE says (docs/howto/device.md), keep
+        device: Move the cases into what a device takes, as FILE says (docs/howto/limits.md), keep
             those that still catch a bug, and add others for what they leave.
         max_cases: With --device: at most so many cases.  [default: 40]
         save_suite: With --device: also write the suite of the device, of which `rnncli generate`

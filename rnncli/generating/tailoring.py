@@ -46,15 +46,15 @@ MOST_CASES = 40
 FURTHER = 1 / 4
 # What it counts, beside one bug, that a case is one of those asked for.
 OF_ITS_OWN = 1 / 2
-# What a pair of settings that no chosen case has counts.
-OF_A_PAIR = 1 / 64
+# What a setting, and a pair of settings, count that no chosen case has.
+OF_A_SETTING, OF_A_PAIR = 4, 1 / 16
 # The suites whose cases, in other sizes, are candidates for what is left, and how many of them.
 POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
 POOL_OF_INTEGERS = ("quantised", "quantised_tiles", "units", "units_tiles")
 MOST_CANDIDATES = 300
 # They are tried so many at once, until so many times nothing new is shown.
 AT_ONCE, IDLE = 48, 2
-# The largest sizes of candidates, but for one in so many at the device's own limit.
+# The largest sizes of candidates, but for one in so many of which one is the device's own limit.
 LARGEST_USUAL, AT_THE_LIMIT = 80, 12
 # Of so many choices of sizes, the first with so few products is taken.
 TRIES, LARGEST_WORK = 8, 1 << 18
@@ -284,9 +284,10 @@ def _some_size(
     for size in admitted:
         if size <= max(LARGEST_USUAL, admitted[0]):
             kinds.setdefault(marks_of(size), size)
-    is_at_limit = k % AT_THE_LIMIT == 0 and needs.admits(family, **{name: admitted[-1]})
-    named = [term for term in needs.terms if name in term.fields]
-    return admitted[-1] if is_at_limit and named else chance.choice([*kinds.values()])
+    largest = admitted[-1]
+    is_bounded = not needs.admits(family, **{name: 2 * largest})
+    is_its_turn = k % AT_THE_LIMIT == SIZES.index(name)
+    return largest if is_bounded and is_its_turn else chance.choice([*kinds.values()])
 
 
 def tried(
@@ -369,33 +370,32 @@ def _chosen(
     most: int,
     own: Collection[str],
 ) -> list[str]:
-    """Return cases, one after the other, that catch most of what none before catches.
+    """Return cases, one after the other, that catch and vary most beyond those before.
 
-    When nothing is left, those that catch most of what few do, or have pairs of settings that none
-    has, fill the number. Of equals, own cases come first.
+    What is caught often counts less; a setting, and a pair of settings, that none before has stands
+    for bugs that nobody has written down. Of equals, own cases come first.
     """
-    settings = {name: [*itertools.combinations(_settings(cases[name]), 2)] for name in caught}
+    settings = {name: _settings(cases[name]) for name in caught}
+    pairs = {name: {*itertools.combinations(each, 2)} for name, each in settings.items()}
     times: Counter[Bug] = Counter()
-    pairs: set[Any] = set()
-    chosen: dict[str, None] = {}
-
-    def new(name: str) -> float:
-        count = sum(not times[bug] for bug in caught[name])
-        return count + OF_ITS_OWN * (count > 0 and name in own)
+    known: set[Any] = set()
+    chosen: list[str] = []
 
     def gain(name: str) -> float:
         of_bugs = sum(FURTHER ** times[bug] for bug in caught[name])
-        return of_bugs + OF_A_PAIR * sum(pair not in pairs for pair in settings[name])
+        varied = OF_A_SETTING * len({*settings[name]} - known) + OF_A_PAIR * len(
+            pairs[name] - known
+        )
+        return of_bugs + varied + OF_ITS_OWN * (name in own)
 
-    for worth in (new, gain):
-        while len(chosen) < most:
-            best = max((each for each in caught if each not in chosen), key=worth, default="")
-            if not best or not worth(best):
-                break
-            chosen[best] = None
-            times.update(caught[best])
-            pairs.update(settings[best])
-    return [*chosen]
+    left = [*caught]
+    while left and len(chosen) < most:
+        best = max(left, key=gain)
+        left.remove(best)
+        chosen.append(best)
+        times.update(caught[best])
+        known.update(settings[best], pairs[best])
+    return chosen
 
 
 def _settings(case: Plain) -> list[tuple[str, Any]]:
@@ -404,4 +404,5 @@ def _settings(case: Plain) -> list[tuple[str, Any]]:
     inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
     attributes = {name: str(value) for name, value in case.get("attributes", {}).items()}
     rest = {name: str(case.get(name)) for name in ("dtype", "outputs", "weights", "calls")}
+    rest["present"] = " ".join(inputs)
     return sorted({**sizes, **inputs, **attributes, **rest, "op": case["op"]}.items(), key=str)

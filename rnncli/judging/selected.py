@@ -57,7 +57,7 @@ class Selected:
         require: Skip the cases that need more than the subject can do. A comma is an `and`, a bar
             an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.
         device: Skip the cases that are not within what a device takes, as FILE says
-            (docs/howto/device.md): YAML with `device`, its name, and `require`, a list of EXPR.
+            (docs/howto/limits.md): YAML with `device`, its name, and `require`, a list of EXPR.
         shard: Judge part i of n: every n-th case.
         shuffle: Run the cases in a random order, to find state that is kept from case to case.
             Reports keep the order of the pack.
