@@ -26,9 +26,10 @@ from rnncli.generating.moving import Unmoved, fit_values, marks_of, moved
 from rnncli.generating.production import make_vectors, shared_record, with_later_calls
 from rnncli.judging.comparing.requirements import SIZES
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.device import admitted_sizes, operators_of
+from rnncli.judging.device import admitted_sizes, operators_of, subsets
 from rnncli.judging.scoring.kill_matrix import Bug, Unscored, VectorRow, whole_row
 from rnncli.operators import operator_named
+from rnncli.operators.attributes import complete
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rnncli.jobs.workers import Workers
     from rnncli.judging.comparing.requirements import Requirements
     from rnncli.judging.device import Device
+    from rnncli.operators import Operator
     from rnncli.packs.record import CaseRecord
 
 MOST_CASES = 40
@@ -56,8 +58,14 @@ MOST_CANDIDATES = 300
 AT_ONCE, IDLE = 48, 2
 # The largest sizes of candidates, but for one in so many of which one is the device's own limit.
 LARGEST_USUAL, AT_THE_LIMIT = 80, 12
-# Of so many choices of sizes, the first with so few products is taken.
+# Of so many choices of sizes, the first with so few products is taken, or that with the fewest.
 TRIES, LARGEST_WORK = 8, 1 << 18
+# Without a limit: beyond this one.
+BEYOND = 128
+# How many candidates have another set of outputs, another call, and another call of other sizes;
+# and steps and sequences that its calls have more.
+OFTEN = 1 / 2
+OTHER_SIZES = ([(2, 0)], [(-1, 1)], [(1, -1)], [(-2, 0)], [(0, 2), (3, -1)])
 MOST_REASONS = 4
 # The flag of a case that is not the one that its flags are about, and of those that are added.
 TAILORED = "Tailored"
@@ -252,15 +260,18 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
             break
         case = entry.written
         before = {name: case["sizes"][name] for name in size_names(entry.operator)}
-        for _ in range(TRIES):
-            case["sizes"] = {
+        some = [
+            {
                 name: _some_size(needs, name, entry.operator.family, chance, k) or before[name]
                 for name in before
             }
-            T, N, size, H = ({**dict.fromkeys(SIZES, 1), **case["sizes"]}[name] for name in SIZES)
-            if T * N * H * (H + size) <= LARGEST_WORK:
-                break
+            for _ in range(TRIES)
+        ]
+        works = [*map(_work_of, some)]
+        least = next((k for k, work in enumerate(works) if work <= LARGEST_WORK), None)
+        case["sizes"] = some[works.index(min(works)) if least is None else least]
         fit_values(case, before, case["sizes"])
+        _vary(case, entry.operator, needs, chance)
         try:
             case = moved(case, needs)
         except Unmoved:
@@ -271,6 +282,31 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
             sizes = [f"{LETTERS[name]}{size}" for name, size in case["sizes"].items() if size]
             found[_named(case, "".join(sizes), {*names, *found})] = case
     return found
+
+
+def _work_of(sizes: Mapping[str, int]) -> int:
+    T, N, size, H = ({**dict.fromkeys(SIZES, 1), **sizes}[name] for name in SIZES)
+    return T * N * H * (H + size)
+
+
+def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random) -> None:
+    """Ask half of the cases for another set of outputs, and call half once more, perhaps longer."""
+    present = [*row.present_outputs(complete(row, case.get("attributes", {})))]
+    sets = [each for each in subsets(present) if each and needs.admits(row.family, outputs=each)]
+    if sets and chance.random() < OFTEN and not case.get("horizon"):
+        case["outputs"] = chance.choice(sets)
+    if chance.random() < OFTEN:
+        case["calls"] = 2
+        lists = [each for each in case.get("inputs", {}).values() if isinstance(each, list)]
+        is_open = row.dialect.startswith("ONNX") and needs.admits(row.family, open_sizes=1)
+        if is_open and not lists and "quantise" not in case and chance.random() < OFTEN:
+            case["open_sizes"] = True
+            T, N = (case["sizes"][name] for name in ("seq_length", "batch_size"))
+            case["calls"] = [
+                {"sizes": {"seq_length": T + more, "batch_size": N + others}}
+                for more, others in chance.choice(OTHER_SIZES)
+                if T + more > 0 and N + others > 0
+            ] or 2
 
 
 def _some_size(
@@ -285,9 +321,11 @@ def _some_size(
         if size <= max(LARGEST_USUAL, admitted[0]):
             kinds.setdefault(marks_of(size), size)
     largest = admitted[-1]
-    is_bounded = not needs.admits(family, **{name: 2 * largest})
+    if needs.admits(family, **{name: 2 * largest}):  # there is no limit
+        beyond = BEYOND if name in ("input_size", "hidden_size") else LARGEST_USUAL // 2
+        largest = next(size for size in admitted if size > beyond)
     is_its_turn = k % AT_THE_LIMIT == SIZES.index(name)
-    return largest if is_bounded and is_its_turn else chance.choice([*kinds.values()])
+    return largest if is_its_turn else chance.choice([*kinds.values()])
 
 
 def tried(
@@ -403,6 +441,20 @@ def _settings(case: Plain) -> list[tuple[str, Any]]:
     sizes = {name: marks_of(size) for name, size in case["sizes"].items() if size is not None}
     inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
     attributes = {name: str(value) for name, value in case.get("attributes", {}).items()}
-    rest = {name: str(case.get(name)) for name in ("dtype", "outputs", "weights", "calls")}
-    rest["present"] = " ".join(inputs)
+    family = operator_named(case["op"]).family
+    rest = {name: str(case.get(name)) for name in ("dtype", "weights")}
+    rest |= {"outputs": f"{family} {case.get('outputs')}", "present": f"{family} {[*inputs]}"}
+    calls = case.get("calls", 1)
+    rest["calls"] = f"{calls}"
+    if isinstance(calls, list):  # longer or shorter, more or fewer sequences
+        T, N = (case["sizes"].get(name, 1) for name in ("seq_length", "batch_size"))
+        of = [each.get("sizes", {}) for each in calls]
+        more = [(e.get("seq_length", T) > T, e.get("batch_size", N) > N) for e in of]
+        fewer = [(e.get("seq_length", T) < T, e.get("batch_size", N) < N) for e in of]
+        rest["calls"] = f"{more} {fewer}"
+    row = operator_named(case["op"])
+    listed = row.attribute_for("activations")
+    names = attributes.pop(listed.name, None) if listed else None
+    for k, function in enumerate(case["attributes"][listed.name] if names and listed else ()):
+        rest[f"function {k} of {family}"] = function
     return sorted({**sizes, **inputs, **attributes, **rest, "op": case["op"]}.items(), key=str)
