@@ -27,7 +27,7 @@ from rnncli.generating.production import make_vectors, shared_record, with_later
 from rnncli.judging.comparing.requirements import SIZES
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.device import admitted_sizes, operators_of, subsets
-from rnncli.judging.scoring.kill_matrix import Bug, Unscored, VectorRow, whole_row
+from rnncli.judging.scoring.kill_matrix import EDGES, Bug, Unscored, VectorRow, whole_row
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.talk.words import counted
@@ -66,6 +66,8 @@ BEYOND = 128
 # and steps and sequences that its calls have more.
 OFTEN = 1 / 2
 OTHER_SIZES = ([(2, 0)], [(-1, 1)], [(1, -1)], [(-2, 0)], [(0, 2), (3, -1)])
+# Sizes of which one is a multiple, or none, or 1, go through other parts of a kernel.
+STEPS = (16, 4)
 MOST_REASONS = 4
 # The flag of a case that is not the one that its flags are about, and of those that are added.
 TAILORED = "Tailored"
@@ -438,10 +440,15 @@ def _chosen(
 
 def _settings(case: Plain) -> list[tuple[str, Any]]:
     """Return the settings of a case whose pairs are to vary, in one order."""
-    sizes = {name: marks_of(size) for name, size in case["sizes"].items() if size is not None}
+    sizes: dict[str, Any] = {}
+    for name, size in case["sizes"].items():
+        if size is not None:
+            step = next((m for m in STEPS if size % m == 0), 1) if size > 1 else 0
+            sizes |= {name: step, f"beyond in {name}": sum(size > edge for edge in EDGES)}
     inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
     attributes = {name: str(value) for name, value in case.get("attributes", {}).items()}
     family = operator_named(case["op"]).family
+    sizes |= {f"{name} of {family}": sizes[name] for name in [*sizes]}
     rest = {name: str(case.get(name)) for name in ("dtype", "weights")}
     rest |= {"outputs": f"{family} {case.get('outputs')}", "present": f"{family} {[*inputs]}"}
     calls = case.get("calls", 1)
