@@ -446,7 +446,8 @@ def _settings(case: Plain) -> list[tuple[str, Any]]:
             step = next((m for m in STEPS if size % m == 0), 1) if size > 1 else 0
             sizes |= {name: step, f"beyond in {name}": sum(size > edge for edge in EDGES)}
     inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
-    attributes = {name: str(value) for name, value in case.get("attributes", {}).items()}
+    given = {n: value for n, value in case.get("attributes", {}).items() if value is not None}
+    attributes = {name: str(value) for name, value in given.items()}
     family = operator_named(case["op"]).family
     sizes |= {f"{name} of {family}": sizes[name] for name in [*sizes]}
     rest = {name: str(case.get(name)) for name in ("dtype", "weights")}
@@ -461,7 +462,6 @@ def _settings(case: Plain) -> list[tuple[str, Any]]:
         rest["calls"] = f"{more} {fewer}"
     row = operator_named(case["op"])
     listed = row.attribute_for("activations")
-    names = attributes.pop(listed.name, None) if listed else None
-    for k, function in enumerate(case["attributes"][listed.name] if names and listed else ()):
+    for k, function in enumerate(given.get(listed.name, ()) if listed else ()):
         rest[f"function {k} of {family}"] = function
     return sorted({**sizes, **inputs, **attributes, **rest, "op": case["op"]}.items(), key=str)
