@@ -255,8 +255,8 @@ MOST_CASES = [
 ]
 COUNT = [
     Edit(
-        "statements: bool = False, as_json",
-        "statements: bool = False, count: bool = False, as_json",
+        "    statements: bool = False,\n    as_json",
+        "    statements: bool = False,\n    count: bool = False,\n    as_json",
     ),
     before("        statements: With --json", "        count: Print only how many there are.\n"),
     Edit(
