@@ -124,6 +124,10 @@ def generate(
     from rnncli.generating import generation
 
     read, tailored = load_suite(suite, seed=seed), None
+    if device and weights:
+        raise InvalidRequest("--weights and --device exclude each other: a device has `weights=`")
+    if check and save_suite:
+        raise InvalidRequest("--check writes nothing, and --save-suite does")
     if device:
         from rnncli.files.atomic import write_text
         from rnncli.files.seals import YAML
@@ -476,6 +480,7 @@ def score(
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
     workers.expect("rnncli.verifying.scoring", "numpy.random")
+    from rnncli.generating.tailoring import MOST_CANDIDATES
     from rnncli.verifying.scoring import ONNX_RULE, ScoreReport, ScoringPlan, score_all
     from rnncli.verifying.scoring import select as select_cases
 
@@ -489,7 +494,8 @@ def score(
         workers=workers,
     )
     selected = select_cases(plan)
-    done = _CaseCount(len(selected.outputs), progress)
+    # Beside the cases, others within the device.
+    done = _CaseCount(len(selected.outputs) + (MOST_CANDIDATES if device else 0), progress)
     return ScoreReport(score_all(plan, selected, done.add), min_score, min_structural)
 
 

@@ -2,7 +2,7 @@
 
 PyYAML splits the text into events; this module interprets them. It decides which plain scalars are
 numbers (PyYAML reads ``1e-5`` as text, ``no`` as False and ``1:30`` as 90), and refuses repeated
-keys, tags and files that explode by aliases.
+keys, tags and files that explode by aliases. `as_yaml` is the way back.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from rnncli.cases.config.keys import DEFAULT_DTYPE
 from rnncli.cases.fills import default_fill
 from rnncli.cases.suite.template import versions_of
 from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES
-from rnncli.judging.device import admitted_sizes, subsets
+from rnncli.judging.device import admitted_sizes, facts_of, subsets
 from rnncli.judging.scoring.kill_matrix import EDGES
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
-from rnncli.operators.checking import num_directions, opset_of
+from rnncli.operators.checking import num_directions
 from rnncli.operators.operator import OPEN
 from rnncli.recurrence.activations import ACTIVATIONS
 
@@ -57,15 +57,9 @@ def _operator(case: Plain, needs: Requirements) -> None:
         versions_of(own.family), key=lambda row: (abs(row.version - own.version), -row.version)
     )
     for row in versions:
-        told = {
-            "operator": row.name,
-            "op": row.family,
-            "version": int(row.name.partition("-")[2] or 1),
-            "domain": row.domain,
-            "opset": opset_of(row) if case.get("quantise") else row.version,
-        }
+        facts = facts_of(row, is_unit="quantise" in case)
         for each in dict.fromkeys((dtype, *row.dtypes)):
-            if each in row.dtypes and needs.admits(row.family, **told, dtype=each):
+            if each in row.dtypes and needs.admits(row.family, **facts, dtype=each):
                 case["op"] = row.name
                 case["dtype"] = each
                 return

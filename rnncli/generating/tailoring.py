@@ -26,7 +26,7 @@ from rnncli.generating.moving import Unmoved, fit_values, marks_of, moved
 from rnncli.generating.production import make_vectors, shared_record, with_later_calls
 from rnncli.judging.comparing.requirements import SIZES
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.device import admitted_sizes, operators_of, subsets
+from rnncli.judging.device import LARGEST_SOUGHT, admitted_sizes, operators_of, subsets
 from rnncli.judging.scoring.kill_matrix import EDGES, Bug, Unscored, VectorRow, whole_row
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
@@ -242,11 +242,8 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
     """
     needs, names = device.requirements, {*taken}
     families = {row.family for row in operators_of(needs)}
-    is_unit = any(
-        "." in name and name.split(".")[0] in ("X", "W", "R", "B", "Y", "Y_h", "Y_c", "initial_h")
-        for term in needs.terms
-        for name in term.fields
-    )
+    # Only fields of units have a dot: X.type.
+    is_unit = any("." in name for term in needs.terms for name in term.fields)
     chance = random.Random(";".join(device.require))  # noqa: S311 -- no secret
     pool = [
         entry
@@ -323,9 +320,9 @@ def _some_size(
         if size <= max(LARGEST_USUAL, admitted[0]):
             kinds.setdefault(marks_of(size), size)
     largest = admitted[-1]
-    if needs.admits(family, **{name: 2 * largest}):  # there is no limit
+    if largest > LARGEST_SOUGHT or needs.admits(family, **{name: 2 * largest}):  # as good as none
         beyond = BEYOND if name in ("input_size", "hidden_size") else LARGEST_USUAL // 2
-        largest = next(size for size in admitted if size > beyond)
+        largest = next((size for size in admitted if size > beyond), admitted[0])
     is_its_turn = k % AT_THE_LIMIT == SIZES.index(name)
     return largest if is_its_turn else chance.choice([*kinds.values()])
 
@@ -395,7 +392,8 @@ def _work(
         if isinstance(vector, ConfigError):
             found.append((name, vector.findings[0][1]))
         elif isinstance(vector, RnncliError):
-            found.append((name, str(vector).split(": ")[1]))
+            _, *rest = [*str(vector).split(": "), "cannot be made"]
+            found.append((name, rest[0]))
         elif isinstance(vector, Exception):
             raise vector
         else:

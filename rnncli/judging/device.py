@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rnncli.cases.yaml_reader import YamlNode
     from rnncli.operators import Operator
 
-# Sizes of a device are looked for up to here, and up to twice any number that it names.
+# Sizes of a device are looked for up to here, and about any number that it names.
 LARGEST_SOUGHT = 512
 
 
@@ -112,19 +112,22 @@ def operators_of(needs: Requirements) -> list[Operator]:
         row
         for row in OPERATORS.values()
         if any(
-            needs.admits(row.family, **told, dtype=dtype)
-            for told in _told(row)
+            needs.admits(row.family, **facts_of(row, is_unit=is_unit), dtype=dtype)
+            for is_unit in (False, True)
             for dtype in row.dtypes
         )
     ]
 
 
-def _told(row: Operator) -> Iterator[Mapping[str, Any]]:
-    """Yield what is known of an operator's cases; those of a unit need a later opset."""
-    version = int(row.name.partition("-")[2] or 1)
-    own = {"operator": row.name, "op": row.family, "version": version, "domain": row.domain}
-    for opset in dict.fromkeys((row.version, opset_of(row))):
-        yield {**own, "opset": opset}
+def facts_of(row: Operator, *, is_unit: bool) -> dict[str, Any]:
+    """Return the fields that are the same in all cases of an operator, or in all of its units."""
+    return {
+        "operator": row.name,
+        "op": row.family,
+        "version": int(row.name.partition("-")[2] or 1),
+        "domain": row.domain,
+        "opset": opset_of(row) if is_unit else row.version,
+    }
 
 
 def _lacking(needs: Requirements, row: Operator) -> str:
@@ -161,10 +164,22 @@ def subsets(names: Sequence[str]) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=64)
 def admitted_sizes(needs: Requirements, name: str, op: str) -> tuple[int, ...]:
-    """Return the values that the terms about one size alone allow, rising."""
-    named = [int(v) for t in needs.terms if name in t.fields for v in t.values if v.isdecimal()]
-    most = 2 * max([LARGEST_SOUGHT // 2, *named])
-    return tuple(size for size in range(1, most + 1) if needs.admits(op, **{name: size}))
+    """Return values that the terms about one size alone allow, rising; not all that are large."""
+    terms = [term for term in needs.terms if name in term.fields]
+    named = [int(value) for term in terms for value in term.values if value.isdecimal()]
+    moduli = [term.modulus for term in terms if term.modulus]
+    # Small sizes, and those about each number that is named, however large it is.
+    around = {near + step for near in (*named, *moduli) for step in (-1, 0, 1, 2)}
+    multiples = {
+        m * (near // m + k) + rest
+        for m in moduli
+        for near in (0, *named)
+        for k in (-1, 0, 1, 2)
+        for rest in (0, *named)
+        if rest < m
+    }
+    known = sorted({*range(1, LARGEST_SOUGHT + 1), *around, *multiples})
+    return tuple(size for size in known if size > 0 and needs.admits(op, **{name: size}))
 
 
 def _named(needs: Requirements, fields: Iterable[str]) -> str:

@@ -43,6 +43,7 @@ WRITERS = {
     "matrix": "rnncli.reports.scores:write_matrix",
     "html": "rnncli.reports.scores:write_score_page",
 }
+OF_A_DEVICE = ("device", "tried", "outside")
 COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
@@ -100,7 +101,7 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
             for row in matrix.rows
         ],
         "unscored": dict(matrix.unscored),
-        **({"device": matrix.device, "outside": matrix.outside} if matrix.device else {}),
+        **({name: getattr(matrix, name) for name in OF_A_DEVICE} if matrix.device else {}),
     }
     return record | ({"minimal": matrix.minimal_subset()} if minimise else {})
 
@@ -151,9 +152,9 @@ def score_sentence(matrix: KillMatrix) -> str:
 
 
 def device_sentence(matrix: KillMatrix) -> str:
-    """Return what is outside of the device whose cases count."""
-    bugs = counted(matrix.outside, "mutant")
-    return f"outside: {bugs} that no case within {matrix.device} was found to show"
+    """Return what is outside of the device whose cases count, and how that was found."""
+    bugs, others = counted(matrix.outside, "mutant"), counted(matrix.tried, "other case")
+    return f"outside: {bugs}, which {others} within {matrix.device} did not show either"
 
 
 def structure_sentence(matrix: KillMatrix) -> str:

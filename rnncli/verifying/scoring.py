@@ -133,10 +133,8 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     if not plan.device:
         return matrix
     device = read_device(plan.device)
-    _, tried_rows = tried(device, plan.workers, known=rows)
-    return matrix.within(
-        device.device, [r for r in tried_rows.values() if isinstance(r, VectorRow)]
-    )
+    _, found = tried(device, plan.workers, done, known=rows)
+    return matrix.within(device.device, [e for e in found.values() if isinstance(e, VectorRow)])
 
 
 def of_each_vector(

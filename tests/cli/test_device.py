@@ -96,3 +96,28 @@ def test_options_of_a_device_need_one(rnncli):
     """Otherwise they would be ignored."""
     ran = rnncli("generate", "smoke", "--max-cases", "3", "-o", "nowhere")
     assert (ran.code, ran.err) == (2, "--max-cases is for --device\n")
+
+
+def test_options_that_contradict_a_device_are_refused(rnncli, tmp_path):
+    """Before a search, whose result would not be what was asked for."""
+    device, saved = tmp_path / "gru.yaml", tmp_path / "saved.yaml"
+    device.write_text("device: gru\nrequire: ['op=GRU']\n")
+    asked = ("generate", "smoke", "--device", str(device), "-o", str(tmp_path / "pack"))
+
+    for option in (["--weights", "constants"], ["--check", "--save-suite", str(saved)]):
+        ran = rnncli(*asked, *option)
+        assert ran.code == 2
+        assert option[0] in ran.err
+    assert not saved.exists()
+
+
+def test_bugs_are_outside_only_if_others_were_tried(rnncli, tmp_path, monkeypatch):
+    """Otherwise every score would be 100 %."""
+    monkeypatch.setattr(tailoring, "candidates", lambda *_: {})
+    (tmp_path / "gru.yaml").write_text("device: gru\nrequire: ['op=GRU, layout=0']\n")
+
+    ran = rnncli(
+        "score", "smoke", "--device", str(tmp_path / "gru.yaml"), "--min-structural", "100"
+    )
+    assert ran.code == 1
+    assert "outside: 0 mutants, which 0 other cases within gru did not show either" in ran.err

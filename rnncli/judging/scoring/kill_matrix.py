@@ -157,13 +157,19 @@ class KillMatrix(Displayed):
     rows: tuple[VectorRow, ...]  # the scored vectors, in the pack's order
     # id of every other vector -> why it is not scored
     unscored: Mapping[str, str] = field(default_factory=dict)
-    # the device whose cases alone count, and the number of bugs that no case within it shows, which
-    # do not count
+    # the device whose cases alone count, the number of other cases within it that were tried, and
+    # of the bugs that neither these show, which do not count
     device: str = ""
+    tried: int = 0
     outside: int = 0
 
-    def within(self, device: str, others: Iterable[VectorRow]) -> KillMatrix:
-        """Return the matrix without the bugs that neither its cases nor others in a device show."""
+    def within(self, device: str, others: Sequence[VectorRow]) -> KillMatrix:
+        """Return the matrix without the bugs that neither its cases nor others in a device show.
+
+        All count where there are no others, which could have shown more.
+        """
+        if not others:
+            return replace(self, device=device)
         shown = {bug for row in (*self.rows, *others) for bug in row.every_caught}
         rows = [
             row._replace(
@@ -177,7 +183,8 @@ class KillMatrix(Displayed):
             for row in self.rows
         ]
         known = {Bug(r.cell, n) for r in self.rows for n in (*r.outcomes, *r.structural)}
-        return replace(self, rows=tuple(rows), device=device, outside=len(known - shown))
+        outside = len(known - shown)
+        return replace(self, rows=tuple(rows), device=device, tried=len(others), outside=outside)
 
     @property
     def total(self) -> Score:
