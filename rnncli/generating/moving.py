@@ -184,8 +184,12 @@ def _calls(case: Plain, needs: Requirements) -> None:
             raise Unmoved("open sizes")
     calls = case.get("calls", 1)
     own = [*calls] if isinstance(calls, list) else [{}] * (calls - 1)
-    if not is_open:
-        own = [{k: v for k, v in each.items() if k != "sizes"} for each in own]
+    own = [copy.copy(each) for each in own]
+    for call in own:  # with inputs of the first, which its model has
+        if not is_open:
+            call.pop("sizes", None)
+        if "inputs" in call:
+            call["inputs"] = {n: v for n, v in call["inputs"].items() if n in case["inputs"]}
     while own and not needs.admits(row.family, calls=1 + len(own)):
         own.pop()
     if not needs.admits(row.family, calls=1 + len(own)):
