@@ -271,9 +271,9 @@ def _limit_restored() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-# Seconds until a terminal shows what is running, and seconds after the limit until a run stuck in a
-# library is ended.
-NOTICE, GRACE = 10.0, 5.0
+# Seconds until a terminal shows what is running, seconds after the limit until a run stuck in a
+# library is ended, and seconds until an alarm comes again that nobody heard.
+NOTICE, GRACE, AGAIN = 10.0, 5.0, 0.01
 
 
 class OutOfTime(Exhausted):
@@ -453,10 +453,19 @@ def _alarm(seconds: float | None, activity: Activity) -> Iterator[None]:
         if not activity.is_told:
             raise activity.out_of_time()
 
-    before = signal.signal(signal.SIGALRM, stop)
+    def lost(raised: sys.UnraisableHookArgs) -> None:
+        """Come again after a destructor or a callback, which pass nothing on and report it."""
+        if isinstance(raised.exc_value, OutOfTime):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            hook(raised)
+
+    before, hook = signal.signal(signal.SIGALRM, stop), sys.unraisablehook
+    sys.unraisablehook = lost
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
         signal.signal(signal.SIGALRM, before)

@@ -86,6 +86,32 @@ def test_an_alarm_ends_what_looks_at_no_clock():
     )
 
 
+def test_an_alarm_that_a_destructor_swallows_comes_again():
+    """Python reports what a destructor raises and goes on; the run ends all the same, in words."""
+    program = (
+        "import time\n"
+        "from rnncli import limits\n"
+        "class Slow:\n"
+        "    def __del__(self):\n"
+        "        time.sleep(60)\n"
+        "try:\n"
+        "    with limits.watched(0.05, 'm'):\n"
+        "        Slow()\n"
+        "        time.sleep(60)\n"
+        "except limits.OutOfTime as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr, done.stdout) == (
+        0,
+        "",
+        "m: not finished in the 0.05 s it was given; --timeout SECONDS gives it more\n",
+    )
+
+
 def test_an_alarm_is_silent_beside_a_check_that_has_raised():
     """It may come while that error is on its way, and would take the node's name from it."""
     with limits.watched(60, "m.onnx"):

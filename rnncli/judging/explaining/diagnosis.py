@@ -65,7 +65,7 @@ LEAST_BESIDE = 2
 # Measured: same at 0, 0.25 and 1.
 AGAINST = 0.5
 # Most failures that may contradict a cause and stay without another one, likewise.
-UNEXPLAINED = 0.125
+UNEXPLAINED = 0.5
 # Most cases that may contradict a pair of bugs neither of which is seen alone, likewise.
 # Measured: same at 0, 0.05 and 0.2.
 AGAINST_TWO = 0.1
