@@ -1,0 +1,1 @@
+!BY_hJÆk–z]€tx§™jL¦€sc•{U•££˜xRg—…œqcxn•™}Sa…xtyLw«P¢£©ŠM•f[qT^|’kž}QV•†__§„Tx†nˆf^Uz›L€¤˜n[xwfU|{¦–•w€†•x‰Ž €°ZrUyŠy‰lŠ‡u‘‡‚Œ—fƒ{cŽavdƒnrN~Uik­t¬˜`¢v‘X‰~™r•gaœYh©cT›tœwœX†`Oˆa£e–nhiT{U˜…§

@@ -1,0 +1,1 @@
+!BY_hJÆk•y]€tx¦˜jL¦€sc”zU”¢¢˜xRg—~„›pcwn”™}Sa„xsxLv«O¡¢¨ŠM•f[ŒpS^|‘kž}PV•†_^§„Tx…m‡f]UyšL€¤˜m[xwfU{{¥•”v…•x‰ °ZqUy~Šx‰k‰†u‘†‚‹€–fƒ{cŽavcƒnqN~Uh~k¬t«—`¢u‘X‰~™q•fa›Yg©cTšs›w›W…_Oˆa¢d•nhiTzU—„¦

@@ -1,0 +1,1 @@
+!BY_hJÆl–z]€€t€x§™jL¦sd”{U”££˜xRh—…œpcxn”š}Ta…xtyLw«P¢¢©ŠM•g\qT^|‘kž}QV•†__§„Tx†nˆf^Uz›L€¤˜n[xwfU|{¦–”w€†•x‰Ž €°ZrU‚yŠy‰lŠ‡v‘†‚Œ—f„{cŽavdƒnrO~Ui~k­t¬—`¢v‘Y‰~™r•€gaœZh©cUštœw›X†`Oˆb£e–nhjU{V—…¦

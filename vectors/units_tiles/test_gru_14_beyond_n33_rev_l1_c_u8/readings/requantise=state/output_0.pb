@@ -1,0 +1,1 @@
+!BYJ©”’s™ks‡€…©^Ž j’u{„y†Šjg›ah—†—f•‚kx€|‹–_•‚m‡`ˆgg™••k€~¡“g”|zh„„|X šo~z«sS¤aœ†¡‚i¢wd•toVw iŠt{¥Xš¢mm•…n`]™h|_l¡bi™ˆ~lk•pŽxvu†€•rvyxt]˜_wšcaŠkT£žd„”Žg¤uz•”lž]€XŸ_m¡}Š{Xnšo_¡y]œks¢ŸcŠv{‡}“q‡|€£‡p©i‰••kª€e¢hs•‚rpv{h`Ÿ˜p{™‡g‡zcŽ‰o eŸ‘|}—rƒj‹_˜^¬un¥tbš„¦‰p›‘j•„n‡bŽ¡VŒ›g~_x Y‘•ivkq|ŒZtqe—

@@ -1,0 +1,1 @@
+!BY_hJc“‘r„¨]zƒx`g–w{†_‡Œ}gƒƒyªr hUvŸ¤W™_\˜ah˜wuuxwb`‰“f\|‰zx\›uz†¢†o©douz˜†fˆnŸ–~q]«t¥ˆo†a^wŸjp{

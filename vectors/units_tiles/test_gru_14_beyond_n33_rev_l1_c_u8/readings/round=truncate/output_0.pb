@@ -1,0 +1,1 @@
+!BYJ©”‘sŒ™kr†€„¨] i’tzƒy…‰jf›~ag–†–f•jx|‹–_•‚m‡`‡gg˜••j~¡’g“|zg„„{X ™o}yªrR£Œa›… ‚h¡wc•tnVwŸh~Štz¤W™¡ml•…m`]˜g|~_l bi˜ˆ}kj•oŽxvu†€•qvyxt]—_w™c`‰jT¢d„”Žg¤uz•“k]ŽWŸ_m |‰{Xmšo_ x\œkr¢Ÿc‰uz‡|’q†{€£†p©h‰•”j©€e¡gs•rpuzh_Ÿ—o{™†g†zcŽ‰oŸdŸ||–q‚jŠŒ_—^«tm¤tb™ƒ¥‰pš‘j•„n‡aŽ VŒšf~^wŸ~X‘•iujq{‹Zspd–

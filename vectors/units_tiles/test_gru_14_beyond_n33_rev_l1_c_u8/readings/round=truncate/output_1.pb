@@ -1,0 +1,1 @@
+!BY_hJc’rƒ§\z‚x`g•w~{†_†~Œ}gƒƒx©qŸgUvž£V˜_\—ah—wuuxwb_ˆ“fœ\~{ˆzw[›ty†¢…o¨doty—…fˆnž•~p]ªs¤ˆo†`]vžipz

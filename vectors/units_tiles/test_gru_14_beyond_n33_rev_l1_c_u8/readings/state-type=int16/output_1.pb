@@ -1,0 +1,1 @@
+!BY_hJc“‘s„§]z‚xag–x|†_‡Œ}gƒƒyªr hUvŸ¤W˜_]˜ah˜xuvxwb`‰“g\|‰zx\›tz†¢†p©douz˜†fˆož•p^ªt¤‰o†a^wŸip{

@@ -1,0 +1,1 @@
+!BYJ©”’t™ks‡€…©^Ž j’u{ƒy†Šjg›ah—†—f•‚ky€}‹–_•‚m‡`ˆgg™••k€~¡“g”|zh„„|X šo~z«sS¤Œaœ†¡‚i¢wd•toVw iŠt{¥X™¢mm•…n`^™h|_l¡bi™ˆ~kk•pŽxvu†€•rwyxt]˜_wšcaŠkT£žd„•Žg¤uz•”lž]€XŸ_m¡}Š{Xnšo_¡y]œks¢ŸcŠuz‡}“q‡|€£‡q©i‰••kª€e¢ht•‚rpv{h`Ÿ˜p{™‡g‡zcŽ‰oŸe |}—€q‚jŠ_˜^¬un¥tbš„¥Šp›‘k•„n‡bŽ¡VŒ›g~_x Y‘•ivjq|ŒZtqe—

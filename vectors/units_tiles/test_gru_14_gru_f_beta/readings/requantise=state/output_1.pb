@@ -1,0 +1,1 @@
+	BY_hJ6ð~ï~«wrk0u0uŒodxgpò~ò~étok0u0uràwÍqô~ô~2~lk0u0ul={öm

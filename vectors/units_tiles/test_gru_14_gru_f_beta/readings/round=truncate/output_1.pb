@@ -1,0 +1,1 @@
+	BY_hJ6ð~ï~ªwqk0u0u‹ocxfpñ~ò~ètnk0u0uœràwÌqó~ó~2~lk0u0ul={öm

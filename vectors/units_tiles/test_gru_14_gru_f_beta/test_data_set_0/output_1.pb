@@ -1,0 +1,1 @@
+	BY_hJ6ð~ï~«wrk0u0uŒodxgpò~ò~ètok0u0uráwÍqô~ô~2~lk0u0ul={öm

@@ -1,0 +1,1 @@
+	BY_hJ60uƒQvPv5u/õƒ…0u:‚0uvƒ;|…u9u/õ0u0ul{0uR|_{Du4utòŠ†0uy

@@ -1,0 +1,1 @@
+	BY_hJ60uƒKvIv2uÿÿ†0u½0u{ƒ	|ƒu7uù0u0u1{0uV|E{Cu3uó¢†0upy

@@ -1,0 +1,1 @@
+	BY_hJ60uƒLvIv3uÿÿ†0u¾0u{ƒ	|„u8uù0u0u2{0uV|E{Du4uó¢†0upy

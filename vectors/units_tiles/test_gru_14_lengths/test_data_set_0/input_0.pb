@@ -1,0 +1,1 @@
+BXJ]ªëŠvÞ?:²¿qb¿@±[ZfO<©ˆe>FHkbtOòpiƒl†ws&rŒ=™Ài—C¼˜‚u|S}GzCØÀŸˆmÄ†x¥°­“1ƒŒ§Ç€gÐi=~jü£Ó•¶ë¡{„ÜP¿^WCRDœY±}²fœd©ŠP]^(}3”$LšztœxsX¾…™hjeq˜IX6[

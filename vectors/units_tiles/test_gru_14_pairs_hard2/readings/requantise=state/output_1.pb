@@ -1,0 +1,1 @@
+BY_hJ<ÿzKw5wyŽxˆyñwxDvixóyu|p)‚ÚsŠzp}KŽçx‘x€z¸ƒ|[w(~¸xN‡ì|ui-}

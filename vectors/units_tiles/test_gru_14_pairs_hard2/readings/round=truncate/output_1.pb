@@ -1,0 +1,1 @@
+BY_hJ<ÿzJw4wyŽx‡yñwxCvhxòyu|p)‚ÙsŠzo}KŽçxxz¸ƒ|Zw&~¸xN‡ë|ui,}

@@ -1,0 +1,1 @@
+BY_hJ<ÿzKw5wyŽxˆyñwxCvixóyu|p)‚ÚsŠzp}KŽçx‘x€z¸ƒ|[w&~¸xO‡ì|ui,}

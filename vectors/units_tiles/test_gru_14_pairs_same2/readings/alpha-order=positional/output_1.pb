@@ -1,0 +1,1 @@
+BY_hJ<–ux0u¼}î‚·u"v0uax~–usv0u2{—|Ãu0u0u0uõv®x"z0u0u!ziu}0u0u¡w

@@ -1,0 +1,1 @@
+BY_hJ<•ux0u¼}í‚·u"v0uax~–usv0u1{–|~u0u0u0u1vcz¬x0u0u*z?u{0u0ux

@@ -1,0 +1,1 @@
+BY_hJ<0u0x0u0}0‚0v0v0u0x0~0u0v0u0{0|0u0u0u0u0v0z0x0u0u0z0u0{0u0u0x

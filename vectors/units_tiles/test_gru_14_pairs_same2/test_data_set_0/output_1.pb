@@ -1,0 +1,1 @@
+BY_hJ<–ux0u¼}î‚·u"v0uax~–usv0u2{—|~u0u0u0u2vcz­x0u0u+z@u{0u0ux

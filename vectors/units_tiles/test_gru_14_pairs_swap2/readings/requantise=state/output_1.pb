@@ -1,0 +1,1 @@
+BY_hJ<Äy½z¤y¥xSvÕrêtÙtºppÁv˜zˆwnuÔszxox«zw‘vŒz y¼w©y†|ÆxÒvv

@@ -1,0 +1,1 @@
+BY_hJ<Äy½z¤y¥xSvÔrêtÙtºppÀv—z‡wmuÔszxoxªzwv‹zy¼w©y†|ÅxÒvv

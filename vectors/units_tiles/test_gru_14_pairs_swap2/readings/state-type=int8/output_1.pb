@@ -1,0 +1,1 @@
+BY_hJ<0y0z0z0y0v0r0u0u0q0p0w0{0w0u0t0z0~0x0y0{0w0w0z0y0x0z0|0y0v0u

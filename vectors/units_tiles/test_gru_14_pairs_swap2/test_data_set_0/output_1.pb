@@ -1,0 +1,1 @@
+BY_hJ<Äy½z¤y¥xSvÕrêtÙtºppÁv˜zˆwnuÔszxoxªzw‘vŒz y½w©y†|ÅxÒvv

@@ -1,0 +1,1 @@
+B	initial_hJÄ1RGÉGRmë}[_/uã

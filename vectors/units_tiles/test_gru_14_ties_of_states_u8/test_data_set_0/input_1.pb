@@ -1,0 +1,1 @@
+	B	initial_hJ}uuuyuuuyyuy}}}yyyyy}uyyuuy

@@ -1,0 +1,1 @@
+BWJl‡iKUemT£|Z¥P[nŽ~=°D6`‚ ~vJeS“Z•›LdŽ?y]Q\¢r¥Dt-“wŠÉŒÁ<IÐ^Å‘ƒ¡ËÊ¹³ÈQT©€—Í_-“ÀÑ¡F@ZJLK/`gšºŽku˜ºLR´.=K«7

@@ -1,0 +1,1 @@
+B	initial_hJAy‘^z€‘5H?•J0n

@@ -1,0 +1,1 @@
+BRJKŽUY‘F„Œ“¶X±Y¢|d··¤”¥yMHQOsrgŸ¹ºh|–Ž¤a³^µdG¦Oe{ŽSkŽ{†¶Sœ¶³•˜~¯]‹¢‹U‹pumqµ

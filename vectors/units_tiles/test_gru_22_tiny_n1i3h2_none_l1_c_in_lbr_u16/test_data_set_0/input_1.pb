@@ -1,0 +1,1 @@
+BWJul@Ro»xCgZLRÁspp?B

@@ -1,0 +1,1 @@
+BRJKd«H’«©•XW‹†·xŸu¤ZšŽyiYIŠfœTFfTµ¤¸e¡N_GgKPHT|[TOˆ³—‹~¥¥r¥¦be²V’WP¹°¤_¤‚»

@@ -1,0 +1,1 @@
+BYJ ‡}ž€•ynˆlh…‚l¥‚‡ˆrr‡«‹ƒtˆ{}{o{VU|l{S‰Vho‚„yz…m”}ˆ„•€j’”Žœ`wPŠ‚q†‰~oo`†d‚}R—rkwŠ’usyyf…”q™yt_ˆk…p…Jdy§{f—†¯}x†q’sb}TAtkyˆM‚dguŽ‰{{y{‘v“ˆwŒ‚p›—vˆMoacuƒ‚Y€Vym’qt|~‘u„€—„xz‡ƒ‡ti{Ž…rœŠ|ƒhxˆj„r„R~“ˆb}Œ¿ˆqr†q‹qbƒ€jœ“€o]j„gŠtyLv{–‚bƒ‰°zmy‡w•m^}—g£›eQz†cŠj|0az‡„c‡¥xv„ƒr“s_€

@@ -1,0 +1,1 @@
+BY_hJ`‰p…ˆ}nn`…c|~Q–†‡qq†ªŠ‚s‡z|znzn`bt‚XUxlŽ‘ps{x¦ze–„®|w€…p‘ra|–€f¢š€dPy…b‰i{/`~’‡a|‹½‡pq…pŠpa‚

@@ -1,0 +1,1 @@
+BYJ ˆ~Ÿ€€•yo‰lh†ƒl¥ƒˆ‰rrˆ«‹„tˆ{~{p{WU|l{S‰Vhp‚…y{†n”}‰„•j’”œ`xQŠ‚q†Šooa‡dƒ~R˜‚sŽlwŠ“€vsyzg…•ršzt`ˆk…q…Kdz§|f˜†°~y‚†r“sb~UAtlyˆNƒegu‰{|z{’v”ˆwŒ‚p€›—vˆMobdu„‚YWzm’qt}’€u…˜…x{‡ƒ‡ti{†sœ‹|ƒix‰j…s„R~“ˆc}Œ¿‰rr†r‹qbƒkœ“p]j…hŠuzLv|–‚c„‰±{nzˆw–m^~—‚g£›‚eRz†d‹k|0a{ˆ…d‚‡¥xw„ƒr“s`

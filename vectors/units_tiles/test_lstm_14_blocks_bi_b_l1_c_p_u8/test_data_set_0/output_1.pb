@@ -1,0 +1,1 @@
+BY_hJ`‰p…‰~nn`†c‚}~Q—‚‡ˆqq‡ªŠƒs‡z}zoznactƒX€Vyl‘ps|y¦{e—…®}x…q’rb}–f¢šdQy…cŠj{0`~’‡b|‹¾ˆqq…qŠpa‚

@@ -1,0 +1,1 @@
+ BY_hJ`f ‘¨°l‰T‹L_{fTgaS„„¼“ls¾S§ÄÁ¸–³¨‚¼’fa’ŠxƒOjG~qŒ~£eÉ£½xŒ¤Šhi`fnl’§¬—§Œcšng˜slff¼µsˆp’§_

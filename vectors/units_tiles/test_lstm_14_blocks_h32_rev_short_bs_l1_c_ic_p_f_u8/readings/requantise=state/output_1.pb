@@ -1,0 +1,1 @@
+ BY_hJ`f ‘¨°l‰T‹L^{fTgaS„„½“ls¾S¨ÄÁ¸—´¨‚¼’fa’‹xƒOjG~qŒ~£eÉ£¼xŒ¤Šhi_fmk’§­—§Œcšng˜‘slfe¼µsˆp’§_

@@ -1,0 +1,1 @@
+ BY_hJ`fŸ¨¯l‰SŠL^zeTŒgaRƒƒ¼“ks½S§ÃÀ¸–³¨‚¼‘f`‘ŠwƒOiF}pŒ~¢dÉ£»xŒ£Šgh_fmk‘§¬—¦Œc™m€g—slfe»´Œsˆp‘§_

@@ -1,0 +1,2 @@
+BYJÀLx³T"h¦`‚Õ7ùÅkTM	€²p
+£:†Ñm~…Ûp}&KŽ5sŒt­oê¥…J®Bg.–1™us£—$fðuÖuéQtkvnW@'ŠÆmÃkIypñ{br†cfð™X[DwëvÄTu ›«{L¡{k:™‰"j|^o^‰Æ}XaZuÓornX©€ŠwH‰ÙŠlth€árG]:9—‘‚:y'\Q¢ÂcÄ†ó{d¦y)qŠìL›¤¬C	£

@@ -1,0 +1,2 @@
+BYJ ¦w¯w}oP–8}WŒ-zN}P¥&iy{÷™£x­j¬ƒ<t¶Tño1WÅƒ}]ÓŠ¾f(tá—ac“RÕšâh}1n×†zšcqp6­®u•œ¼ÏL¹vy~~
+‰Ïeİ…s|Ük$xt&€h3ƒ"o3y&‘àw<l-‡§tæ~¾„rrj=G‘°wpˆ€˜s“«©U*xE¦ÚsDNôp9ôo¶oği)›Hz·“Ùë|Ÿr›k;}‚)€dŒ’†uë|I‰ì†srØn{uùt |uƒ‚ãwz}b{-‰Š“ƒ1bpt\WÈz i„Æiæs î`ÄT³8mX a’kb•J”m†Q{ôYƒ\n•µU3@í’»añ®

@@ -1,0 +1,1 @@
+BY_hJ`¶mÿëzŽc¾oµ­×uT•8Žÿ1LÛvãxû~#‰–eÂp<¾o¾o¦il›çyP”@ó|Êr®kó|4ÿ’dH’†a)J¶mEQëzeYƒm[¶mT•UUü>L“†a½¯

@@ -1,0 +1,1 @@
+BYJ ¦w¯w}oP–9}XŒ.zN}Q¥'iz{ø™¤x®j­ƒ=t¶Tño1WÆƒ~]ÓŠ¾f)tá—bc“RÕšâh}Ž2nØ‡z›cqp6­®u•œ½ÐLºvy~‰ÏeÝ…s|Ük%x€t&€h4ƒ#o4y'‘àw=l-‡§tæŽ~¾„rsj>G‘°wqˆ€˜s”«©U+xE¦ÚsENôp:ôo·oñi*›Iz¸“Ùì| rœk<}‚)€Žd’‡uì|I‰í†srØn{uùt¡|vƒ‚äw{}b{.‰Š”ƒ2bpt]WÈz i„Æiçs î`ÄT´Ž8mX a’lb–J•m†Q{õYƒ\n•¶U4@í’»aò®

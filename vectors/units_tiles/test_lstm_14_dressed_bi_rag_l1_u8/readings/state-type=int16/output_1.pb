@@ -1,0 +1,1 @@
+BY_hJuŽ—tZ{zmgw„ƒšy[€p„aw‰¥b„bz5

@@ -1,0 +1,1 @@
+B	initial_hJ^f”g8Šqc•?˜j–^zNx7GtŒ‘kMWDTU:@

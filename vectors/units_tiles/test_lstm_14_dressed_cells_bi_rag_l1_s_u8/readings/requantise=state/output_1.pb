@@ -1,0 +1,1 @@
+BY_hJZ“W«‡’AŒ’:fw|€}tkhPmz€‰ndŒe£`

@@ -1,0 +1,1 @@
+BY_hJZ“V¬‡’@’;fw{€~tkhPmz€‰nd‹e£a

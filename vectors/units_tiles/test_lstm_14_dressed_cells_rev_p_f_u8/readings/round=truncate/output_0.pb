@@ -1,0 +1,1 @@
+BYJ-mp†wp•žŽxjT£t_xŒu~i~¸¼¹jpqÂ}Z‚—n X¦¿ŠˆGaŽóŽZ˜

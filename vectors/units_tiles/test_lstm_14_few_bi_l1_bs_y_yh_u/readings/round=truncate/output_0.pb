@@ -1,0 +1,1 @@
+BYJx“vy‡ct`‡g¹‘—“ƒ‹€¦]¥œŒUc{¼’~…‹|]qV£‹ª~s‚yQkp½Š…~|ˆ‚…‰P•y}sM„}MwehŒŠuŽyhrŸl=½”€—i„’Z–po€vYq]©‰‡lq{{Q|wc¦ŠŒ†}|vZ

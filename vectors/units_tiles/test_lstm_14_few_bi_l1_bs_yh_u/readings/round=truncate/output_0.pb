@@ -1,0 +1,1 @@
+BY_hJ(’smg€fzŒ…V°y›gdl™…]no¢‰i€UÁ††Šssd†d¤€˜Z

@@ -1,0 +1,1 @@
+BY_hJ(“tnh€gzŒ…V±yœhel™†]op¢‰iVÁ‡†Štsd‡d¥™[

@@ -1,0 +1,1 @@
+BYJx•~‰‹yˆ—ykœ¨d˜²mŽŒ|p–•u–pws|Œ’‹o[—~«\q›½k’¾{’Žxu›¶…šE©s³b‚”¤‹nLr£gxœ‚ˆ‚…€yz~„yuzy|™lÄ‡o5¦f¨q”ƒŽ•jL™q„eŸnz‹^i¸pz>­_

@@ -1,0 +1,1 @@
+BYJx•~ˆŠyˆ–yj›§c˜²lŽŒ|p••t–ows{‹‘‹n[–~«\q›½j’½z‘xuš¶„šD©s²a‚“£‹mLr£fwœ‚ˆ‚„€€yz}ƒytŽzx|˜kÄ†o5¥f§p“ƒ”iK˜pƒežmyŠ]i·oz=­^

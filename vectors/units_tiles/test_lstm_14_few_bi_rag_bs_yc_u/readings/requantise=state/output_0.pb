@@ -1,0 +1,1 @@
+BY_cJ(|gRlQêqBÇ]`û~üÑz}tàwìx[zqóeji~PTf{£{emm}

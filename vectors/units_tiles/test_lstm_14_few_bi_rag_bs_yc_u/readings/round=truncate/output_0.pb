@@ -1,0 +1,1 @@
+BY_cJ({fQlQèqAÇ]_û~üÉz|tàvìwZzqóejh}OTf{£{eml|

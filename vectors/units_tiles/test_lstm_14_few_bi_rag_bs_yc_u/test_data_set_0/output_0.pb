@@ -1,0 +1,1 @@
+BY_cJ(|gRlQêqBÇ]`û~†Ñz}tàwìx[zqóeji~PTf|§{emm}

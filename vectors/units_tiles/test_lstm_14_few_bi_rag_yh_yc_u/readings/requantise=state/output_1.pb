@@ -1,0 +1,1 @@
+BY_cJ(snrsiŒsp‡bhttn…q{€lees†rcouT—¦_fboymzb

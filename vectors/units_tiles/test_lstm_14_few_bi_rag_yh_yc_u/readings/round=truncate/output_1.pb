@@ -1,0 +1,1 @@
+BY_cJ(rnrriŒsp‡bgssm…€pzlddr†rcntT—¦_ebnylza

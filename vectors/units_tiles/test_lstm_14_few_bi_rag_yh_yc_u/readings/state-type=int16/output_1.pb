@@ -1,0 +1,1 @@
+BY_cJ(snrsiŒsp‡bgstn†q{€lees†rcouT—¦_fboymzb

@@ -1,0 +1,1 @@
+BXJsOl]Du|jæ{g{s•vorOá¢ÃSj∆

@@ -1,0 +1,1 @@
+BY_cJ\Vjhbcxs‘’SpomyŽ”›¬

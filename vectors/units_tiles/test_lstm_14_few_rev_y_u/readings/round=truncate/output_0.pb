@@ -1,0 +1,1 @@
+BYJ<xuinJ¸”Žmyp•]„’}vsb'}Œoq™Œ‹t}„›x~‡›xŒqi»~‚ˆz•`O£®†€‚xorm

@@ -1,0 +1,1 @@
+BYJ<yuioJ¹”Žnyp•]…’}vsb(~oršŒt~„›y~‡›yri¼‚ƒ‰z•`O¤¯†‚xprm

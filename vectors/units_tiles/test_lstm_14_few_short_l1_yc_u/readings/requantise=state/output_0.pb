@@ -1,0 +1,1 @@
+BY_cJxr{tl`dWtz…dqou‡Sxl

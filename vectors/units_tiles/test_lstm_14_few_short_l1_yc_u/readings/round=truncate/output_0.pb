@@ -1,0 +1,1 @@
+BY_cJxq{tk_dWsz„dqnu‡Swk€

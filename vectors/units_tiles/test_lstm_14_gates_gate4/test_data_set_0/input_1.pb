@@ -1,0 +1,1 @@
+B	initial_hJµBø¾lt¸¾H#Å¾rOc»ào·>‚>>

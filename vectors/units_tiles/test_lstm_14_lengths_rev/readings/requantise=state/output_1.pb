@@ -1,0 +1,1 @@
+BY_hJ6‰z¥„}¦ueuƒ]nwxŠv¡[yg„•x^ƒœ|gƒwvk„t­‘u™†x¾tuz‚u£

@@ -1,0 +1,1 @@
+BY_hJ6ˆz¥ƒ}¥teuƒ\nwx‰v ŒZy€gƒ•x^‚œ{f‚wv€k~„t¬t˜…x¾tuzt¢

@@ -1,0 +1,1 @@
+BY_hJ6ˆz¥„}¦ufuƒ]nwxŠv¡[yg„•x_ƒœ|gƒwvk„t­‘u™†x¾tuz‚u£

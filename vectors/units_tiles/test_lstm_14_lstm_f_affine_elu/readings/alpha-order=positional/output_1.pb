@@ -1,0 +1,1 @@
+	BY_hJ60u0užz/uOx¿k/uËl÷u0u0u_‡+uÍ„£l-u!m~u0u0uÃˆ0u6x‚l$uwmu

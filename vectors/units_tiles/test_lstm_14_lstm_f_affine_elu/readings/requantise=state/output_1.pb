@@ -1,0 +1,1 @@
+	BY_hJ60u0u<0u¶|Pp/upñz0u0u”‹-uï—_p.uÝpRz0u0uß’0u~hp&uàpLw

@@ -1,0 +1,1 @@
+	BY_hJ60u/u;/uµ|Pp/upðz0u/u”‹-uï—_p-uÝpQz0u/uÞ’/u~gp%uàpKw

@@ -1,0 +1,1 @@
+	BY_hJ60uuuëvuy\y?{0uÔu0u0u0uGvuwyÒ{0uu0u0u0u{u0uÁv¥{0u3u0u

@@ -1,0 +1,1 @@
+	BY_hJ60u_uv‚x$xz0u¢u0u0u0u÷uëvx—z0uru0u0u0uZu0uYvjz0u0u0u

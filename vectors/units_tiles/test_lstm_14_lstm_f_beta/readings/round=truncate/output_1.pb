@@ -1,0 +1,1 @@
+	BY_hJ60u^u~vx#xz0u¢u0u0u0u÷uêvx—z0uru0u0u0uYu0uYviz0u0u0u

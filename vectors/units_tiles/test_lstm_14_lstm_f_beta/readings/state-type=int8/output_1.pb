@@ -1,0 +1,1 @@
+	BY_hJ60u0u0v0x0x0z0u0u0u0u0u0v0w0x0z0u0u0u0u0u0u0u0v0z0u0u0u

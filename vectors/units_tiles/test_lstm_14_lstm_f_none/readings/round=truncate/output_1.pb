@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u(u0uþt0u0uçt0u0u0u/u0uøt/u0uèt0u0u0u,u0uöt/u0uét

@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u0u

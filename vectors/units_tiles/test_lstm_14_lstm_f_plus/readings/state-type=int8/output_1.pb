@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0u0u0œ0u0u0u0u0u0u0u0u0ˆ0u0u0u0u0u0u0u0u0Ž0u0u0u

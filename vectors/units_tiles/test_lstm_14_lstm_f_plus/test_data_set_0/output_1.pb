@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0u2uºõ0u0u0u0u0u0u0u0u÷á0u0u0u0u0u0u0u1ué0u0u0u

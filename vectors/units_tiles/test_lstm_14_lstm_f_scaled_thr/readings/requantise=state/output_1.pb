@@ -1,0 +1,1 @@
+	BY_hJ60u0u,r.z…rÔvGx0u0u0u0uáqéx"zWv±z0u0u0u0urEzcw¯uµy0uŠv

@@ -1,0 +1,1 @@
+	BY_hJ60u0u,r-z„rÓvGx0u0u0u0uáqèx"zVv°z0u0u0u0urEzbw®u´y0uŠv

@@ -1,0 +1,1 @@
+	BY_hJ60u0u0r0z0r0w0x0u0u0u0u0r0y0z0v0{0u0u0u0u0r0z0w0u0z0u0v

@@ -1,0 +1,1 @@
+	BY_hJ60q0n0{0y0x0y0y0w0x0q0n0z0v0v0y0y0x0u0q0o0y0w0u0y0y0x0u

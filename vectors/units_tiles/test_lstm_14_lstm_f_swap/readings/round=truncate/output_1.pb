@@ -1,0 +1,1 @@
+	BY_hJ60u0uj0u0u0uÓ{0uq0u0uy]0u0u0už|0u‡m0u0u“a0u0u0u‚0uðw

@@ -1,0 +1,1 @@
+	BY_hJ60u0u0j0u0u0u0|0u0q0u0u0]0u0u0u0|0u0m0u0u0a0u0u0u00u0x

@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0u0u-›0u0u¾l0u0u0u0u0uè“0u0u0u0u0u0u0u0ui­0u0uFl

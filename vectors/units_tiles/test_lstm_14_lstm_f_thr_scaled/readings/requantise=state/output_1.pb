@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0uDxì0u0u∆g0u0u0u0u0uNí0u0u0u0u0u0u0u0uD∂0u0ufk

@@ -1,0 +1,1 @@
+	BY_hJ60u0u0u0u0x0“0u0u0h0u0u0u0u0u0’0u0u0u0u0u0u0u0u0·0u0u0k

@@ -1,0 +1,1 @@
+BY_hJ<iuwázÜyùy€w0uÅwþu¿z„vru‡}èwÓw_v’vHu’xtuO…zp}Ks'vÛt8oÎ_Ð_ûn

@@ -1,0 +1,1 @@
+BY_hJ<·uÂv&y™x‚xÿvÜuDw5vyÇvfu»zôwòwÄuƒuRu¯uEuy]s`xt>tDs#utt`u¥o

@@ -1,0 +1,1 @@
+BY_hJ<¶uÁv%y˜xxÿvÜuDw4vyÇvfuºzówòwÃu‚uRu¯uDuy\s`xt=tCs"ust`u¤o

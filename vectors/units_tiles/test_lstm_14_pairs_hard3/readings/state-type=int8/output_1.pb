@@ -1,0 +1,1 @@
+BY_hJ<0v0w0y0x0x0w0v0w0v0y0w0u0z0x0x0v0u0u0u0u0y0s0y0t0t0s0u0t0u0o

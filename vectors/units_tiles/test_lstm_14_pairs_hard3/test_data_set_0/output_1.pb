@@ -1,0 +1,1 @@
+BY_hJ<·uÂv%y™x‚xÿvÜuDw5vyÇvfu»zôwòwÄu‚uRu¯uEuy]s`xt>tDs#uttau¥o

@@ -1,0 +1,1 @@
+BY_hJ<>t&vt&t+u¶sätÆuâr|wÄtu²tútãu’u®v€tÎsÉt‰søtßsòs>u`q“qåspu[u

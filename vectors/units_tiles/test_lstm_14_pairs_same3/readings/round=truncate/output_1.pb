@@ -1,0 +1,1 @@
+BY_hJ<ƒtþv_tŸt)utåtyv’s²yótót¼tu‰vumv®titçt!rŸt5sQs1uânLo`sŠu\u

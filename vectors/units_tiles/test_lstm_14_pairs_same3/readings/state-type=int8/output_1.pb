@@ -1,0 +1,1 @@
+BY_hJ<0t0w0t0t0u0t0u0v0s0z0u0u0u0u0v0u0v0u0u0u0r0t0s0s0u0n0o0s0u0u

@@ -1,0 +1,1 @@
+BY_hJ<ƒtþv`t t)utåtyv’s²yótôt½tuŠvunv¯tjtèt"r t6sRs1uânLo`s‹u\u

@@ -1,0 +1,1 @@
+BY_hJ<›t—u›s‚tÙußu$tét­uu£u©t%täslu:vtsöuIu¥v4v#tÚuItôu4vs©uot¶v

@@ -1,0 +1,1 @@
+BY_hJ<št–u›s‚tÙuÞu#tèt¬uu£u¨t%tãslu:vssõuIu¤v3v"tÙuItôu3vs©uotµv

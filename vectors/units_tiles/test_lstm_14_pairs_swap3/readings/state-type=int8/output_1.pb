@@ -1,0 +1,1 @@
+BY_hJ<0t0u0s0t0v0v0t0u0u0u0v0t0t0t0u0v0s0v0u0v0v0t0v0t0v0v0s0v0t0v

@@ -1,0 +1,1 @@
+BYJ-C7«hyÑzoˆR”yw–_°tul³‡woqy‹„k”€˜¤]q¼tvs¸s

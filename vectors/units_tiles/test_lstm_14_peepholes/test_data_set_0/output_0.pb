@@ -1,0 +1,1 @@
+BYJ-D€7«iyÒzoˆR”zw—_±tvm´‡wpry‹„k•˜¥]q¼uvt¸s

@@ -1,0 +1,1 @@
+BYJZ‰‡exX’qc‚cY‚uwFX®DN|T½0XvcÃU]…‚gŠT†‚XpQtvU›rwpv_‘WÂ(_wYªYŠ{|i‰OŠvX“b’`{¬~||qXœpŠGxy‚ˆ—‡

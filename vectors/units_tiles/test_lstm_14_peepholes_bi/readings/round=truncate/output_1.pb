@@ -1,0 +1,1 @@
+BY_hJ{€hˆN‰uW’a‘_z«}W­DN{S¼/WubÂT\„

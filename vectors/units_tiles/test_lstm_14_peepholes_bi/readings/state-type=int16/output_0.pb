@@ -1,0 +1,1 @@
+BYJZ‰‡eyX“qd‚cZƒvxGX®EO|T¾0YwdÄV^†ƒh‹T†‚XpRuvVœrwqv_’WÃ(_wZ«ZŠ{}i‰P‹wY”c“`|­~|}qXqŠGyz‚ˆ˜‡

@@ -1,0 +1,1 @@
+BY_hJ›e„]>euj…¦ptdq„_²c_cn}s•cšo

@@ -1,0 +1,1 @@
+BY_hJšd„\=du€j…¥psdq„^±b_bm|r•c™o

@@ -1,0 +1,1 @@
+BY_hJ›e„\>dvj†¦qtdq„_²c`cm|s•c™o

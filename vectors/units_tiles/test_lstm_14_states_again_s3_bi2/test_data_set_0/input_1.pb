@@ -1,0 +1,1 @@
+B	initial_hJйдеМF5NtM2Ч`IN/б[zГu9=uЭpЙa0гШ

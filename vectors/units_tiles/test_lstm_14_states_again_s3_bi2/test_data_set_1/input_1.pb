@@ -1,0 +1,1 @@
+B	initial_hJš›slEAB/D”K~eiŸŸŒ‹ˆ|T…‚‡q1‡7[H

@@ -1,0 +1,1 @@
+	B	initial_hJyyuuyuu}}yyyyuyuy}}y}uyu}u}

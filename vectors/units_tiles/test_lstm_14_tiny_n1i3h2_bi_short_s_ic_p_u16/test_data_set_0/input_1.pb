@@ -1,0 +1,1 @@
+BWJ0k\§šE}†·¦¦F@«˜<]hXqfe²IPª„iÀ•rÁ¿¾bdZÄ…ŸJLW”bŠQ|®

@@ -1,0 +1,1 @@
+B	initial_hJd•¬}D¡Í¯ÂlÒ¸óšæv’ŠYåsÜfTž¯—7J

@@ -1,0 +1,1 @@
+BXJ0Íp]Øºtârl•þ•føXu1Þb³x‰bK¼jÉrŸeÞyycù¦^˜ìojŽyŒ-

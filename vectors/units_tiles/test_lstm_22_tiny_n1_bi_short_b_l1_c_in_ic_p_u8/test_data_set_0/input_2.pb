@@ -1,0 +1,1 @@
+BRJÈ¶¤ˆ¢cVG’°^ŒRIVbI™Z¡€k¢’[”²ŽyNk¥°cµxk­¯g®»DaŽy¸j“¥š–]OŸEYn³LŸl”e­“§}nZpS“ˆchyb^–]Ÿ“cZDº£¥x»¨‰¥»e…Ž¯NW´zx~­†oqhRw‰º¦¥[fs—®€º¤sQ©ªFHhZ¢˜`‰K«–§¨WµOuZCJ¼OP…|m¥´Œk°–|–X˜ˆŽ¥’›I’D¶°EOŽV¹atzN¦aS¶ª†sL

@@ -1,0 +1,1 @@
+		BY_hJQƒub¼²UŒ·›††q°E«›¢—¼ª~ŒX¬yo…€mŽ•C¸[oM¦“q£GFŸ‹·šqŸA‰¥GK¶‰~g•vœž‹\`K‹wRU|†Ÿ¸JP§tE­

@@ -1,0 +1,1 @@
+$BWJH‰šžQ’1§(({™%z_0(³wR±T“˜6vSIQUeP°[H2„3mL#«€aµbqrL¥XN­‘¬=*a ­YW)Wq;©

@@ -1,0 +1,1 @@
+$	BRJÄcWncŠœ[Vy\_g‘¢‰X¤‚¨§­‚£Š€Šž„br’ž‚y…‰™¤ˆ…_U }‚†ayZo`¥¬vkŒX}]TW…‹›erYgU“ijx¡jhlb’•™¬gkV…cVm“}z\Žt}ˆ™¡d¬©m skŒsc¤zž­`~“ˆ›f¤wjœ‚}\\~ª‘“s™Z›d‡{TŸUŽ£Œm˜¢›X`Uafhªhu…a™pYTˆˆ£`ž–‚Ts•£Œ¡†¡­W‚yX{¢f…qx–v_y™‹ªxw[[‚yrat|wu]”­†x€“˜]¨{k[‡d‰‹VeŠšŽug ¥|VŒ¥„{}i­­Y’Š†©Zuj ªŽ¬coª„¬…pblhgr_„€v©˜‚Wu§”ƒda§¨}¤k|«ˆ¬h`U£

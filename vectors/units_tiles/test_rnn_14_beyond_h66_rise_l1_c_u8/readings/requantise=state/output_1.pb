@@ -1,0 +1,1 @@
+BBY_hJB[€XgIµkµµ›IIµµµIŒI©IIµII’IIµN°µ˜^NµµŠµ”µI–Iµ ‚Rz]UIµXbI£j¨nµµ]µI

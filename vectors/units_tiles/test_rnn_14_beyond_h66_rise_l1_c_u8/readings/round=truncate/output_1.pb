@@ -1,0 +1,1 @@
+BBY_hJB[�XfI磈创欼I创碔弸I↖I碔I扞I碞梌M创壌敶I朓礌倢Ry\UI碭bI╪创]碔

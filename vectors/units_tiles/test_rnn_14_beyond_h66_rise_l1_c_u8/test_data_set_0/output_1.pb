@@ -1,0 +1,1 @@
+BBY_hJB[€XgIµkµµšIIµµµIŒI¨IIµII’IIµN°µ˜^N´µŠµ”µI–Iµ ‚Rz]UIµXbI£j¨nµµ]µI

@@ -1,0 +1,1 @@
+B	initial_hJ<Á³šŸ¤Nb) ÿv C_:wHnY¦ß¯ÿX`vŽ}çT‘d«j¿IR"WcÒ‹¾iÈŒ0‰Ëo×••pxF

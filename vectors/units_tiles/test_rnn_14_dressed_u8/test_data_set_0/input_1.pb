@@ -1,0 +1,1 @@
+B	initial_hJe0j]_v•ŠGD8‡yžb

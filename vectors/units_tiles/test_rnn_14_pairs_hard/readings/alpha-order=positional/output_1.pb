@@ -1,0 +1,1 @@
+BY_hJ<,}uz±zXt6tþsAu~«z5v³rMyY€Çve{G|0u0uYvž{0ut~ô~àv.wô~0u0u0u

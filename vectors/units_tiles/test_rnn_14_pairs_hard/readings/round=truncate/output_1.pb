@@ -1,0 +1,1 @@
+BY_hJ<+}uz±zWt6tþs@u~«z5v³rMyX€ÆvXzùz0u0u<uàz0uy}<~{v`vô~0u0u0u

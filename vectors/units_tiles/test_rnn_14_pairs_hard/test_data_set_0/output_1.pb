@@ -1,0 +1,1 @@
+BY_hJ<,}uz±zXt6tþsAu~«z5v³rMyY€ÇvYzúz0u0u=uàz0uy}<~{vavô~0u0u0u

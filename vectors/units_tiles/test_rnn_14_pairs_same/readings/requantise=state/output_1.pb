@@ -1,0 +1,1 @@
+BY_hJ<þpâŒŸp;xÜw´r~…qšz t¬q×y¼qv{‘sqM{{4l´~ÒwÂj@ys°xovoVwp

@@ -1,0 +1,1 @@
+BY_hJ<0q0Œ0p0x0x0s0~0q0z0u0r0z0r0v0{0s0q0{0{0l0~0x0k0z0s0y0v0o0v0p

@@ -1,0 +1,1 @@
+BY_hJ<þpãŒŸp<xÝw´r~…qšz t¬q×y¼qv{‘sqM{{4l´~ÓwÂj?ys¯xovoWwp

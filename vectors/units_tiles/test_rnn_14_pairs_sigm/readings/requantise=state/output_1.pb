@@ -1,0 +1,1 @@
+BY_hJ<Àwzöz.|‘}ywÜyxz1{q}Tw­yºzK}ùx~yvÌw·€i…} {/€0u?~0u0u.zµ„

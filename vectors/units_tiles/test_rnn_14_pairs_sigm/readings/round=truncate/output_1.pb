@@ -1,0 +1,1 @@
+BY_hJ<¿wzõz.|}xwÜyxz0{p}Sw­y¹zJ}øx~yvÌw·€h…}Ÿ{.€0u?~0u0u-zµ„

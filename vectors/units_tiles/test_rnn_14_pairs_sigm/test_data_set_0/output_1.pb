@@ -1,0 +1,1 @@
+BY_hJ<Àwzöz.|‘}ywÜyxz1{q}Sw­yºzK}ùx~yŽvÍw·€i…} {/€0u?~0u0u.z¶„

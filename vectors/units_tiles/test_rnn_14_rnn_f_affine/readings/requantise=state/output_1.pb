@@ -1,0 +1,1 @@
+	BY_hJ6nw¹e)x}o‡†¸sx)y.;–zÅnytz\ŽÓo‹wþ?âwq•wbs“lt5šo0F

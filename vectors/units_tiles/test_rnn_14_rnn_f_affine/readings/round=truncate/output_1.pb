@@ -1,0 +1,1 @@
+	BY_hJ6nw¸e)x|o‡†·sŽx)y.;•zÅnysz\ŽÒo‹wý?áwq”was“kt5šo/F

@@ -1,0 +1,1 @@
+	BY_hJ6nw¹e)x}o‡†·sx)y/;–zÅnytz\ŽÓo‹wý?áwq•wbs“lt6šo0F

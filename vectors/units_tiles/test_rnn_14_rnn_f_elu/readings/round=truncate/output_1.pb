@@ -1,0 +1,1 @@
+	BY_hJ6ŒkûplkÆ¤Èk¢ õrqþÿÿˆkºolkŽ“~kw‘€¿þÿÿukt}lk>Ÿmt“fyôÿÿ

@@ -1,0 +1,1 @@
+	BY_hJ6küplkÆ¤Èk¢ õrrþÿÿ‰k»olk“kx‘€¿þÿÿuku}lk>Ÿmt“gyôÿÿ

@@ -1,0 +1,1 @@
+	BY_hJ6by@|0z0u0u0u0uô~0u“y¶|0z0u0u0u0uô~0u|Õ|–x0u0u0u0uô~0u

@@ -1,0 +1,1 @@
+	BY_hJ6¸}¾tÜ|¼tÝtOtˆtätŒ}u©‰¹tlx8tÍtÕtg„¸uËt-u³tít]ttãtÎ

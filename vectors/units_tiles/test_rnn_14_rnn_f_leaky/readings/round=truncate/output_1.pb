@@ -1,0 +1,1 @@
+	BY_hJ6¸}½tÛ|¼tÝtOt‡tãtŒ}u©‰¸tkx8tÍtÔtg„·uËt-u³tít\t€tâtÎ

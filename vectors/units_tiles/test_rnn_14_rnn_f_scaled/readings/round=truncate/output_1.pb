@@ -1,0 +1,1 @@
+	BY_hJ6@xzNpNpMpzNpNpzzzNpNpMpzNpNpzzzNpNpMpzNpNpz

@@ -1,0 +1,1 @@
+	BY_hJ60x0z0p0p0p0z0p0p0z0z0z0p0p0p0z0p0p0z0z0z0p0p0p0z0p0p0z

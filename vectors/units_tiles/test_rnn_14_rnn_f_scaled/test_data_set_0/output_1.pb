@@ -1,0 +1,1 @@
+	BY_hJ6@xzNpNpNpzNpNpzzzNpNpNpzNpNpzzzNpNpNpzNpNpz

@@ -1,0 +1,1 @@
+B	initial_hJG<fi¢™£©]b¥Œž˜h†5j‹ŠBK>SgE

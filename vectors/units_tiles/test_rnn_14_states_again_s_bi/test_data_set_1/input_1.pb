@@ -1,0 +1,1 @@
+B	initial_hJbW”G0ZJyk—fŠZFlTK¡s’E¤‚@aH

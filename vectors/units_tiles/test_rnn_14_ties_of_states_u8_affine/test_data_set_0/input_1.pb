@@ -1,0 +1,1 @@
+	B	initial_hJy}y}}uuu}uyu}uu}uuy}y}uyy}}

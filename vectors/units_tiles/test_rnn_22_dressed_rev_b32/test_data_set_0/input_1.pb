@@ -1,0 +1,1 @@
+B	initial_hJWЩB┼Q╘Jbb╚дрXЬhр░эU{ЛЫ┼Чї\2a

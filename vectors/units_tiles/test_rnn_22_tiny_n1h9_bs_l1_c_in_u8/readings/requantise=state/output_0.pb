@@ -1,0 +1,1 @@
+	BYJ-J¶Jp©¶¶¶™š¶¶¶J¶J¶¶§«JJ‘u³J‘¶JJ¶j¶ow¶³JuJJJJJ

@@ -1,0 +1,1 @@
+	BYJ-I¶Ip¨¶¶¶˜™¶¶¶I¶I¶¶¦ªIIu³I¶II¶j¶ow¶²IuIIIII

@@ -1,0 +1,1 @@
+		BRJQoœd›~•˜Z—ˆ—or¦U¨¨T«}s_cmq`’a—„wqf ”`_£eXTp quc|‰[T^ªt`jgŽŒgŸŠ€¢^¦€VoaX›mŒ§

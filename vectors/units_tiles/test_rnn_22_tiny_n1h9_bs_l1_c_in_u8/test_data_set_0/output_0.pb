@@ -1,0 +1,1 @@
+	BYJ-J¶Jp©¶¶¶™š¶¶¶J¶J¶¶§«JJ‘u³J¶JJ¶k¶pw¶³JuJJJJJ
