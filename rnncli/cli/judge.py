@@ -335,7 +335,7 @@ def site(
 
     Options:
         output: Folder of the site: new, empty, or an older site, which is replaced.
-        markdown: Also write the tables of runtimes by features as Markdown.
+        markdown: Also write the tables of packs and of features by runtimes as Markdown.
     """
     from rnncli.files.atomic import write_text
     from rnncli.files.seals import MARKUP

@@ -240,13 +240,21 @@ def _conceded(run: VerificationReport) -> str:
     return f", {run.adherence}" if run.claim else conceded
 
 
-def as_markdown(packs: Iterable[PackResults]) -> str:
-    """Return the tables of runtimes by features as a page of Markdown."""
+def as_markdown(packs: Sequence[PackResults]) -> str:
+    """Return the tables of packs and of features by runtimes as a page of Markdown."""
     about = (
         "and written by `rnncli site`. A row is a flag of the pack: a feature, or a bug that its"
         f" cases look for. What is not named here is within the tolerances. {MEANING}"
     )
     lines = ["# What runtimes do"]
+    if len(packs) > 1:
+        every = dict.fromkeys(runtime.name for pack in packs for runtime in pack.runtimes)
+        lines += ["", "## Packs", "", markdown_row(("pack", "cases", *map(inline, every)))]
+        lines.append(markdown_row(("---", "---:", *("---" for _ in every))))
+        for pack in packs:
+            summaries = {each.name: each.newest.total.summary for each in pack.runtimes}
+            words = (summaries.get(name, "-") for name in every)
+            lines.append(markdown_row((inline(pack.name), len(pack.cases), *words)))
     for pack in packs:
         named = f"Judged by `rnncli verify` against the pack {code(pack.name)}"  # on its own line
         lines += ["", f"## {inline(pack.name)}", "", named]

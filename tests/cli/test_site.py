@@ -23,7 +23,7 @@ def test_every_night_is_added_to_those_before(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "PACK": "pack",
+        "PACKS": "pack",
         "RUNTIMES": "onnx-reference",
     }
 

@@ -287,6 +287,23 @@ def test_markdown_has_a_row_for_each_feature():
     assert [line for line in lines if line.startswith("| Ragged ")] == ["| Ragged | 1 | refused |"]
 
 
+def test_markdown_begins_with_packs_by_runtimes():
+    """If there are several: the verdicts of each newest run, and a dash where none was judged."""
+    other = structs.replace(RUN.pack, name="other|pack")
+    more = replace(RUN, pack=other, subject=JudgedSubject("another"))
+    of, where = RUN.subject.name, RUN.pack.name
+    lines = as_markdown(results_of([RUN, more])).splitlines()
+
+    start = lines.index("## Packs") + 2
+    assert lines[start : start + 4] == [
+        f"| pack | cases | {of} | another |",
+        "| --- | ---: | --- | --- |",
+        f"| {where} | {RUN.total.cases} | {RUN.total.summary} | - |",
+        f"| other\\|pack | {RUN.total.cases} | - | {RUN.total.summary} |",
+    ]
+    assert "## Packs" not in as_markdown(results_of([RUN]))
+
+
 def test_names_of_strangers_stay_text():
     """No tag, link, heading, line or cell that was not meant, and no letter that cannot be seen."""
     packs = results_of([REPORTS["hostile"]])
