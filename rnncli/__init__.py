@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.api import pytest_plugin
-    from rnncli.api.commands import diagnose, generate, relate, score, stream, verify
+    from rnncli.api.commands import diagnose, generate, probe, relate, score, stream, verify
     from rnncli.api.conformance import Judgement, judge
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
@@ -59,6 +59,7 @@ __all__ = [
     "load_suite",
     "open_pack",
     "prepare",
+    "probe",
     "read_tensors",
     "relate",
     "score",
@@ -94,6 +95,7 @@ _ELSEWHERE = {
     "load_suite": "rnncli.cases.suite.suite:load_suite",
     "open_pack": "rnncli.packs.pack:open_pack",
     "prepare": "rnncli.models.sessions:prepare",
+    "probe": "rnncli.api.commands:probe",
     "pytest": "rnncli.api.pytest_plugin:",  # the colon: a module, whose own ImportError is told
     "read_tensors": "rnncli.files.formats:read_tensors",
     "relate": "rnncli.api.commands:relate",

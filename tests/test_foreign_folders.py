@@ -56,6 +56,7 @@ COMMAND_LINES = {
     "trace": ("trace ../pack",),
     "diagnose": ("diagnose ../pack --backend mutant:gates-i-o-swapped",),
     "claims": ("claims ../pack --from ../results/verified.jsonl -o ../claim.yaml",),
+    "probe": ("probe RNN --backend numpy -o ../device.yaml",),
     "report": ("report ../results/verified.jsonl --html ../again.html --plot ../again.svg",),
     "site": ("site ../results/verified.jsonl -o ../pages",),
     "extract": ("extract ../model/model.onnx -o ../extracted",),

@@ -1,4 +1,4 @@
-"""`generate`, `verify`, `relate`, `score`, `diagnose` as functions, which the commands call.
+"""`generate`, `verify`, `relate`, `score`, `diagnose`, `probe` as functions, which commands call.
 
 A command's options are keyword arguments of its function: `--min-cases 20` is `min_cases=20`. Those
 that several commands share are values: `-j 2` is `workers=Workers(jobs=2)`. Commands are made from
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import VerificationReport
     from rnncli.packs.vector import Vector
+    from rnncli.verifying.questions import ProbedDevice
     from rnncli.verifying.relations.relating import RelationPlan
     from rnncli.verifying.scoring import ScoreReport
     from rnncli.verifying.verification import DiagnosisReport, VerificationPlan
@@ -497,6 +498,56 @@ def score(
     # Beside the cases, others within the device.
     done = _CaseCount(len(selected.outputs) + (MOST_CANDIDATES if device else 0), progress)
     return ScoreReport(score_all(plan, selected, done.add), min_score, min_structural)
+
+
+@asking(_VALUES, require=traits(kind=OptionKind.WORDS, metavar="EXPR[,...]"))
+def probe(
+    operators: str | Sequence[str],
+    subject: Implementation | Function,
+    *,
+    require: str | Sequence[str] = (),
+    progress: Progress | None = None,
+) -> ProbedDevice:
+    """Ask an implementation what it takes, and describe it as a device.
+
+    Args:
+        operators: names without versions, such as LSTM or webnn.gru; none for RNN, GRU and LSTM.
+        subject: as in `verify`; recorded results cannot be asked.
+        require: Ask only within EXPR, which is known and becomes part of the device, such as
+            batch_size=1,dtype=float16 (docs/howto/limits.md).
+        progress: called with the number of questions, a number of them that is usual, and the
+            question.
+
+    Returns:
+        The device, all answers that it rests on, and its text with what was refused in comments.
+
+    Raises:
+        rnncli.errors.InvalidRequest: an operator or option is wrong.
+        rnncli.errors.NothingSelected: it takes none of what was asked.
+        rnncli.errors.Unsupported: the runtime or an extra is not installed.
+    """
+    from contextlib import closing
+
+    from rnncli.judging.comparing.requirements import Requirements
+    from rnncli.judging.device import FAMILIES
+    from rnncli.judging.report import JudgedSubject
+    from rnncli.verifying.questions import USUAL, probed
+
+    if not isinstance(subject, Implementation):
+        subject = Implementation(function=subject)
+    if not subject.can_be_asked:
+        raise InvalidRequest("--results are recorded: they cannot be asked; name what made them")
+    names = [operators] if isinstance(operators, str) else [*operators]
+    for name in names:
+        _one_of("operator", name, FAMILIES)
+    names = [*dict.fromkeys(names)] or ["RNN", "GRU", "LSTM"]
+    texts = [require] if isinstance(require, str) else [*require]
+    texts += [f"weights={place}"] if (place := subject.place_of_weights) else []
+    known = Requirements.parse(filter(None, texts))
+    done = _CaseCount(USUAL * len(names), progress)
+    with _TURN, closing(subject.open()) as opened:
+        called = JudgedSubject(subject.name, dict(opened.describe())).implementation
+        return probed(names, opened, called, known, lambda note: done.add(1, note))
 
 
 def _plan(

@@ -47,6 +47,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "diagnose": "Name the bug that explains an implementation's wrong outputs.",
         "smoke": "Check in a second whether a harness is wired right.",
         "claims": "Write what an implementation claims, from a run, for `rnncli verify --claims`.",
+        "probe": "Write what an implementation takes, from what it refuses, for `--device`.",
         "report": "Report runs again from the lines that `rnncli verify --json` printed.",
         "site": "Write a static site of runtimes by features from results of"
         " `rnncli verify --json`.",

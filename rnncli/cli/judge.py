@@ -1,4 +1,4 @@
-"""`rnncli verify`, `relate`, `stream`, `diagnose`, `smoke`, `claims`, `report` and `site`."""
+"""`rnncli verify`, `relate`, `stream`, `diagnose`, `smoke`, `claims`, `probe`, `report`, `site`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rnncli.cli.options import (
     PACK,
     RUNS,
     SHARED,
+    Name,
     Written,
     printed,
     refuse_models,
@@ -276,6 +277,49 @@ def claims(pack: Path, *, runs: tuple[Path, ...], output: str = "") -> None:
     else:
         click.echo(found.claim.text, nl=False)
     for sentence in (*skips(found.claimed), *found.sentences, found.claimed.conformance):
+        say(sentence)
+
+
+@command(
+    asks=commands.probe,
+    operators=row(
+        type=Name("operator", "rnncli.judging.device:FAMILIES", is_ours=True),
+        nargs=-1,
+        metavar="[OPERATOR]...",
+    ),
+    subject=row(only=("runtime", "backend", "command", "harness", "runtime_option", "compute")),
+    output=printed("the device"),
+)
+def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) -> None:
+    """Write what an implementation takes, from what it refuses, for `--device`.
+
+    OPERATOR is a name without version, such as LSTM or webnn.gru; without any, RNN, GRU and LSTM
+    are asked. A case is sought that the implementation takes. Then one setting after the other is
+    changed in it: version, element type, place of the weights, attributes, functions, inputs, sets
+    of outputs, a second call, and each size up to 1024. What is refused becomes the simplest
+    requirement that fits all answers, with what was refused in a comment. At the end, several
+    settings are changed at once; what is then refused is told, since no requirement says it.
+
+    Only refusals count, as in `rnncli verify`. Outputs are not judged: an implementation that
+    computes nonsense takes everything. A crash or a timeout limits nothing; it is told. The file is
+    a beginning: read it and change it. The exit code is 5 if no case is taken.
+
+    \b
+    rnncli probe LSTM GRU --runtime openvino -o openvino.yaml
+    rnncli probe --harness ./harness --require 'batch_size=1,hidden_size%16=0' -o npu.yaml
+    rnncli generate core --device npu.yaml
+    """
+    from rnncli.files.atomic import write_text
+    from rnncli.files.seals import YAML
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(unit="questions") as progress:
+        found = commands.probe(operators, **asked, progress=progress.reach)
+    if output:
+        write_text(Path(output), found.text, YAML)
+    else:
+        click.echo(found.text, nl=False)
+    for sentence in found.sentences:
         say(sentence)
 
 

@@ -10,6 +10,7 @@ import copy
 import itertools
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _attributes(case: Plain, needs: Requirements) -> None:
     given = {n: v for n, v in case.get("attributes", {}).items() if n in row.attributes}
     case["attributes"] = given
     for name, attribute in row.attributes.items():
-        field = _field_of(attribute)
+        field = field_of(attribute)
         if (attribute.role or name) in SIZES or not field:
             if not needs.admits(row.family, attributes=[name]) and not attribute.role:
                 given.pop(name, None)
@@ -81,7 +82,8 @@ def _attributes(case: Plain, needs: Requirements) -> None:
         numbers = [float(v) if "." in v else int(v) for v in named if re.fullmatch(r"-?[\d.]+", v)]
         own = given.pop(name, attribute.default)
         for value in (own, attribute.default, *attribute.choices, *numbers):
-            held = NEVER if value is None else attribute.canonical(value)
+            read = str if field == "gate_order" else attribute.canonical
+            held = NEVER if value is None else read(value)
             is_told = value != attribute.default
             if needs.admits(row.family, **{field: held}, attributes=[name] if is_told else []):
                 given |= {name: value} if is_told else {}
@@ -90,7 +92,7 @@ def _attributes(case: Plain, needs: Requirements) -> None:
             raise Unmoved(f"no {name} that it takes")
 
 
-def _field_of(attribute: Attribute) -> str:
+def field_of(attribute: Attribute) -> str:
     """Return the field of a requirement that is about one attribute alone, or ""."""
     if attribute.name == "layout" and attribute.type == "string":
         return "gate_order"
@@ -226,13 +228,20 @@ def nearest_sizes(
     Raises:
         Unmoved: there are none.
     """
+    held = held or {}
+    family = row.family
+
+    def is_taken(some: Mapping[str, int]) -> bool:
+        every = {**dict.fromkeys(SIZES, 1), **some}
+        return needs.admits(family, **every, largest_size=max(every.values()))
+
+    same = {**wanted, **held}
+    if all(size > 0 for size in same.values()) and is_taken(same):
+        return same
     choices = {}
-    for name, size in wanted.items():
-        if held and name in held:
-            choices[name] = [held[name]]
-            continue
-        admitted = admitted_sizes(needs, name, row.family)
-        choices[name] = sorted(admitted, key=lambda each: _distance(size, each))[:NEAREST]
+    for name, size in same.items():
+        near = sorted(admitted_sizes(needs, name, family), key=partial(_distance, size))
+        choices[name] = [size] if name in held else near[:NEAREST]
 
     def ranked() -> Iterator[tuple[int, ...]]:
         counts = [range(len(each)) for each in choices.values()]
@@ -241,8 +250,7 @@ def nearest_sizes(
 
     for ranks in ranked() if all(choices.values()) else ():
         some = {n: each[k] for (n, each), k in zip(choices.items(), ranks, strict=True)}
-        every = {**dict.fromkeys(SIZES, 1), **some}
-        if needs.admits(row.family, **every, largest_size=max(every.values())):
+        if is_taken(some):
             return some
     raise Unmoved("no sizes that it takes")
 

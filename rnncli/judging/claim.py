@@ -35,6 +35,7 @@ from rnncli.judging.comparing.requirements import Requirements
 from rnncli.talk.words import counted, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rnncli.cases.yaml_reader import YamlNode
@@ -101,15 +102,22 @@ class Claim(Distinct):
     @property
     def text(self) -> str:
         """The claim as YAML, which `parse_claim` reads."""
-        lines = []
-        for name, value in msgspec.to_builtins(self).items():
-            # JSON is YAML, which a digest like 1e5 must not be read as.
-            if isinstance(value, list) and value:
-                lines.append(f"{name}:")
-                lines += [f"  - {json.dumps(each, ensure_ascii=False)}" for each in value]
-            else:
-                lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
-        return "".join(f"{line}\n" for line in lines)
+        return entries_written(self)
+
+
+def entries_written(record: Distinct, comments: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Return a record as YAML, which `entries_read` reads, with comments above items of lists."""
+    lines = []
+    for name, value in msgspec.to_builtins(record).items():
+        # JSON is YAML, which a digest like 1e5 must not be read as.
+        if isinstance(value, list) and value:
+            lines.append(f"{name}:")
+            for each in value:
+                lines += [f"  # {words}" for words in (comments or {}).get(each, ())]
+                lines.append(f"  - {json.dumps(each, ensure_ascii=False)}")
+        else:
+            lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def is_claim(root: YamlNode) -> bool:

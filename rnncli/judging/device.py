@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Sizes of a device are looked for up to here, and about any number that it names.
 LARGEST_SOUGHT = 512
+FAMILIES = FIELDS["op"].values
+"""The operators, whatever their version."""
 
 
 class Device(Distinct):

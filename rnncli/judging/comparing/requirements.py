@@ -86,8 +86,8 @@ def _attribute_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
     def of(case: CaseRecord, _: CaseRecord) -> Any:
         if case.operator not in OPERATORS:
             return None
-        row = OPERATORS[case.operator].attributes.get(name)
-        value = case.attributes.get(name, row.default) if row else ELSEWHERE
+        row = OPERATORS[case.operator].attribute_for(name)  # WebNN's has another name
+        value = case.attributes.get(row.name, row.default) if row else ELSEWHERE
         return NEVER if value is None else value
 
     return of
@@ -191,7 +191,7 @@ FIELDS: Mapping[str, RequirementField] = {
         "WebNN's layout: the order of the gates",
         "word",
         lambda case, call: (
-            _attribute_of("layout")(case, call) if "webnn" in case.operator else ELSEWHERE
+            _attribute_of("gates")(case, call) if "webnn" in case.operator else ELSEWHERE
         ),
         _unique(
             value

@@ -1,0 +1,551 @@
+"""Questions to an implementation, from whose refusals a device is written.
+
+For each operator, a case is sought that the implementation takes. Then each field of a requirement
+has other values in that case, one field at a time, and what is refused becomes the simplest
+requirement that fits all answers. Only a refusal is a limit: outputs are not compared with
+anything, and a crash or a timeout is told, but limits nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import textwrap
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.cases.case import size_names
+from rnncli.cases.fills import default_fill
+from rnncli.cases.suite.suite import parse_suite
+from rnncli.cases.suite.template import versions_of
+from rnncli.cases.yaml_reader import as_yaml
+from rnncli.errors import NothingSelected, RnncliError, RnncliWarning
+from rnncli.generating.moving import PARAMETERS, Unmoved, field_of, moved
+from rnncli.generating.tailoring import record_of
+from rnncli.judging.claim import entries_written
+from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES, Requirements
+from rnncli.judging.device import Device, admitted_sizes, parse_device, subsets
+from rnncli.judging.fitting import fits, shown_value, simplest, term_of
+from rnncli.operators import operator_named
+from rnncli.operators.attributes import complete
+from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Answers, Attempt, Status, Vector, held_inputs
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.talk.words import counted, listed, printable
+from rnncli.verifying.case_judging import session_calls_of
+from rnncli.verifying.node_call import NodeCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite.suite import Entry
+    from rnncli.generating.moving import Plain
+    from rnncli.packs.record import CaseRecord
+    from rnncli.subjects.implementation import Subject
+
+# Sizes of the case that is varied, of which the first that is taken counts: multiples of much.
+STARTS = (
+    {"seq_length": 4, "batch_size": 1, "input_size": 16, "hidden_size": 16},
+    {"seq_length": 1, "batch_size": 1, "input_size": 1, "hidden_size": 1},
+    {"seq_length": 4, "batch_size": 4, "input_size": 64, "hidden_size": 64},
+    {"seq_length": 8, "batch_size": 1, "input_size": 240, "hidden_size": 240},
+    {"seq_length": 16, "batch_size": 16, "input_size": 128, "hidden_size": 128},
+)
+MOST_STARTS = 150
+# Sizes that find most limits, and what is asked as well if one of them is refused.
+FEW_SIZES = (1, 2, 3, 5, 8, 17, 31, 48, 64, 1024)
+MORE_SIZES = (
+    *(4, 6, 7, 9, 10, 12, 15, 16, 20, 24, 32, 33, 40, 63, 65, 80, 96, 100, 127, 128, 129),
+    *(160, 192, 240, 255, 256, 257, 384, 480, 512),
+)
+# How many questions there are about an operator, as a rule.
+USUAL = 120
+A_NUMBER = 2.5  # of an attribute that may be any
+# How many cases have several values at once of all that are taken alone.
+COMBINATIONS, MOST_TRIES = 24, 72
+# How many of what is refused together is told.
+MOST_TOGETHER = 4
+# The largest size of one, unless the size has a limit.
+LARGEST_USUAL = 65
+# What a comment shows of refusals: values, and letters of a message.
+MOST_VALUES, LONGEST_MESSAGE = 16, 120
+WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAnswers:
+    """What an implementation answered to values of one field, in an operator's case."""
+
+    taken: Sequence[Any]  # the values that it took: numbers, words, or lists of words
+    refused: Sequence[tuple[Any, str]]  # those that it refused, each with its message
+    broken: Sequence[tuple[Any, str]]  # those that made it crash, or take too long, each with how
+    requirement: str  # the simplest requirement that fits; "" if nothing was refused
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAnswers:
+    """What an implementation answered to the cases of one operator."""
+
+    operator: str  # its name, whatever its version
+    base: CaseRecord | None  # the case that was varied; None if none was taken
+    message: str = ""  # of the first refusal, if none was taken
+    fields: Mapping[str, FieldAnswers] = field(default_factory=dict)
+    # settings that are taken alone and refused together, each with the message
+    together: Sequence[tuple[str, str]] = ()
+    combinations: int = 0  # the number of cases that had several settings at once
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedDevice:
+    """A device, and the answers that it was written from."""
+
+    device: Device
+    answers: Sequence[OperatorAnswers]
+    questions: int  # the number of cases that were asked
+    refusals: int  # the number of them that were refused
+    text: str  # the device as YAML, with what was refused in comments
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """What was asked and refused, and what no requirement says, in a few lines."""
+        yield (
+            f"{counted(self.questions, 'question')}, {self.refusals} refused;"
+            " outputs were not judged"
+        )
+        for each in self.answers:
+            if not each.base:
+                yield f"{each.operator}: refused: {each.message}"
+            for settings, message in each.together:
+                yield f"{each.operator}: taken alone, refused together: {settings}: {message}"
+            for name, answers in each.fields.items():
+                for value, message in answers.broken:
+                    case = f"{each.operator}: {term_of(name, value)}"
+                    yield f"{case}: {message}, which limits nothing here"
+
+
+def probed(
+    operators: Iterable[str],
+    subject: Subject,
+    name: str,
+    known: Requirements,
+    done: Callable[[str], None] = lambda _: None,
+) -> ProbedDevice:
+    """Ask an implementation what it takes.
+
+    Args:
+        operators: names without versions.
+        subject: the implementation.
+        name: its name and version.
+        known: what every case meets that is asked.
+        done: called with each question in words.
+
+    Raises:
+        NothingSelected: it takes nothing that was asked.
+    """
+    inquiry = Inquiry(subject, known, done)
+    answers = [inquiry.about(operator) for operator in operators]
+    if not any(each.base for each in answers):
+        first = answers[0]
+        raise NothingSelected(
+            f"{name} takes none of {counted(len(inquiry.replies), 'case')}; {first.operator}:"
+            f" {first.message}; a case that it takes is found near --require EXPR"
+        )
+    require, comments = _merged(answers, known)
+    device = Device(name, require)
+    questions = len(inquiry.replies)
+    head = (
+        f"Of {counted(questions, 'question')} {inquiry.refusals} were refused: one setting at a"
+        f" time was changed in a case that is taken, sizes up to {max(FEW_SIZES)}. Outputs were not"
+        " judged: a wrong one is not a limit."
+    )
+    lines = [*textwrap.wrap(head, WIDTH - 2), *_cases_varied(answers)]
+    text = "".join(f"# {line}\n" for line in lines) + entries_written(device, comments)
+    assert parse_device(text, "device") == device
+    return ProbedDevice(device, answers, questions, inquiry.refusals, text)
+
+
+@dataclass
+class Inquiry:
+    """Questions to one implementation, none of them twice."""
+
+    subject: Subject
+    known: Requirements
+    done: Callable[[str], None]
+    replies: dict[str, Attempt] = field(default_factory=dict)  # by the text of the case
+    # which of each of the ways of `_starts` was taken of the last operator
+    way: tuple[int, ...] = ()
+    refusals: int = 0
+
+    def about(self, operator: str) -> OperatorAnswers:
+        """Ask everything about one operator, all versions."""
+        found, message = self._start(operator)
+        if not found:
+            return OperatorAnswers(operator, None, message)
+        base, record = found
+        fields = {
+            name: self._field(base, name, values)
+            for name, values in _values(record, self.known).items()
+        }
+        together: list[tuple[str, str]] = []
+        for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
+            together += self._sum(base, pair, fields)
+        others, count = self._combined(base, fields)
+        return OperatorAnswers(operator, record, "", fields, [*together, *others], count)
+
+    def reply_to(self, base: Plain, *terms: str) -> Attempt | None:
+        """Return the reply to a case that meets other terms; None if there is no such case.
+
+        Of several calls, it is the reply to the first that gives nothing.
+        """
+        needs = Requirements.parse([*terms, *(term.expression for term in self.known.terms)])
+        # Sizes that are told need not be sought.
+        told = {
+            term.field: int(term.values[0])
+            for term in needs.terms
+            if term.field in base["sizes"]
+            and (term.sign, len(term.values), term.modulus) == ("=", 1, 0)
+        }
+        self.done(f"{base['op']}: {terms[0] if terms else 'a case that is taken'}")
+        try:
+            near = {**base, "sizes": {**base["sizes"], **told}}
+            case = _with_parameters(moved(near, needs))
+        except Unmoved:
+            return None
+        text = repr(case)
+        if text not in self.replies:
+            entry = _entry(case)
+            if not entry or needs.reason(record_of(entry)):
+                return None
+            attempts = session_calls_of(self.subject, _vector(entry)).attempts
+            ended = (each for each in attempts if each.status is not Status.RAN)
+            self.replies[text] = next(ended, attempts[0])
+            self.refusals += self.replies[text].status is Status.REFUSED
+        return self.replies[text]
+
+    def _start(self, operator: str) -> tuple[tuple[Plain, CaseRecord] | None, str]:
+        """Return a case that is taken, the plainest first, or the message of the first refusal."""
+        messages = []
+        for way, case in itertools.islice(_starts(operator, self.way), MOST_STARTS):
+            reply = self.reply_to(case)
+            if reply and reply.status is Status.RAN:
+                self.way = way
+                near = moved(case, self.known)
+                entry = _entry(near)
+                assert entry
+                return (near, record_of(entry)), ""
+            messages += [_said(reply)] if reply else []
+        return None, next(iter(messages), "no case meets what --require says")
+
+    def _field(self, base: Plain, name: str, values: Sequence[Any]) -> FieldAnswers:
+        """Ask other values of a field; the first is the case's own, which is taken."""
+        replies = {shown_value(values[0]): (values[0], Attempt(Status.RAN))}
+
+        def ask(value: Any) -> Status | None:
+            text = shown_value(value)
+            if text not in replies and (reply := self.reply_to(base, term_of(name, value))):
+                replies[text] = value, reply
+            return replies[text][1].status if text in replies else None
+
+        def having(*statuses: Status) -> list[Any]:
+            return [value for value, reply in replies.values() if reply.status in statuses]
+
+        for value in values:
+            ask(value)
+        if name in SIZES and having(Status.REFUSED):
+            for size in _admitted(self.known, name, _family(base), MORE_SIZES):
+                ask(size)
+            _narrow(having(Status.RAN), having(Status.REFUSED), ask)
+        elif name == "inputs" and having(Status.REFUSED):
+            # What is refused alone may be taken beside others.
+            every = [each for some in having(Status.RAN) for each in some]
+            for some in subsets([each for each in max(values, key=len) if each in every]):
+                ask(some)
+        taken, refused = having(Status.RAN), having(Status.REFUSED)
+        broken = having(*{*Status} - {Status.RAN, Status.REFUSED})
+
+        def said(some: Iterable[Any]) -> list[tuple[Any, str]]:
+            return [(value, _said(replies[shown_value(value)][1])) for value in some]
+
+        requirement = simplest(name, taken, refused, broken)
+        return FieldAnswers(taken, said(refused), said(broken), requirement)
+
+    def _sum(
+        self, base: Plain, pair: tuple[str, str], fields: dict[str, FieldAnswers]
+    ) -> list[tuple[str, str]]:
+        """Ask the largest of two sizes at once; if it is refused, find the limit of their sum.
+
+        Returns:
+            What is refused together, with the message, if it is not their sum.
+        """
+        one, other = (fields[name] for name in pair)
+        if not all("<=" in each.requirement for each in (one, other)):
+            return []
+        largest = [max(each.taken) for each in (one, other)]
+        own = [each.taken[0] for each in (one, other)]
+        terms = [term_of(name, size) for name, size in zip(pair, largest, strict=True)]
+        reply = self.reply_to(base, *terms)
+        if not reply or reply.status is not Status.REFUSED:
+            return []
+        total = largest[0] + own[1]
+        middle = min(one.taken, key=lambda size: abs(size - largest[0] / 2))
+        rest = max((size for size in other.taken if size + middle <= total), default=own[1])
+        between = self.reply_to(base, term_of(pair[0], middle), term_of(pair[1], rest))
+        if total != own[0] + largest[1] or not between or between.status is not Status.RAN:
+            return [(", ".join(terms), _said(reply))]
+        for name, each, beside in zip(pair, (one, other), reversed(own), strict=True):
+            apart = [(size, said) for size, said in each.refused if size + beside <= total]
+            requirement = simplest(name, each.taken, [size for size, _ in apart])
+            fields[name] = replace(each, refused=apart, requirement=requirement)
+        name = "+".join(pair)
+        refused = [(sum(largest), _said(reply))]
+        fields[name] = FieldAnswers([total], refused, [], f"{name}<={total}")
+        return []
+
+    def _combined(
+        self, base: Plain, fields: Mapping[str, FieldAnswers]
+    ) -> tuple[list[tuple[str, str]], int]:
+        """Ask several settings at once that are taken alone; return what is refused together."""
+        chance = random.Random(base["op"])  # noqa: S311 -- no secret
+        limits = [each.requirement for each in fields.values() if each.requirement]
+        found: dict[str, str] = {}
+        count = 0
+        for _ in range(MOST_TRIES):
+            if count == COMBINATIONS:
+                break
+            chosen = {}
+            for name, each in fields.items():
+                usual = [v for v in each.taken if name not in SIZES or v <= LARGEST_USUAL]
+                chosen[name] = term_of(name, chance.choice(usual or each.taken))
+            terms = [term for name, term in chosen.items() if "+" not in name]
+            reply = self.reply_to(base, *terms, *limits)
+            count += reply is not None
+            if not reply or reply.status is not Status.REFUSED:
+                continue
+            for term in [*terms]:  # what is refused without it as well does not need it
+                fewer = [each for each in terms if each != term]
+                less = self.reply_to(base, *fewer, *limits)
+                if less and less.status is Status.REFUSED:
+                    terms, reply = fewer, less
+            found.setdefault(_said(reply), ", ".join(terms))
+        return [(terms, said) for said, terms in found.items()][:MOST_TOGETHER], count
+
+
+def _narrow(taken: list[int], refused: list[int], ask: Callable[[int], Status | None]) -> None:
+    """Ask sizes between the largest that is taken and the next, and below the least."""
+    step = math.gcd(*(size - min(taken) for size in taken)) or 1
+    ends = {
+        max(taken): min((size for size in refused if size > max(taken)), default=None),
+        min(taken): max((size for size in refused if size < min(taken)), default=None),
+    }
+    for end, other in ends.items():
+        inside, outside = end, end if other is None else other
+        while abs(outside - inside) > step:
+            steps = max(1, abs(outside - inside) // (2 * step))
+            middle = inside + (steps if outside > inside else -steps) * step
+            status = ask(middle)
+            inside = middle if status is Status.RAN else inside
+            outside = middle if status is Status.REFUSED else outside
+            if middle not in (inside, outside):
+                break
+
+
+def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Plain]]:
+    """Yield plain cases of an operator in many ways, the nearest to usual ones first."""
+    rows = sorted(versions_of(operator), key=lambda row: -row.version)
+    row = rows[0]
+    optional = [tensor for tensor in row.inputs if tensor.optional]
+    states = [tensor for tensor in optional if tensor.role not in ("lengths", "P")]
+    bias = [tensor for tensor in optional if tensor.role in ("B", "Wb", "Rb")]
+    outputs = [*row.present_outputs(complete(row, {}))]
+    resets = row.attribute_for("linear_before_reset")
+    ways: list[Sequence[Any]] = [
+        rows,
+        STARTS,
+        ("initializers", "inputs"),
+        ("float32", "float16"),
+        ([], bias, states, optional),
+        (outputs, *([name] for name in outputs[:2])),
+        ({}, {resets.name: 1 - resets.default}) if resets else ({},),
+        ("forward", "bidirectional"),
+    ]
+    near = usual or (0,) * len(ways)
+    every = itertools.product(*(range(len(each)) for each in ways))
+    for way in sorted(
+        every, key=lambda some: sum(abs(a - b) for a, b in zip(some, near, strict=True))
+    ):
+        row, sizes, weights, dtype, inputs, asked, reset, direction = (
+            each[k] for each, k in zip(ways, way, strict=True)
+        )
+        required = {
+            attribute.name: attribute.choices[0]
+            for attribute in row.attributes.values()
+            if attribute.required and attribute.choices
+        }
+        towards = {} if direction == "forward" else row.written("direction", direction)
+        yield (
+            way,
+            {
+                "op": row.name,
+                "sizes": {name: sizes[name] for name in size_names(row)},
+                "dtype": dtype,
+                "attributes": {**required, **reset, **towards},
+                "inputs": {tensor.name: default_fill(tensor) for tensor in inputs},
+                "outputs": asked,
+                "weights": weights,
+                "calls": 1,
+            },
+        )
+
+
+def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
+    """Return the fields that are asked about, and values of each, the case's own first."""
+    row = operator_named(record.operator)
+    found: dict[str, Iterable[Any]] = {}
+    if row.versioned:
+        found["version"] = [each.version for each in versions_of(row.family)]
+    found |= {"dtype": row.dtypes, "weights": FIELDS["weights"].values}
+    for attribute in row.attributes.values():
+        name = field_of(attribute)
+        if name == "direction":
+            found[name] = FIELDS[name].values
+        elif attribute.type == "float":
+            found[name] = (NEVER, A_NUMBER)
+        elif name and name not in SIZES:
+            found[name] = attribute.choices or (0, 1)
+    found["activations"] = [[name] for name in row.activations]
+    optional = [tensor.name for tensor in row.inputs if tensor.optional]
+    there = record.requirements.inputs
+    toggled = ({*there} ^ {name} for name in optional)
+    sets = (*toggled, set[str](), {*optional})
+    found["inputs"] = [[name for name in optional if name in some] for some in sets]
+    present = row.present_outputs(complete(row, record.attributes))
+    found["outputs"] = [some for some in subsets(present) if some]
+    found["calls"] = (1, 2)
+    if row.dialect.startswith("ONNX"):
+        found["open_sizes"] = (0, 1)
+    found |= {n: _admitted(known, n, row.family, FEW_SIZES) for n in size_names(row)}
+    own = {name: FIELDS[name].of(record, record) for name in found}
+    own |= {"activations": record.requirements.activations, "outputs": record.outputs}
+    return {
+        name: [int(own[name]) if own[name] is True or own[name] is False else own[name], *values]
+        for name, values in found.items()
+    }
+
+
+def _admitted(known: Requirements, name: str, family: str, sizes: Sequence[int]) -> Sequence[int]:
+    """Return those of some sizes that are within what is known, or others that are."""
+    within = [size for size in sizes if known.admits(family, **{name: size})]
+    every = admitted_sizes(known, name, family)
+    few = len(FEW_SIZES)
+    return within if len(within) > few // 2 else [*within, *every[:: max(1, len(every) // few)]]
+
+
+def _family(case: Plain) -> str:
+    return operator_named(case["op"]).family
+
+
+def _with_parameters(case: Plain) -> Plain:
+    """Return a case that gives functions the alpha and beta for which there is no default."""
+    row, given = operator_named(case["op"]), case["attributes"]
+    used = [ACTIVATIONS[name] for name in given.get("activations", ()) if name in ACTIVATIONS]
+    told: Plain = {}
+    for parameter in PARAMETERS if any(each.note for each in used) else ():
+        own = row.attribute_for(f"activation_{parameter}")
+        values = [getattr(each, parameter) for each in used]
+        told |= {own.name: [value for value in values if value is not None]} if own else {}
+    return {**case, "attributes": {**given, **told}}
+
+
+def _entry(case: Plain) -> Entry | None:
+    """Return a case as one of a suite; None if there is no such case."""
+    text = as_yaml({"suite": "probe", "summary": "Questions.", "cases": {"probe": case}})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
+            (entry,) = parse_suite(text, "probe.yaml", Path()).entries
+            entry.case()
+    except RnncliError:
+        return None
+    return entry
+
+
+def _vector(entry: Entry) -> Vector:
+    """Return a case without its answers, which nobody reads; its model has their shapes."""
+    first, record = entry.case(), record_of(entry)
+    held = held_inputs(entry.operator, entry.weights, first.inputs)
+    calls = []
+    for call, its in enumerate(record.calls):
+        case = entry.case(call)
+        made = {n: some[0] for n, some in case.stacked([entry.id], call, first).items()}
+        inputs = {**made, **{name: first.inputs[name] for name in held}}
+        shaped = NodeCall.of_case(case, entry.weights)
+        outputs = {name: shaped.empty_output(name) for name in case.outputs}
+        calls.append(Vector(entry.id, b"", inputs, (), Answers(outputs), {}, its, call=call))
+    later = tuple(calls[1:])
+    return with_model(replace(calls[0], record=record, later=later))
+
+
+def _said(reply: Attempt) -> str:
+    """Return what an implementation said, or how it ended, on one line."""
+    message = printable(reply.message)
+    message = message if len(message) < LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}..."
+    return message if reply.status is Status.REFUSED else f"{reply.status} {message}".strip()
+
+
+def _merged(
+    answers: Sequence[OperatorAnswers], known: Requirements
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return requirements of all operators, and of each what was refused, in words."""
+    asked = [each for each in answers if each.base]
+    require = [f"op={'|'.join(each.operator for each in asked)}"]
+    require += [known.expression] * bool(known.terms)
+    comments: dict[str, list[str]] = {}
+    refused = [f"{each.operator} refused: {each.message}" for each in answers if not each.base]
+    comments[require[0]] = refused
+    for name in dict.fromkeys(name for each in asked for name in each.fields):
+        able = {each.operator: each.fields[name] for each in asked if name in each.fields}
+        # One requirement for all operators if it fits what each of them answered.
+        of_all = [
+            text
+            for text in (each.requirement for each in able.values())
+            if text
+            and all(fits(text, name, o.taken, [v for v, _ in o.refused]) for o in able.values())
+        ]
+        for operator, each in able.items():
+            own = of_all[0] if of_all else each.requirement
+            terms = Requirements.parse(filter(None, [own])).terms
+            only = "" if of_all else operator
+            text = ",".join(replace(term, only=only).expression for term in terms)
+            if text and text not in comments:
+                require.append(text)
+                comments[text] = _refusals(each) if each.refused else []
+    return require, comments
+
+
+def _refusals(answers: FieldAnswers) -> list[str]:
+    """Return which values were refused, with the first message, as lines."""
+    messages = dict.fromkeys(message for _, message in answers.refused)
+    values = sorted((shown_value(value) for value, _ in answers.refused), key=_in_order)
+    whose, message = answers.refused[0]
+    first = f"; of {shown_value(whose)}" if len(messages) > 1 else ""
+    told = f"refused: {listed(values, MOST_VALUES)}{first}: {message}"
+    return textwrap.wrap(told, WIDTH - 4)
+
+
+def _in_order(value: str) -> tuple[int, str]:
+    return (int(value), "") if value.isdecimal() else (-1, value)
+
+
+def _cases_varied(answers: Sequence[OperatorAnswers]) -> Iterator[str]:
+    """Yield the case of each operator that was varied, and what is refused together."""
+    for each in answers:
+        if each.base:
+            needs, sizes = each.base.requirements, each.base.sizes
+            told = [each.base.operator, *(f"{name}={size}" for name, size in sizes.items())]
+            told += [f"dtype={needs.dtype}", f"weights={needs.weights}", *needs.inputs]
+            yield f"{each.operator}: {', '.join(told)}; then {each.combinations} combinations"
+            for settings, message in each.together:
+                yield f"  refused together: {settings}: {message}"
