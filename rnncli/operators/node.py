@@ -244,11 +244,11 @@ class Node:
 
     @property
     def unstored(self) -> list[str]:
-        """`READING=CHOICE` of each other choice of which a pack of the unit stores no answers."""
-        rows = ((name, choice) for name in UNIT_READINGS for choice in READINGS[name].unstored)
-        names = (f"{name}={choice}" for name, choice in rows if choice != self.readings.get(name))
+        """`READING=CHOICE` of each other choice of which a pack stores no answers."""
+        rows = ((name, choice) for name in self.readings for choice in READINGS[name].unstored)
+        names = (f"{name}={choice}" for name, choice in rows if choice != self.readings[name])
         return [
-            each for each in names if self.unit and self.as_read(each).dressing != self.dressing
+            each for each in names if not self.unit or self.as_read(each).dressing != self.dressing
         ]
 
     def dressed(self, unit: QuantisedUnit, operator: Operator | None = None) -> Node:
@@ -327,11 +327,14 @@ class Node:
         is_literal = self.readings.get("recurrence") == "literal"
         weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
-        quantiser = None
+        quantiser, scope = None, self.readings.get("quant-scope")
+        if scope == "weights-only":  # as DequantizeLinear makes them
+            W, R = (values.astype(tensors["X"].dtype) for values in (weights.W, weights.R))
+            weights = weights._replace(W=W, R=R, quantised=None, constants=None)
         if weights.quantised is not None:
             quantiser = Quantiser(
                 weights.quantised,
-                by_sequence=self.readings.get("quant-scope") == "row",
+                by_sequence=scope == "row",
                 keeps_ended=self.readings.get("quant-ended") == "last",
             )
         recurrence = Recurrence(

@@ -80,7 +80,9 @@ READINGS: Mapping[str, Reading] = {
         {
             "batch": "X of all sequences and steps; Ht-1 of all sequences at one step",
             "row": "each sequence by itself: its X of all steps, its Ht-1 at one step",
+            "weights-only": "none do: W and R become real numbers, and X and Ht-1 stay as they are",
         },
+        unstored=("weights-only",),
     ),
     "quant-ended": Reading(
         "the Ht-1 of a sequence that has ended, in the range that it shares with its batch",
@@ -131,7 +133,8 @@ def source_of(option: str) -> str:
 
 def must_be_declared(reading: str) -> bool:
     """Whether `READING=CHOICE` is right only of an implementation that declares it."""
-    return READINGS[reading.partition("=")[0]].is_declared
+    name, _, choice = reading.partition("=")
+    return READINGS[name].is_declared or choice in READINGS[name].unstored
 
 
 def check_reading(name: str, value: str) -> None:

@@ -108,6 +108,25 @@ def test_without_y_ended_sequences_keep_their_last_h_in_onnxruntime(form):
     assert max(off[1::2]) > 1e-4
 
 
+@every("backend", ["numpy", "certified"])
+@every("form", FORMS, ids=str)
+def test_of_weights_only_it_is_the_lstm_of_their_real_numbers(form, backend):
+    """Transposed as ONNX has them, each rounded to float32 once."""
+    attributes, inputs = node(form)
+    real = {name: values for name, values in inputs.items() if name[:2] not in {"W_", "R_"}}
+    for name in ("W", "R"):
+        factors = (inputs[f"{name}_{each}"] for each in ("scale", "zero_point"))
+        scale, point = (np.float64(each).reshape(len(each), 1, -1) for each in factors)
+        real[name] = np.float32((inputs[name] - point) * scale).swapaxes(1, 2)
+    wanted = evaluate(
+        *("LSTM-14", real), attributes=attributes, backend=backend, readings={"clip-scope": "gates"}
+    )
+    declared = {"quant-scope": "weights-only"}
+    found = evaluate(LSTM, inputs, attributes=attributes, backend=backend, readings=declared)
+
+    assert worst(found.values(), wanted.values()) == 0
+
+
 def test_padding_up_to_the_longest_sequence_counts():
     """It changes the scale of X; what lies behind the longest sequence does not."""
     attributes, inputs = node(FULL)

@@ -362,11 +362,11 @@ def _may_be_seen(mutant: Mutant, wrong: WrongOutputs) -> bool:
 
 def _readings(vector: Vector) -> Iterator[Mutant]:
     """Yield the alternative readings of a vector as mutants that replace the recurrence."""
-    for name in vector.alternatives:
-        other = vector.recurrence_under(name)
-        yield Mutant(name, (other.cell.name,), READING, "", "", replacing(other))
-    for name in vector.node.unstored:
-        change = rounding_outputs(name.partition("=")[2])
+    for name in (*vector.alternatives, *vector.node.unstored):
+        if vector.node.unit and name not in vector.alternatives:  # its recurrence is the same
+            change = rounding_outputs(name.partition("=")[2])
+        else:
+            change = replacing(vector.recurrence_under(name))
         yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
 
 

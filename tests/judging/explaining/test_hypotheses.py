@@ -1,6 +1,7 @@
 """Claims about what one wrong case is named by: the mutants, and nothing else."""
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from support.judged import CORE, computed, core, explained_verdict, outputs_of, 
 from support.tables import every
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     evidence_of_failure,
     evidence_of_two,
     naming,
+    sentence_of,
     single_fits,
 )
 from rnncli.judging.explaining.single_steps import ENGINE, Screen, steps_of
@@ -354,3 +357,16 @@ def test_a_unit_that_rounds_otherwise_is_named(choice):
             named |= {next(iter(explained_verdict(vector, got).fits), "")}
 
     assert named == {f"round={choice}"}
+
+
+def test_a_quantised_lstm_of_weights_alone_is_named():
+    """By a reading, wherever it is not right for a single value in each sequence."""
+    name, named = "quant-scope=weights-only", []
+    for vector in islice(open_pack(CORE.parent / "quantised_tiles").vectors(), 40):
+        got = outputs_of(vector, Change().run(vector.recurrence_under(name)))
+        if (found := explained_verdict(vector, got)).verdict is not Verdict.ACCEPTABLE:
+            named.append(next(iter(found.fits), ""))
+
+    assert {*named} == {name}
+    assert len(named) > 30
+    assert "X and Ht-1 stay as they are" in sentence_of(name)
