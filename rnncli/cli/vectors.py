@@ -24,6 +24,7 @@ from rnncli.judging.selected import Selected
 from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
 from rnncli.reports.tables import print_json_line
+from rnncli.talk.terminal import say
 from rnncli.talk.words import one_line
 
 if TYPE_CHECKING:
@@ -135,10 +136,11 @@ def list(  # noqa: A001 -- the name of the command
     cases: Sequence[Any] = (open_pack(suite) if is_pack(suite) else load_suite(suite)).select(
         select
     )
+    outside = ""
     if device or statements:
         from rnncli.verifying import scoring
 
-        cases = scoring.within(device, cases, suite)
+        cases, outside = scoring.within(device, cases, suite)
     records = [entry_record(e) if isinstance(e, Entry) else jsonable(e) for e in cases]
     if statements:
         from rnncli.verifying.tracing.tracing import trace_all
@@ -152,6 +154,8 @@ def list(  # noqa: A001 -- the name of the command
             print_json_line(record)
     else:
         click.echo("\n".join(each["id"] for each in records))
+    if outside:
+        say(outside)
 
 
 @command(files=row(type=click.Path(), nargs=-1, metavar="FILE...", callback=refuse_models))
@@ -313,4 +317,7 @@ def trace(
         traceability.show_statement(covered[0], as_json=as_json)
     else:
         traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
+    for name, each in zip(suites, selected, strict=True):
+        if each.outside:
+            say(f"{name}: {each.outside}")
     return int(complete and any(each.state in INCOMPLETE for each in covered))

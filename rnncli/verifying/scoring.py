@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,7 @@ class ScoredCases(NamedTuple):
     name: str
     origin: PackReference | Suite
     outputs: Mapping[str, Sequence[str]]
+    outside: str = ""  # how many others its device does not take, and why most; "" without one
 
 
 def select(plan: ScoringPlan) -> ScoredCases:
@@ -78,41 +80,46 @@ def select(plan: ScoringPlan) -> ScoredCases:
         pack = whole_pack(Path(plan.suite))
         OPEN_PACKS.keep(pack.reference, pack)
         records: Sequence[CaseRecord] = pack.select(plan.selection)
-        records = within(plan.device, records, plan.suite)
+        records, outside = within(plan.device, records, plan.suite)
         outputs = {record.id: record.outputs for record in records}
-        found = ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
+        found = ScoredCases(pack.manifest.header["suite"], pack.reference, outputs, outside)
     else:
         suite = load_suite(plan.suite)
-        entries = within(plan.device, suite.select(plan.selection), plan.suite)
+        entries, outside = within(plan.device, suite.select(plan.selection), plan.suite)
         require_backends(entries)
         outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
-        found = ScoredCases(suite.name, suite, outputs)
+        found = ScoredCases(suite.name, suite, outputs, outside)
     plan.rule.check(replace(UNKNOWN, outputs=[*names]) for names in found.outputs.values())
     return found
 
 
 def within(
     device: str | Path, cases: Sequence[CaseRecord] | Sequence[Entry], suite: str
-) -> list[Any]:
-    """Return the cases of a pack or suite that a device takes; all without one.
+) -> tuple[list[Any], str]:
+    """Return the cases of a pack or suite that a device takes, and how many others it does not.
+
+    Without a device, all are taken, and nothing is said.
 
     Raises:
         NothingSelected: it takes none.
     """
     if not device:
-        return [*cases]
+        return [*cases], ""
     found = read_device(device)
-    reasons = [
-        found.requirements.reason(each if isinstance(each, CaseRecord) else record_of(each))
-        for each in cases
-    ]
+    records = [each if isinstance(each, CaseRecord) else record_of(each) for each in cases]
+    reasons = [found.requirements.reason(record) for record in records]
     taken = [each for each, reason in zip(cases, reasons, strict=True) if not reason]
     if not taken:
         raise NothingSelected(
             f"{suite}: {found.device} takes none of {counted(len(cases), 'case')}, the first since"
             f" it {reasons[0]}; `rnncli generate SUITE --device {device}` moves cases into it"
         )
-    return taken
+    unmet = Counter(
+        str(term) for record in records for term in found.requirements.terms if term.reason(record)
+    )
+    most = [f", {count} of them since it requires {term}" for term, count in unmet.most_common(1)]
+    out = f"{len(cases) - len(taken)} of {counted(len(cases), 'case')}"
+    return taken, f"outside of {found.device}: {out}{''.join(most)}"
 
 
 def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:

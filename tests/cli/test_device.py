@@ -87,6 +87,10 @@ def test_a_device_lists_and_traces_what_it_takes(rnncli, tmp_path):
         ran = rnncli("list", where, "--device", str(device))
         assert ran.code == 0
         assert all(name.startswith("gru_") for name in ran.out.split())
+        assert ran.err == "outside of gru: 132 of 188 cases, 126 of them since it requires op GRU\n"
+    ran = rnncli("trace", "smoke", "gru.y.order", "--device", str(device), "--with", "core")
+    assert ran.code == 0
+    assert ran.err.splitlines()[-1].startswith("core: outside of gru: 132 of 188 cases, 126 of")
     ran = rnncli("list", "webnn", "--device", str(device))
     assert ran.code == 5
     assert f"`rnncli generate SUITE --device {device}` moves cases into it" in ran.err
