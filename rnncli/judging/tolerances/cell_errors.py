@@ -29,7 +29,7 @@ from rnncli.judging.tolerances.operation_errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.judging.tolerances.expressions import Derivatives, Expression, Factor
     from rnncli.numerics import Array
@@ -41,6 +41,11 @@ BLOCK_NUMBERS = 1 << 22
 # Added variances have converged when a pass makes them grow by less than this factor.
 SETTLED = 1.001
 PASSES = 30
+# Variances by which errors of several units add up count where they are beyond this factor: three
+# times the deviation, below which every sound kernel stays within the tolerance anyway. They are
+# known for recurrences of so many multiplications.
+REINFORCED = 9.0
+COVARIED = 1 << 32
 
 
 class CellErrors:
@@ -51,13 +56,15 @@ class CellErrors:
 
     Attributes:
         sizes: D, T, N, H.
+        valid: mask of the steps that are not padding [D, T, N]; None if all are.
         live: mask of the steps that change states [D, T, N]; None if all may.
         states: S.
-        own: squared derivatives of each new state by the old C [D, T, N, S, H]; None without C.
+        by_C: derivatives of each new state by the old C [D, T, N, S, H]; None without C.
     """
 
     def __init__(self, path: Trajectory, rounding: Rounding) -> None:
-        self.sizes, self.live = path.sizes, path.live
+        self.sizes = path.sizes
+        self.valid, self.live = path.live, path.live if path.keeps_ended else None
         self._rounding = rounding
         self._linear = Linearised(path, rounding)
         equations = self._linear.equations
@@ -69,10 +76,15 @@ class CellErrors:
             for node, symbol in zip(self._new, equations.symbols, strict=True)
         ]
         self._squares: Array | None = None
-        self.own: Array | None = None
+        self.by_C: Array | None = None
         if self.states > 1:
             by_C = [of.get(equations.old[1], 0.0) for of in self._derivatives]
-            self.own = self._by_state([self._linear.value(factor) for factor in by_C]) ** 2
+            self.by_C = self._by_state([self._linear.value(factor) for factor in by_C])
+
+    @cached_property
+    def own(self) -> Array | None:
+        """The squares of `by_C`."""
+        return None if self.by_C is None else self.by_C**2
 
     def multiplied(self, of_H: Array, steps: slice | int) -> Array:
         """Return variances of the old h [D, ..., N, H] as products take it, but for its scale."""
@@ -151,6 +163,23 @@ class CellErrors:
         J = self._jacobian(self._derivatives, steps)
         J *= J
         return J
+
+    @property
+    def has_covariances(self) -> bool:
+        """Whether errors stay linear in those of the states, and `jacobian` is small enough."""
+        D, T, N, H = self.sizes
+        rounds = self._linear.levels is not None or bool(self._changes)
+        return not rounds and D * T * N * (self.states * H) ** 3 <= COVARIED
+
+    def jacobian(self, step: int) -> Array:
+        """Return the derivatives of the new states of a step by the old ones, [D, N, SH, SH]."""
+        D, _, N, H = self.sizes
+        S = self.states
+        found = np.zeros((D, N, S, H, S, H))
+        found[..., 0, :] = self._jacobian(self._derivatives, slice(step, step + 1))[:, 0]
+        if self.by_C is not None:
+            found[..., range(H), 1, range(H)] = self.by_C[:, step]
+        return found.reshape(D, N, S * H, S * H)
 
     def blocks(self) -> Iterator[tuple[int, Array]]:
         """Yield the squared derivatives of the new states by the old h, in blocks of steps.
@@ -260,16 +289,27 @@ def variances_of(errors: CellErrors) -> Array:
     Errors of second order, kinks and jumps depend on the errors of the states, and these on them:
     the first pass leaves them out, and each further pass uses the states' errors of the one before.
     Directions that do not converge get infinite variances: nothing is known about them.
+    Errors of different units count as independent, except in directions in which they add up.
     """
+    found = _settled(errors, _carry)
+    if errors.has_covariances:
+        covaried = _carry_together(errors, errors.fresh(errors.along(found)))
+        together = (covaried > REINFORCED * found).any(axis=(1, 2, 3, 4))
+        if together.any():
+            found[together] = _settled(errors, _carry_both)[together]
+    return found
+
+
+def _settled(errors: CellErrors, carry: Callable[[CellErrors, Array], Array]) -> Array:
     added = errors.fresh(None)
-    found = _carry(errors, added)
+    found = carry(errors, added)
     growing = np.ones(len(found), np.bool_)  # directions converge independently
     for _ in range(PASSES):
         before, added = added, errors.fresh(errors.along(found))
         growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
         if not growing.any():  # the variances have converged as well
             return found
-        found[growing] = _carry(errors, added)[growing]
+        found[growing] = carry(errors, added)[growing]
     found[growing] = np.inf
     return found
 
@@ -346,3 +386,23 @@ def _carry(errors: CellErrors, fresh: Array) -> Array:
             if errors.live is not None:
                 np.copyto(new, found[t], where=~errors.live[:, t, :, None, None])
     return found.swapaxes(0, 1)
+
+
+def _carry_together(errors: CellErrors, fresh: Array) -> Array:
+    """Return the diagonals of V <- J V J^T + diag(q) from V = 0: errors of units are correlated."""
+    D, T, N, S, H = fresh.shape
+    found = np.zeros((T + 1, D, N, S * H))
+    V = np.zeros((D, N, S * H, S * H))
+    for t in range(T):
+        J = errors.jacobian(t)
+        V = J @ V @ J.swapaxes(-1, -2)
+        V[..., range(S * H), range(S * H)] += fresh[:, t].reshape(D, N, S * H)
+        if errors.valid is not None:
+            V *= errors.valid[:, t, :, None, None]
+        found[t + 1] = np.diagonal(V, axis1=-2, axis2=-1)
+    return found.reshape(T + 1, D, N, S, H).swapaxes(0, 1)
+
+
+def _carry_both(errors: CellErrors, fresh: Array) -> Array:
+    apart, together = _carry(errors, fresh), _carry_together(errors, fresh)
+    return np.where(together > REINFORCED * apart, together, apart)

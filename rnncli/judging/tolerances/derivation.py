@@ -2,8 +2,9 @@
 
 Every rounding of a correct implementation is a random error with a known variance. Along the
 trajectory in float64, the squared derivatives of each step carry the variances of the states
-forward. Bounds on systematic errors of activations and on nonlinear effects count as three
-deviations. The tolerance is lambda deviations: a statistical statement, not a proof.
+forward, as if errors of different units were independent; where they reinforce one another, their
+covariances are carried as well. Bounds on systematic errors of activations and on nonlinear effects
+count as three deviations. The tolerance is lambda deviations: a statistical statement, not a proof.
 
 Errors of functions at different steps are taken as independent, as those of faithful functions are:
 their sum grows with the root of the number of steps. A function that is always too large by all

@@ -334,9 +334,13 @@ class Trajectory:
     C0: Array  # initial cell states [D, N, H]; zero for a cell without C
     # how far quantised inputs may be rounded to other levels [D, T, N, I], or None
     X_errors: Array | None = None
-    # mask of the steps that are not padding [D, T, N], if sequences that have ended keep their last
-    # states; else None
-    live: Array | None = None
+    live: Array | None = None  # mask of the steps that are not padding [D, T, N]; None if all are
+
+    @property
+    def keeps_ended(self) -> bool:
+        """Whether sequences that have ended keep their last states."""
+        quantiser = self.recurrence.quantiser
+        return quantiser is not None and quantiser.keeps_ended
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
@@ -363,13 +367,11 @@ class Trajectory:
         C0 = others[0] if others else np.zeros_like(first)
         errors = input_errors(recurrence)
         X_errors = None if errors is None else in_lanes(recurrence, errors).reshape(X.shape)
-        quantiser, live = recurrence.quantiser, lanes.live
-        if quantiser is None or not quantiser.keeps_ended:
-            live = None
-        if live is not None:
+        found = cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0, X_errors, lanes.live)
+        if found.keeps_ended and found.live is not None:
             for t in range(T):
-                H[:, t + 1] = np.where(live[:, t, :, None], H[:, t + 1], H[:, t])
-        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0, X_errors, live)
+                H[:, t + 1] = np.where(found.live[:, t, :, None], H[:, t + 1], H[:, t])
+        return found
 
     @classmethod
     def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:

@@ -89,6 +89,34 @@ def test_spread_of_rounding_noise_is_what_is_derived(case):
     assert ratio.max() < 1.1  # 1 where a single rounding is all there is, and noise of the trial
 
 
+@pytest.mark.parametrize("gain", [0.9, 1.05, 1.1])
+def test_errors_of_units_that_reinforce_one_another_are_derived(gain):
+    """R multiplies one direction by the gain in each step, and the states are orthogonal to it.
+
+    Units alone forget their errors at once, and together they do not: deviations of units taken as
+    independent are 130 times too small at 1.1, and a plain kernel was 68 tolerances off.
+    """
+    signs = np.array([1, 1, -1, -1])
+    found = recurrence("RNN-relu", T=66, N=2, I=1, H=4)
+    found = replace(
+        found,
+        X=np.ones_like(found.X),
+        W=np.array([[[[0.31], [0.92], [0.7], [0.53]]]], np.float32),
+        R=(gain / 4 * np.outer(signs, signs)).astype(np.float32)[None, None],
+        Wb=np.zeros_like(found.Wb),
+        Rb=np.zeros_like(found.Rb),
+        initial=tuple(map(np.zeros_like, found.initial)),
+    )
+    proved = backend_named("certified").run(found, Compute.FLOAT64).Y
+    profile = replace(STANDARD, kr=0.0, ka=0.0)
+    deviation = noisy_runs(found, runs=300, roundoff=2.0**-24).std(axis=0)
+    tolerance = derive(found, STANDARD).Y
+
+    assert (deviation <= derive(found, profile).Y[:, 0] / profile.deviations).all()
+    assert max(margin(each.run(found).Y, proved, tolerance) for each in WIDE.values()) < MOST_MARGIN
+    assert not conditioning_problem(proved, tolerance)
+
+
 @every("case", CELLS)
 @every("dtype", ["float32", "float16", "bfloat16"])
 def test_tolerance_scales_with_the_roundoff(case, dtype):
