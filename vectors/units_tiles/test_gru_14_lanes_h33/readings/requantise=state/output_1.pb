@@ -1,0 +1,1 @@
+!BY_hJ„ğuNxQtİrnÂqzuİw¥oiuzdwßx°r½toÎtxwgsípÆt){ˆxµxxxIsùp–wrÂr³xv°qötÛuOvTw‹t¨pr>uRvŞt†vv®yiu/qfs‰r[zv)r©pw‚yw5zrvÉt8v@qUr tİtq

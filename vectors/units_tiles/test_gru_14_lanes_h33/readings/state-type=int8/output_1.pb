@@ -1,0 +1,1 @@
+!BY_hJ„0v0x0t0s0n0r0u0x0o0u0z0w0y0r0t0o0u0w0s0q0t0{0x0x0x0s0q0w0r0s0x0w0q0u0v0v0w0t0p0r0u0v0u0v0v0y0u0q0s0r0z0v0r0q0w0y0w0z0v0u0v0q0r0t0u0q

@@ -1,0 +1,1 @@
+BY_hJr@rÚpšznv¥~İvsr¸q-v1|¢qÌpëw p8s}|ôoız‰~¾qöut|pÃqÒ|otĞrux©p%z¹}lÑz¿€óo…uí}tÌpv,tjrOx¤t>q¤vÃuòuæus­rnwôs;tox

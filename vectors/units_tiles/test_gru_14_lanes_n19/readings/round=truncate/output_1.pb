@@ -1,0 +1,1 @@
+BY_hJr?rÙpšznv¥~Üvsr·q,v0|¡qËpëwp8s||óoüzˆ~¾qõut|pÃqÑ|ntÐrux©p%z¸}lÑz¾€òo…uí}tÌpv+tirNx£t=q¤vÂuñuåus¬rnwós;tox

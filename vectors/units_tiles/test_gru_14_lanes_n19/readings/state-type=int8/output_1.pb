@@ -1,0 +1,1 @@
+BY_hJr0r0q0{0n0v0~0v0s0r0r0v0|0r0p0x0p0s0|0p0{0~0r0v0|0p0r0}0t0s0x0q0z0~0l0{0Å0p0u0~0t0q0v0t0r0x0u0q0w0u0v0v0s0r0w0t0t0x

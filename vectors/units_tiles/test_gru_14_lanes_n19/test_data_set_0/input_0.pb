@@ -1,0 +1,1 @@
+BXJL†—UŠ‰—´zqzi‚p”‚•zVª’’}ejq‹„x’„ªd}¾n•‡tƒVglŸ¸Zm¡R{fIˆbv~hvvI~Cmem—v}z…yw™py’

@@ -1,0 +1,1 @@
+BY_hJ(¥xmxMsqxÙxbsWxvr7x÷x0u0u0u0u0up„xv”vAv

@@ -1,0 +1,1 @@
+BY_hJ(¥xmxMsqxØx`sWxur7xöx0u0u0u0u0up„xv”v@v

@@ -1,0 +1,1 @@
+BY_hJ(¥xmxMsrxÙx`sWxvr7x÷xñpïvŸq³s˜up„xv”vAv

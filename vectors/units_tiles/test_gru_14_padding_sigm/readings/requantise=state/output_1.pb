@@ -1,0 +1,1 @@
+BY_hJ(ûsy\zttJyÔxÝyPxRwày0u0u0u0u0u«mzyE{þt©x

@@ -1,0 +1,1 @@
+BY_hJ(úsy[zttIyÔxÜyPxQwßy0u0u0u0u0uªmyyD{şt¨x

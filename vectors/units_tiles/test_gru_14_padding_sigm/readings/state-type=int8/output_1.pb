@@ -1,0 +1,1 @@
+BY_hJ(0t0y0z0t0y0y0z0y0w0z0u0u0u0u0u0m0y0{0u0x

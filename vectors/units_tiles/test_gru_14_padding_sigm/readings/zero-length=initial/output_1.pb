@@ -1,0 +1,1 @@
+BY_hJ(úsy\zttJyÔxÝyPxRwày«x|wrv™y‘r«mzyE{þt©x

@@ -1,0 +1,1 @@
+!BY_hJ„svŠvduWt{sCvquLu¿uv_vfvÔvt±ufvhs»tĞu€t¶uôtQv»vuu{v‚tşu_vVuuNuôu"v¸u'uìsvluuµu8vËu´uÙvYu{ubvßtÁtHvutuÍtyv_vvuv¹tåvœuQuÑuv

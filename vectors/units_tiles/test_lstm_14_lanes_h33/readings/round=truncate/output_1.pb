@@ -1,0 +1,1 @@
+!BY_hJ„svŠvcuWt{sBvpuKu¿uv^vfvÓvt±uevhsºtĞut¶uótQv»vuuzvtşu_vVuuNuóu!v¸u&uësvluu´u8vÊu³uÙvYuzubvŞtÀtHvutuÍtyv^vvœuv¸täv›uPuĞuv

@@ -1,0 +1,1 @@
+!BY_hJ„0v0v0u0t0s0v0u0u0v0v0v0v0w0t0u0v0s0u0v0t0v0u0v0w0u0u0v0t0v0v0u0u0u0v0v0v0u0t0v0u0u0u0v0v0u0w0u0u0v0u0u0v0u0u0u0v0v0v0u0v0u0w0u0u0v0v

@@ -1,0 +1,1 @@
+BY_hJrzvuèsnw(vÉtËuušuŒu7vZvDuðsÒt#wðu0tñtêtUwutµvéuüu{u~vãu‘uOuu.vût‡uvÛu¹u—u‡uOt3tuØtiv¦u~u6tuu@v7vHvIvôuSwdu¬s

@@ -1,0 +1,1 @@
+BY_hJr0v0u0t0w0v0u0v0u0u0u0v0v0u0t0u0w0v0t0u0u0w0u0t0w0v0v0u0v0v0u0u0u0v0u0u0v0v0v0u0u0t0t0u0u0v0u0u0t0u0v0v0v0v0v0w0u0s

@@ -1,0 +1,1 @@
+BXJLmcy‰|—Sgsˆi‘hfP…Eµ€ŽisQ’zgpqµ™‘‚Ÿ§Ašp—–¯†w¤•gax­‚aƒg‹†—€¡\¡c•}fx†e\mž‰ Œn“

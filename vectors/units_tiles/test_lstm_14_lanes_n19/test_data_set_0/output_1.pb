@@ -1,0 +1,1 @@
+BY_hJr{vuèsow)vÉtËuu›uu7v[vEuğsÒt$wñu0tòtêtVw	ut¶vêuıu{u~väu’uPuu/vûtˆuvÜuºu—u‡uOt4tuØtiv¦uu7tvuAv8vIvJvôuTweu¬s

@@ -1,0 +1,1 @@
+BY_hJXdqy‚tˆ‚uƒƒrš{jw‹€uE|kW­

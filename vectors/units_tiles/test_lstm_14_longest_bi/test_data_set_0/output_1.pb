@@ -1,0 +1,1 @@
+BY_hJXdry‚u‰ƒu„ƒs›|kx‹€uF}lW®

@@ -1,0 +1,1 @@
+BY_hJÀk…ŸŸŽvn—†…ƒ’Ž•kŒ‡n€Šs„z’w†„}’“s†kƒˆ}…Ž‹‹†‰‚u‚~‡•ˆ‰}„‚sxw…ŠƒvshŒ~u“q|{ykzolwe‚Œ‰x‚urŽˆƒ“o{n|tz~~s€~…{y€„†~}‚z‰~zw€yst„~vpu{‹–‚{zƒrˆ~€Œ|Ž†‡~}uwxˆzr{i…}mŒw{wiqtgkzfŠ‹‚m

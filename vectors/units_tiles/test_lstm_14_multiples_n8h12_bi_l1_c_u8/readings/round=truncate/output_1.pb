@@ -1,0 +1,1 @@
+BY_hJÀj„Ÿžuœn–……ƒ‘ŽŽ”k‹†mŠŽsƒœz‘w…„}‘€Œ“r…kƒˆŽ}„ŽŠŠ…ˆt}†”Ž‡ˆ|„sxw„Š‚urh‹~u“p|{xjznlwe‚‹ˆxŽuqˆ‚’ozn|ty}}s}…{xƒ…}}€z‰}zw€ystƒ~vpuzŠ•‚{z‚r‡}‹|ŽŽ…‡~|tww‡zq{h…}l‹w{whqtgkye‰‹m

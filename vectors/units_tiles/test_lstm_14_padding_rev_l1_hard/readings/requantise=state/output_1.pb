@@ -1,0 +1,1 @@
+BY_hJ(iwÅxxñv\xÕw y‰wévy0u0u0u0u0uaxAy<yYyàw

@@ -1,0 +1,1 @@
+BY_hJ(hwÄxxñv[xÃwy‰wçvy0u0u0u0u0u`x@y;yYyàw

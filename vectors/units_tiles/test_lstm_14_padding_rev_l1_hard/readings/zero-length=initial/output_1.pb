@@ -1,0 +1,1 @@
+BY_hJ(iwxx–v\xÌw yäwvy¢sswjp9qzyaxAy<yYyˆw

@@ -1,0 +1,1 @@
+BY_hJ(iwÅxxñv\xÃw y‰wévy0u0u0u0u0uaxAy<yYyàw

@@ -1,0 +1,1 @@
+!BY_hJ„ÅlWjwv)l!u)u¦j9píq!l˜q6x{k|ÜmX|ž€Ïks3xEl›j€wbjûrþ€³m6i¡l}Km]r¼w×~†iz|ysölvxNj—wzRÜrÌmx$rvsëoùj–l}BpŽxÎ{ay÷t­y:|“{myæu |

@@ -1,0 +1,1 @@
+!BY_hJ„ÄlVjwv)l!u)u¥j8píq!l—q6x{k|ÛmX|ž€Îks2xDl›j€wajûrþ€²m6i l}Km]r¼wÖ~†iz|xsõlvxNj—wzQÜrÌm€x$rvsëoùj–lŽ}BpŽxÎ{`y÷t­y:|“{myåu |

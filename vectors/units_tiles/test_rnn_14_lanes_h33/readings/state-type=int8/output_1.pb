@@ -1,0 +1,1 @@
+!BY_hJÑ0m0j0w0v0l0u0u0k0p0r0l0r0x0k0|0m0|0Ä0l0s0x0l0j0w0j0s0Å0m0i0m0}0m0s0w00i0z0|0s0m0v0x0j0x0z00s0n0y0r0t0p0k0m0}0p0x0|0y0u0y0|0{0y0v0|

@@ -1,0 +1,1 @@
+BYJäLwçˆ¡vy„{G‚|ƒ‡u‡Otu_‡NtÛvgƒÀv–~‰¯ƒ}T€ÅƒQ{Ô€q€¢{í‰ã}lué‚Êt~§xþ†£yDŠëyKv²}^vqwp‰·vˆvzCwåuS‚euxC‡%x˜€L|Êˆ›x@:}ã{~”€j|à‰šzUv^‰:uïw“|uy·z|ŠyÊv²‹äwxê}2x#zR|á{ÚwUƒè}{‚ts€Ô†x(ŠVvq~^y_w{uÕv—~*yß‚ÍtD…1wz.výué~2vý€êã…

@@ -1,0 +1,2 @@
+BY_hJrËmptjrq®tÄušqÊo…k~jjmÃq¥nço¬@núkâ€mNmsbmSo‚qq
+m…xs>p²i£u|OmX†k¡snl?p@jlÇsZnxıitzalEo^k-ktbk-vu{

@@ -1,0 +1,1 @@
+BYJäKwçˆ¡vy„{G‚|ƒ‡u‡Otu_‡NtÚvgƒÀv–~‰¯ƒ}S€ÅƒQ{Ô€q€¢{í‰â}kué‚Êt~¦xý†¢yDŠëyKv²}]vqwo‰¶vˆvzCwåuR‚duxB‡$x˜€K|Êˆšx?9}â{~”€i|à‰™zTv^‰:uîw“|ty·z{ŠyÉv²‹ãwxê}2x#zR|á{ÙwUƒç}{tr€Ó†x'ŠUvq~]y^w{uÔv—~*yß‚ÌtC…1wz.vüuè~1vý€êâ…

@@ -1,0 +1,1 @@
+BY_hJrÊmotirq®tÄu™qÉo„kŽ~jjmÃq¤nço«?nùkâ€mMmsbmSo‚qq	m…xs>p±i¢u|OmW…k¡snŽl>p?jlÇsZnxüiszalDo^k,ktak-vu{

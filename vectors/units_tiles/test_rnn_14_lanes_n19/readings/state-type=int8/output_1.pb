@@ -1,0 +1,1 @@
+BY_hJr0n0t0r0q0t0v0q00p0k0~0j0m0q0n0p00n0l0Å0m0m0s0m0o0q0q0m0y0s0p0i0v0|0m00k0s0n0l0p0j0l0s0n0x0j0z0l0o0k0k0t0k0v0u0{

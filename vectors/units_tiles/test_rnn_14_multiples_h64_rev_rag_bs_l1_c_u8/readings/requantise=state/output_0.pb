@@ -1,0 +1,1 @@
+@BYJ€´¶J¶ˆo‘JJ¶¶]gcJ¶ˆ~’JM¥¶J¶¶S¢¶JJPq¶¶J¶°¶œ¶¶¶J¶a¶Nƒ_‘¶d¶¢y¬J’yg¶J¶J¶¶J¶q¶JJ•¶¶¶J¶J¶J¶¶K¶Q¶¶±JˆJ¶¶J¶JUjJ¶¶¶J¶¶Jz­¢¶J¶¶J‚ ¶¶¶¶J¶¶‘J¶¶NJJ¬vgJ¶J¶J¶°¶JJ¶¶¤J¶¶‚¶JJJ¶¶dNJ¶¶J¶¶¶T¶JJJJ¶JJ¶¶¶ª¶t¶Jr¶X¶JoŽJƒJ¶J˜Q‡¶¶]¶J³J’¤¬¶J¶¶¬˜²JJJ¶¶JwJ’­„¶z¶w«¶J”§¶J¶¶¶¥Œ¶o¶¶J

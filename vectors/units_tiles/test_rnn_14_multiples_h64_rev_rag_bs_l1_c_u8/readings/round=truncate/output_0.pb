@@ -1,0 +1,1 @@
+@BYJ€´¶I¶ˆn‘€II¶¶\gbI¶‡}‘IL¥¶I¶¶S¢¶IIOq¶¶I¶¯¶œ¶¶¶I¶`¶N‚^‘¶c¶¡x«I’yg¶I¶Iµ¶I¶q¶II•¶¶¶I¶I¶I¶¶J¶P¶¶°IˆI¶¶I¶IUjI¶¶¶I¶¶Iz¬¡¶I¶¶I‚ ¶¶¶¶I¶¶‘I¶¶NII¬ugIµI¶I¶¯¶IJ¶¶¤I¶¶‚¶III¶¶dNI¶¶I¶¶¶S¶IIII¶II¶¶¶ª¶s¶Iq¶X¶IoIƒI¶I—P‡¶¶\¶J³I‘£«¶I¶¶«˜²III¶¶IvI’¬„¶y¶wª¶I”€§¶I¶¶¶¥Œ¶o¶µI

@@ -1,0 +1,1 @@
+@BYJ€´¶J¶ˆo‘JJ¶¶]gbJ¶ˆ~’JM¥¶J¶¶S£¶JJPq¶¶J¶°¶œ¶¶¶J¶a¶Nƒ_‘¶c¶¢x¬J’yg¶J¶J¶¶J¶q¶JJ•¶¶¶J¶J¶J¶¶K¶P¶¶±JˆJ¶¶J¶JUjJ¶¶¶J¶¶Jz­¢¶J¶¶J‚ ¶¶¶¶J¶¶‘J¶¶OJJ¬vgJ¶J¶J¶°¶JJ¶¶¤J¶¶‚¶JJJ¶¶dNJ¶¶J¶¶€¶S¶JJJJ¶JJ¶¶¶«¶t¶Jr¶X¶JoŽJƒJ¶J˜Q‡¶¶]¶J³J’¤¬¶J¶¶¬˜²JJJ¶¶JwJ’­„¶z¶w«¶J”§¶J¶¶¶¥Œ¶o¶¶J
