@@ -19,6 +19,7 @@ from rnncli.operators.attributes import complete, resolve_activations
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.pack import open_pack
+from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.reports.inspection import pack_record
 
 ROOT = Path(__file__).parents[2]
@@ -128,6 +129,8 @@ def test_a_pb_is_as_the_guide_for_vendors_says(path):
         )
 
 
+PLAIN = ("RNN", "GRU", "LSTM")
+UNITS = tuple(f"unit of {family}" for family in PLAIN)
 # What cannot stand alone -> the smallest set of others that carries it.
 TOGETHER = {"activation_alpha": {"activations"}, "activation_beta": {"activations"}}
 USUAL = {"direction": "forward", "returnSequence": True}  # where a dialect has no such default
@@ -148,11 +151,10 @@ def features(case):
 
 @cache
 def families():
-    """Type of an operator -> its cases of all committed packs that are not of quantised units."""
+    """Type of an operator, as it is or within a quantised unit -> its cases of committed packs."""
     found = defaultdict(list)
     for case in (case for pack in COMMITTED for case in open_pack(pack, trust=True).cases):
-        if not case.quantise:
-            found[case.operator.partition("-")[0]].append(case)
+        found["unit of " * bool(case.quantise) + case.operator.partition("-")[0]].append(case)
     return found
 
 
@@ -170,11 +172,12 @@ def test_each_feature_stands_alone_in_some_case(family):
     assert {each: others for each, others in carried.items() if others} == needed
 
 
-@pytest.mark.parametrize("version", [7, 14, 22])
-@pytest.mark.parametrize("family", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize(
+    ("family", "version"), [*itertools.product(PLAIN, [7, 14, 22]), *((f, 14) for f in UNITS)]
+)
 def test_each_set_of_outputs_is_asked_for(family, version):
     """Of each version that models have."""
-    row = operator_named(f"{family}-{version}")
+    row = operator_named(f"{family.split()[-1]}-{version}")
     names = [each.name for each in row.outputs]
     asked = {tuple(c.outputs) for c in families()[family] if c.operator == row.name}
 
@@ -185,17 +188,19 @@ def test_each_set_of_outputs_is_asked_for(family, version):
     }
 
 
+def functions(case):
+    """The functions of each direction of a case."""
+    row = operator_named(case.operator)
+    attributes = complete(row, dict(case.attributes))
+    directions = 1 + (attributes.get("direction") == "bidirectional")
+    return resolve_activations(row, attributes, directions, case.readings)
+
+
 def bound(name, beyond):
     """Whether a case has this function with an alpha and a beta of which this is true."""
-
-    def holds(case):
-        row = operator_named(case.operator)
-        attributes = complete(row, dict(case.attributes))
-        directions = 1 + (attributes.get("direction") == "bidirectional")
-        functions = resolve_activations(row, attributes, directions, case.readings)
-        return any(f.name == name and beyond(f.alpha, f.beta) for each in functions for f in each)
-
-    return holds
+    return lambda case: any(
+        f.name == name and beyond(f.alpha, f.beta) for each in functions(case) for f in each
+    )
 
 
 KINDS = {
@@ -209,10 +214,56 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("family", [*PLAIN, *UNITS])
 def test_each_kind_has_a_case(family, kind):
     """Of what kernels have got wrong, or have a path for."""
     assert any(map(KINDS[kind], families()[family]))
+
+
+def dressed(name, holds):
+    """Whether this is true of how the integers of this tensor are written, if it has any."""
+    return lambda case: name in case.quantise and holds(case.quantise[name], case)
+
+
+ROWS = {"RNN": 1, "GRU": 3, "LSTM": 4}  # of W and R for each unit
+KINDS_OF_UNITS = {
+    "scales-of-rows": dressed(
+        "W",
+        lambda of, case: (
+            {np.size(each) for each in (of.scale, of.zero_point)}
+            == {ROWS[case.operator.partition("-")[0]] * case.sizes["hidden_size"]}
+        ),
+    ),
+    "weights-16": dressed("R", lambda of, _: of.type == "int16"),
+    "bias-32": dressed("B", lambda of, _: of.type == "int32"),
+    "state-beyond-8": dressed("initial_h", lambda of, _: of.type in {"int16", "uint16"}),
+    "beyond-its-levels": dressed("Y", lambda of, _: of.type == "uint8" and of.scale < 0.003),
+    "blocks-with-lengths": lambda c: (
+        c.sizes["hidden_size"] % 16 == 0 and "sequence_lens" in c.inputs
+    ),
+    "many-with-lengths": lambda c: c.sizes["batch_size"] > 16 and "sequence_lens" in c.inputs,
+    "long": lambda c: c.sizes["seq_length"] > 32,
+    "one-unit": lambda c: c.sizes["hidden_size"] == 1,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_UNITS)
+@pytest.mark.parametrize("family", UNITS)
+def test_each_kind_of_unit_has_a_case(family, kind):
+    """Of scales, types and levels, and of sizes with what meets them."""
+    assert any(map(KINDS_OF_UNITS[kind], families()[family]))
+
+
+@pytest.mark.parametrize("family", UNITS)
+def test_units_have_each_function_in_each_place(family):
+    """Between integers, where kernels have tables of them."""
+    found = defaultdict(set)
+    for case in families()[family]:
+        for each in functions(case):
+            for place, function in enumerate(each):
+                found[place].add(function.name)
+
+    assert [*found.values()] == [{*ACTIVATIONS}] * len(found)
 
 
 def test_an_output_has_more_elements_than_16_bits_count():

@@ -1,0 +1,1 @@
+BYJ-d[un`m]si_ép]oqpIYbR~im`VÅOQ`^É»≈ÔÈnãàêeHQQJ

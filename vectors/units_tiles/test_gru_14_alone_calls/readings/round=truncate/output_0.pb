@@ -1,0 +1,1 @@
+BYJ-cZum_l]sh_Оp\nqoHXaQ}hm_UАOP_^В«ƒойmКЗРeHPPJ

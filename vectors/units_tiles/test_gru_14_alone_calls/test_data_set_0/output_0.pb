@@ -1,0 +1,1 @@
+BYJ-d[un`m]si_Žp]oqpHYbQ}im`V€OQ__ƒÇÅïén‹€ˆ‘eIQQJ

@@ -1,0 +1,1 @@
+BYJd†yyw‹Š‹}n|rc‹—aƒ¯˜p”Œv_‚–‘z;|’‹|h†dŽ¬ˆrƒnwƒ“ “vD~…‹†€zuW~r©e°Ÿ€~… uz‰Š‰uƒq†lLy‡³ti}‰™w…ŠˆvˆU}d®

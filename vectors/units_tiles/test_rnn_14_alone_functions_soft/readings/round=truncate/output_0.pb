@@ -1,0 +1,1 @@
+BYJ-sìóqsdFE^ç¶72®∞c»ÕiQZ/%Eì*EK"LªCE»µ/sH%?rAlX

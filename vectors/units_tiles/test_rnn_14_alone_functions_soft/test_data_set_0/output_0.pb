@@ -1,0 +1,1 @@
+BYJ-sîòrseGF^éß72©±c…ŒiRZ/%Fì*FL"MªDF…µ/sI&?rBlY
