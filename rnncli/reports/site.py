@@ -254,7 +254,8 @@ def as_markdown(packs: Sequence[PackResults]) -> str:
         for pack in packs:
             summaries = {each.name: each.newest.total.summary for each in pack.runtimes}
             words = (summaries.get(name, "-") for name in every)
-            lines.append(markdown_row((inline(pack.name), len(pack.cases), *words)))
+            name = code(pack.name).replace("|", r"\|")
+            lines.append(markdown_row((name, len(pack.cases), *words)))
     for pack in packs:
         named = f"Judged by `rnncli verify` against the pack {code(pack.name)}"  # on its own line
         lines += ["", f"## {inline(pack.name)}", "", named]

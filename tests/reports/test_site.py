@@ -298,8 +298,8 @@ def test_markdown_begins_with_packs_by_runtimes():
     assert lines[start : start + 4] == [
         f"| pack | cases | {of} | another |",
         "| --- | ---: | --- | --- |",
-        f"| {where} | {RUN.total.cases} | {RUN.total.summary} | - |",
-        f"| other\\|pack | {RUN.total.cases} | - | {RUN.total.summary} |",
+        f"| `{where}` | {RUN.total.cases} | {RUN.total.summary} | - |",
+        f"| `other\\|pack` | {RUN.total.cases} | - | {RUN.total.summary} |",
     ]
     assert "## Packs" not in as_markdown(results_of([RUN]))
 

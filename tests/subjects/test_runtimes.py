@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
+from support.shipped import vectors
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
@@ -314,6 +315,15 @@ def test_openvino_refuses_what_it_no_longer_builds(openvino):
 
     assert attempt.status is Status.REFUSED
     assert "cannot build LSTMSequence-1" in attempt.message
+
+
+def test_integers_of_iree_have_the_sign_that_the_model_gives():
+    """IREE's own have none, and its runtime returns signed ones."""
+    subject, (vector,) = opened("iree"), vectors("units", "rnn_14_types_u8")
+    try:
+        assert passes(subject.attempt(vector), vector)
+    finally:
+        subject.close()
 
 
 @pytest.mark.parametrize(

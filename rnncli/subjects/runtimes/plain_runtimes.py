@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from rnncli.subjects.runtime import LoadingRuntime, Prepared, Refusal, TimedRuntime
 from rnncli.talk.words import printable
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.packs.vector import Vector
+
+
+UNSIGNED = {TensorProto.UINT8, TensorProto.UINT16}
 
 
 class OnnxReference(TimedRuntime):
@@ -152,7 +156,11 @@ class Iree(LoadingRuntime):
         compiler, runtime = self._iree.compiler, self._iree.runtime
         importer = compiler.extras.onnx_importer
         model = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(vector.model))
-        names, about = [output.name for output in model.graph.output], importer.ModelInfo(model)
+        about = importer.ModelInfo(model)
+        unsigned = {  # IREE's integers have no sign, and come as signed ones
+            output.name: output.type.tensor_type.elem_type in UNSIGNED
+            for output in model.graph.output
+        }
         imported = about.create_module(context=compiler.ir.Context())
         importer.NodeImporter.define_function(about.main_graph, imported.operation).import_all()
         try:
@@ -171,6 +179,10 @@ class Iree(LoadingRuntime):
         def run(asked: Vector) -> Tensors:
             made = function(*asked.fed.values())
             outputs = made if isinstance(made, tuple | list) else (made,)
-            return {name: np.array(values) for name, values in zip(names, outputs, strict=True)}
+            found = zip(unsigned.items(), map(np.array, outputs), strict=True)
+            return {
+                name: values.view(f"u{values.dtype}") if viewed else values
+                for (name, viewed), values in found
+            }
 
         return run
