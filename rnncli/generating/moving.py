@@ -120,18 +120,18 @@ def _activations(case: Plain, needs: Requirements) -> None:
         for own in (listed, *parameters):
             given |= {own.name: given[own.name] * directions} if own.name in given else {}
 
-    def is_taken(name: str) -> bool:
-        return needs.admits(row.family, activations=[_function(name).name])
+    def are_taken(*some: str) -> bool:
+        return needs.admits(row.family, activations=[*{_function(name).name for name in some}])
 
     used = given.get(listed.name) or usual
-    if all(map(is_taken, used)):
+    if are_taken(*used):
         return
-    known = next(filter(is_taken, (*usual, *(listed.choices or row.activations))), None)
-    if known is None:
+    known = next(filter(are_taken, (*usual, *(listed.choices or row.activations))), None)
+    if known is None and not are_taken(*usual):
         raise Unmoved("no activation that it takes")
     for own in (listed, *parameters):
         given.pop(own.name, None)
-    chosen = [name if is_taken(name) else known for name in usual]
+    chosen = [name if known is None or are_taken(name) else known for name in usual]
     if chosen != usual:
         given[listed.name] = chosen * (len(used) // of_one)
 
