@@ -99,10 +99,10 @@ def generate(
         weights: As in `Implementation`.
         steps: Also store the signals of every step: pre-activations, gates, cell and hidden states.
         device: Move the cases into what a device takes, as FILE says (docs/howto/limits.md), keep
-            those that still catch a bug, and add others for what they leave.
+            those that still catch a bug, and add others for bugs that those do not catch.
         max_cases: With --device: at most so many cases.  [default: 40]
-        save_suite: With --device: also write the suite of the device, of which `rnncli generate`
-            makes the same pack without a search.
+        save_suite: With --device: also write the chosen cases as a suite, of which `rnncli
+            generate` makes the same pack without a search.
         workers: who does the work.
         progress: called with the number of finished cases, the number of all cases, and "".
 
@@ -462,8 +462,8 @@ def score(
     Args:
         suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
         select: As in `Selected`.
-        device: Score only the cases that a device takes, as FILE says, by the mutants that some
-            case within it shows.
+        device: Score only the cases that a device takes, as FILE says (docs/howto/limits.md),
+            and count only mutants that some case within it shows.
         rule: the tolerances by which mutants are judged.
         onnx: ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7.
         min_score: Exit with 1 if less than this percentage of the semantic mutants is killed.

@@ -306,7 +306,7 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
 
     \b
     rnncli probe LSTM GRU --runtime openvino -o openvino.yaml
-    rnncli probe --harness ./harness --require 'batch_size=1,hidden_size%16=0' -o npu.yaml
+    rnncli probe --harness ./harness --require batch_size=1 -o npu.yaml
     rnncli generate core --device npu.yaml
     """
     from rnncli.files.atomic import write_text

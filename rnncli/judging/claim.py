@@ -167,7 +167,10 @@ def entries_read(root: YamlNode, kind: type[RecordT], what: str) -> RecordT:
             try:
                 check(plain, rows.get(key, Any), f"'{key}'")
             except InvalidRequest as error:
-                findings.add(place, str(error).replace(f"'{key}'[0]", called, 1))
+                sentence = str(error).replace(f"'{key}'[0]", called, 1)
+                if "cannot require" in sentence:  # what it got is in the sentence already
+                    sentence, _, _ = sentence.rpartition(", got ")
+                findings.add(place, sentence)
     findings.raise_any()
     found: RecordT = read(root.plain, kind, root.place.file)
     return found

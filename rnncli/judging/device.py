@@ -147,14 +147,15 @@ def _lacking(needs: Requirements, row: Operator) -> str:
     }
     for name, values in axes.items():
         if not any(needs.admits(row.family, **{name: value}) for value in values):
-            return f"no {name} of {row.name} meets {_named(needs, [name])}"
+            what = f"set of {name}" if name in ("inputs", "outputs") else name
+            return f"no {what} of {row.family} meets {_named(needs, [name])}"
     sizes = {name: admitted_sizes(needs, name, row.family) for name in SIZES if row.has(name)}
     for name, values in sizes.items():
         if not values:
             return f"no {name} meets {_named(needs, [name])}"
     least = dict.fromkeys(SIZES, 1) | {name: values[0] for name, values in sizes.items()}
     if not needs.admits(row.family, **least, largest_size=max(least.values())):
-        return f"no sizes of {row.name} meet {_named(needs, [*SIZES, 'largest_size'])}"
+        return f"no sizes of {row.family} meet {_named(needs, [*SIZES, 'largest_size'])}"
     return ""
 
 

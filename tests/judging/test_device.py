@@ -49,6 +49,15 @@ FINDINGS = {
         TEXT.replace("<=256", "<16"),
         "3:3: takes nothing: no hidden_size meets 'hidden_size%16=0' and 'hidden_size<16'",
     ),
+    "inputs": (
+        "device: a\nrequire: ['op=GRU, inputs>=P']",
+        "2:10: takes nothing: no set of inputs of GRU meets 'inputs>=P'\n",
+    ),
+    "a value": (
+        "device: a\nrequire: ['calls<=two']",
+        "2:11: 'require'[0] cannot require 'calls<=two': 'calls' is compared with a whole number,"
+        " got 'two'\n",
+    ),
     "operators": (
         TEXT.replace("version=14", "version=13"),
         "3:3: takes nothing: no operator meets 'op=LSTM|GRU' and 'version=13'",
@@ -61,7 +70,7 @@ def test_what_is_not_a_device_is_refused_with_its_place(text, finding):
     """Also what contradicts itself, since nothing would be judged."""
     with pytest.raises(ConfigError) as raised:
         parse_device(text, "npu.yaml")
-    assert f"npu.yaml:{finding}" in str(raised.value)
+    assert f"npu.yaml:{finding}" in f"{raised.value}\n"
 
 
 NOTHING = {

@@ -29,6 +29,7 @@ from rnncli.operators import OPERATORS
 from rnncli.operators.attributes import float32
 from rnncli.operators.checking import INPUT_TYPES
 from rnncli.operators.node import DIRECTIONS
+from rnncli.operators.operator import SYMBOLS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -416,12 +417,13 @@ def _term(text: str, expression: str) -> Term:
 
     match = _TERM.fullmatch(text.strip())
     if match is None:
-        raise invalid(f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
+        raise invalid(f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14 or hidden_size%16=0")
     names = [name.strip() for name in match["fields"].split("+")]
     listed = [each for each in FIELDS if "." not in each or each.startswith("X.")]
     for name in names:
         if name not in FIELDS:
-            hint = did_you_mean(name, FIELDS) or f"; there are {', '.join(listed)}"
+            letter = f"; {name} is written {SYMBOLS[name]}" if SYMBOLS.get(name) in FIELDS else ""
+            hint = letter or did_you_mean(name, FIELDS) or f"; there are {', '.join(listed)}"
             raise invalid(f"unknown field '{name}'{hint}")
     field, row, sign = "+".join(names), FIELDS[names[0]], match["sign"]
     only, modulus = match["only"] or "", int(match["modulus"] or 0)
@@ -449,7 +451,8 @@ def _term(text: str, expression: str) -> Term:
             may_lack = sign not in COMPARISONS and names[0] in _NUMBERS
             if not (re.fullmatch(wanted, value) or (may_lack and value == NEVER)):
                 what = "number" if row.kind == "decimal" else "whole number"
-                raise invalid(f"'{field}' is compared with a {what}, got '{value}'")
+                turned = f"; write {field}{value[0]}={value[1:]}" if value[:1] in ("<", ">") else ""
+                raise invalid(f"'{field}' is compared with a {what}, got '{value}'{turned}")
             continue
         for each in value.split("+") if sign == "==" else [value]:
             if row.values and each not in row.values and not (sign == "==" and each == NONE):

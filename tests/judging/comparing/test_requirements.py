@@ -125,6 +125,8 @@ UNMET = {
 WRONG = {
     "": "'' is not FIELD=VALUE, such as opset<=14",
     "opset": "'opset' is not FIELD=VALUE",
+    "opset=<14": "'opset' is compared with a whole number, got '<14'; write opset<=14",
+    "H<=8": "unknown field 'H'; H is written hidden_size",
     "opset<=14,": "'' is not FIELD=VALUE",
     "opst<=14": "unknown field 'opst'; did you mean 'opset'?",
     "=14": "unknown field ''; there are operator, op, version, opset,",
