@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
 from rnncli.options import OptionKind, option
-from rnncli.recurrence.readings import check_reading, must_be_declared
+from rnncli.recurrence.readings import READINGS, check_reading, must_be_declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -129,7 +129,10 @@ class Rule:
                 raise InvalidRequest(f"--reading {name}: makes no difference to any of these cases")
 
     def doubts(self, records: Iterable[CaseRecord]) -> Iterator[str]:
-        """Yield a sentence for each declared reading that no case tells from another choice."""
+        """Yield a sentence for each declared reading that no case tells from another choice.
+
+        Of choices whose answers no pack stores, none says so.
+        """
         records = [*records]
         for name, choice in self.readings.items():
             told = (
@@ -138,7 +141,7 @@ class Rule:
                 else any(each.startswith(f"{name}=") for each in record.alternatives)
                 for record in records
             )
-            if not any(told):
+            if choice not in READINGS[name].unstored and not any(told):
                 yield (
                     f"--reading {name}={choice}: no case tells it from another choice, so the run"
                     " does not put it to a test"

@@ -138,11 +138,16 @@ def test_a_profile_too_wide_to_judge_by_skips():
 
 @pytest.mark.parametrize(
     ("reading", "is_told"),
-    [({"requantise": "gates"}, True), ({"requantise": "state"}, False), (None, False)],
+    [
+        ({"requantise": "gates"}, True),
+        ({"requantise": "state"}, False),
+        ({"round": "half-up"}, False),  # of which no pack stores answers
+        (None, False),
+    ],
 )
 def test_a_reading_that_no_case_tells_from_another_is_told(reading, is_told):
     """Whoever declares it is judged as if not, and learns nothing of it."""
-    own = {"requantise": "outputs"}
+    own = {"requantise": "outputs", "round": "half-even"}
     record = with_entries(UNKNOWN, readings=own, alternatives=["requantise=state"])
     said = [*Rule(reading=reading).doubts([record, UNKNOWN])]
 
