@@ -140,7 +140,6 @@ WRONG = {
     "dtype=": "'dtype' is never ''; there are",
     "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
     "inputs!=Q": "'inputs' is never 'Q'; there are",
-    "opset=<14": "'opset' is compared with a whole number, got '<14'",
 }
 
 
