@@ -514,7 +514,8 @@ def probe(
         operators: names without versions, such as LSTM or webnn.gru; none for RNN, GRU and LSTM.
         subject: as in `verify`; recorded results cannot be asked.
         require: Ask only within EXPR, which is known and becomes part of the device, such as
-            batch_size=1,dtype=float16 (docs/howto/limits.md).
+            batch_size=1,dtype=float16 (docs/howto/limits.md). Terms such as X.type=uint8|int8 ask
+            quantised units.
         progress: called with the number of questions, a number of them that is usual, and the
             question.
 

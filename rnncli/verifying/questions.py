@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.case import size_names
 from rnncli.cases.fills import default_fill
-from rnncli.cases.suite.suite import parse_suite
+from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.suite.template import versions_of
 from rnncli.cases.yaml_reader import as_yaml
 from rnncli.errors import NothingSelected, RnncliError, RnncliWarning
@@ -29,8 +29,10 @@ from rnncli.judging.claim import entries_written
 from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES, Requirements
 from rnncli.judging.device import Device, admitted_sizes, parse_device, subsets
 from rnncli.judging.fitting import fits, shown_value, simplest, term_of
+from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
+from rnncli.operators.checking import INPUT_TYPES
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Attempt, Status, Vector, held_inputs
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -228,7 +230,10 @@ class Inquiry:
     def _start(self, operator: str) -> tuple[tuple[Plain, CaseRecord] | None, str]:
         """Return a case that is taken, the plainest first, or the message of the first refusal."""
         messages = []
-        for way, case in itertools.islice(_starts(operator, self.way), MOST_STARTS):
+        # Only fields of units have a dot: X.type.
+        is_unit = any("." in name for term in self.known.terms for name in term.fields)
+        starts = _units(operator) if is_unit else _starts(operator, self.way)
+        for way, case in itertools.islice(starts, MOST_STARTS):
             reply = self.reply_to(case)
             if reply and reply.status is Status.RAN:
                 self.way = way
@@ -242,10 +247,16 @@ class Inquiry:
     def _field(self, base: Plain, name: str, values: Sequence[Any]) -> FieldAnswers:
         """Ask other values of a field; the first is the case's own, which is taken."""
         replies = {shown_value(values[0]): (values[0], Attempt(Status.RAN))}
+        # A tensor of another type has another zero point, unless it is 0.
+        tensor, _, entry = name.partition(".")
+        is_zero = entry == "type" and base["quantise"][tensor].get("zero_point", 0) == 0
+        beside = [f"{tensor}.zero_point=0"] if is_zero else []
 
         def ask(value: Any) -> Status | None:
             text = shown_value(value)
-            if text not in replies and (reply := self.reply_to(base, term_of(name, value))):
+            if text not in replies and (
+                reply := self.reply_to(base, term_of(name, value), *beside)
+            ):
                 replies[text] = value, reply
             return replies[text][1].status if text in replies else None
 
@@ -400,13 +411,22 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
         )
 
 
+def _units(operator: str) -> Iterator[tuple[tuple[int, ...], Plain]]:
+    """Yield quantised units of an operator: those of a suite, in other sizes."""
+    entries = [each for each in load_suite("units").entries if each.operator.family == operator]
+    for sizes, entry in itertools.product(STARTS, entries):
+        plain = {n: v for n, v in entry.written.items() if n not in ("calls", "flags", "summary")}
+        yield (), {**plain, "sizes": sizes, "calls": 1}
+
+
 def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
     """Return the fields that are asked about, and values of each, the case's own first."""
     row = operator_named(record.operator)
     found: dict[str, Iterable[Any]] = {}
     if row.versioned:
         found["version"] = [each.version for each in versions_of(row.family)]
-    found |= {"dtype": row.dtypes, "weights": FIELDS["weights"].values}
+    found |= {"dtype": row.dtypes} if not record.quantise else {}  # units have float32 within
+    found["weights"] = FIELDS["weights"].values
     for attribute in row.attributes.values():
         name = field_of(attribute)
         if name == "direction":
@@ -427,6 +447,9 @@ def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
     if row.dialect.startswith("ONNX"):
         found["open_sizes"] = (0, 1)
     found |= {n: _admitted(known, n, row.family, FEW_SIZES) for n in size_names(row)}
+    for name, dress in (record.quantise or {}).items():
+        found[f"{name}.type"] = INPUT_TYPES
+        found |= {f"{name}.zero_point": (0, 1)} if isinstance(dress.zero_point, int) else {}
     own = {name: FIELDS[name].of(record, record) for name in found}
     own |= {"activations": record.requirements.activations, "outputs": record.outputs}
     return {
@@ -481,8 +504,13 @@ def _vector(entry: Entry) -> Vector:
         case = entry.case(call)
         made = {n: some[0] for n, some in case.stacked([entry.id], call, first).items()}
         inputs = {**made, **{name: first.inputs[name] for name in held}}
-        shaped = NodeCall.of_case(case, entry.weights)
-        outputs = {name: shaped.empty_output(name) for name in case.outputs}
+        rest = case.attributes, inputs, case.outputs, case.readings
+        shaped = NodeCall(case.name, case.operator.name, *rest)
+        levels = {name: dtype_named(dress.type) for name, dress in (its.quantise or {}).items()}
+        outputs = {
+            name: shaped.empty_output(name).astype(levels.get(name, case.dtype).numpy)
+            for name in case.outputs
+        }
         calls.append(Vector(entry.id, b"", inputs, (), Answers(outputs), {}, its, call=call))
     later = tuple(calls[1:])
     return with_model(replace(calls[0], record=record, later=later))

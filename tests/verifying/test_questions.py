@@ -127,6 +127,18 @@ def test_what_is_known_is_not_asked_and_part_of_the_device():
     assert probed.device.require == ["op=GRU", known, found]
 
 
+def test_units_are_asked_if_a_term_is_about_their_tensors(monkeypatch):
+    """Types, zero points and features of quantised units."""
+    monkeypatch.setattr(questions, "COMBINATIONS", 4)
+    known = "X.type=uint8|int8|uint16"
+    wanted = "X.type=uint8, W.type=int8|uint8, Y.zero_point=0, outputs==Y+Y_h, hidden_size<=64"
+
+    probed = rnncli.probe("LSTM", pretending(wanted), require=known)
+    first, told, *others = probed.device.require
+    assert (first, told) == ("op=LSTM", known)
+    assert sorted(others) == sorted(wanted.split(", "))
+
+
 def test_only_what_can_be_asked_is_asked(tmp_path):
     """Operators by their names without versions, and nobody who is not there."""
     with pytest.raises(InvalidRequest, match="--operator LSTM-14: expected one of RNN, GRU"):
