@@ -74,7 +74,7 @@ def _candidates(
         yield from parts
         yield ",".join(parts) or listed("==", taken)
         yield listed("=", used) if used else listed("==", taken)
-        yield listed("==", (*taken, *unknown))
+        yield listed("==", sorted((*taken, *unknown), key=len))
         return
     if len(taken) == 1 or kind not in NUMERIC or NEVER in taken:
         yield listed("=", (*taken, *unknown))

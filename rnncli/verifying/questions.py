@@ -99,6 +99,15 @@ class OperatorAnswers:
     together: Sequence[tuple[str, str]] = ()
     combinations: int = 0  # the number of cases that had several settings at once
 
+    @property
+    def untold(self) -> Iterator[str]:
+        """What no requirement says: what is refused only together, and what crashed."""
+        for settings, message in self.together:
+            yield f"taken alone, refused together: {settings}: {message}"
+        for name, answers in self.fields.items():
+            for value, message in answers.broken:
+                yield f"{term_of(name, value)}: {message}, which limits nothing here"
+
 
 @dataclass(frozen=True, slots=True)
 class ProbedDevice:
@@ -120,12 +129,7 @@ class ProbedDevice:
         for each in self.answers:
             if not each.base:
                 yield f"{each.operator}: refused: {each.message}"
-            for settings, message in each.together:
-                yield f"{each.operator}: taken alone, refused together: {settings}: {message}"
-            for name, answers in each.fields.items():
-                for value, message in answers.broken:
-                    case = f"{each.operator}: {term_of(name, value)}"
-                    yield f"{case}: {message}, which limits nothing here"
+            yield from (f"{each.operator}: {sentence}" for sentence in each.untold)
 
 
 def probed(
@@ -270,9 +274,14 @@ class Inquiry:
                 ask(size)
             _narrow(having(Status.RAN), having(Status.REFUSED), ask)
         elif name == "inputs" and having(Status.REFUSED):
-            # What is refused alone may be taken beside others.
-            every = [each for some in having(Status.RAN) for each in some]
-            for some in subsets([each for each in max(values, key=len) if each in every]):
+            # What is refused alone may be taken beside another, as one state beside the other.
+            optional, own = max(values, key=len), {*values[0]}
+            alone = [{*some} ^ own for some in having(Status.REFUSED) if len({*some} ^ own) == 1]
+            for pair in itertools.combinations(alone, 2):
+                there = own ^ pair[0] ^ pair[1]
+                ask([each for each in optional if each in there])
+            used = {each for some in having(Status.RAN) for each in some}
+            for some in subsets([each for each in optional if each in used]):
                 ask(some)
         taken, refused = having(Status.RAN), having(Status.REFUSED)
         broken = having(*{*Status} - {Status.RAN, Status.REFUSED})
@@ -575,5 +584,4 @@ def _cases_varied(answers: Sequence[OperatorAnswers]) -> Iterator[str]:
             told = [each.base.operator, *(f"{name}={size}" for name, size in sizes.items())]
             told += [f"dtype={needs.dtype}", f"weights={needs.weights}", *needs.inputs]
             yield f"{each.operator}: {', '.join(told)}; then {each.combinations} combinations"
-            for settings, message in each.together:
-                yield f"  refused together: {settings}: {message}"
+            yield from (f"  {sentence}" for sentence in each.untold)

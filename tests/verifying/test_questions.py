@@ -45,6 +45,11 @@ DEVICES = [
         "webnn.gru",
         "linear_before_reset=0 gate_order=zrn inputs!=recurrentBias input_size>=20",
     ),
+    (
+        "inputs==none|initial_h+initial_c",
+        "LSTM",
+        "inputs==none|initial_h+initial_c",
+    ),
     ("direction=forward, clip=never", "LSTMSequence", "direction=forward clip=never"),
 ]
 
@@ -114,6 +119,7 @@ def test_a_crash_limits_nothing_and_is_told():
         "RNN: dtype=float64",
         "RNN: hidden_size=1024",
     ]
+    assert "#   dtype=float64: crashed" in probed.text
 
 
 def test_what_is_known_is_not_asked_and_part_of_the_device():
