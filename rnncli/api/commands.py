@@ -527,11 +527,8 @@ def probe(
         rnncli.errors.NothingSelected: it takes none of what was asked.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
-    from contextlib import closing
-
     from rnncli.judging.comparing.requirements import Requirements
     from rnncli.judging.device import FAMILIES
-    from rnncli.judging.report import JudgedSubject
     from rnncli.verifying.questions import USUAL, probed
 
     if not isinstance(subject, Implementation):
@@ -546,9 +543,8 @@ def probe(
     texts += [f"weights={place}"] if (place := subject.place_of_weights) else []
     known = Requirements.parse(filter(None, texts))
     done = _CaseCount(USUAL * len(names), progress)
-    with _TURN, closing(subject.open()) as opened:
-        called = JudgedSubject(subject.name, dict(opened.describe())).implementation
-        return probed(names, opened, called, known, lambda note: done.add(1, note))
+    with _TURN:
+        return probed(names, subject, known, lambda note: done.add(1, note))
 
 
 def _plan(

@@ -13,6 +13,7 @@ import math
 import random
 import textwrap
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from rnncli.judging.claim import entries_written
 from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES, Requirements
 from rnncli.judging.device import Device, admitted_sizes, parse_device, subsets
 from rnncli.judging.fitting import fits, shown_value, simplest, term_of
+from rnncli.judging.report import JudgedSubject
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.suite import Entry
     from rnncli.generating.moving import Plain
     from rnncli.packs.record import CaseRecord
-    from rnncli.subjects.implementation import Subject
+    from rnncli.subjects.implementation import Implementation, Subject
 
 # Sizes of the case that is varied, of which the first that is taken counts: multiples of much.
 STARTS = (
@@ -134,8 +136,7 @@ class ProbedDevice:
 
 def probed(
     operators: Iterable[str],
-    subject: Subject,
-    name: str,
+    subject: Implementation,
     known: Requirements,
     done: Callable[[str], None] = lambda _: None,
 ) -> ProbedDevice:
@@ -144,15 +145,16 @@ def probed(
     Args:
         operators: names without versions.
         subject: the implementation.
-        name: its name and version.
         known: what every case meets that is asked.
         done: called with each question in words.
 
     Raises:
         NothingSelected: it takes nothing that was asked.
     """
-    inquiry = Inquiry(subject, known, done)
-    answers = [inquiry.about(operator) for operator in operators]
+    with closing(subject.open()) as opened:
+        name = JudgedSubject(subject.name, dict(opened.describe())).implementation
+        inquiry = Inquiry(opened, known, done)
+        answers = [inquiry.about(operator) for operator in operators]
     if not any(each.base for each in answers):
         first = answers[0]
         raise NothingSelected(

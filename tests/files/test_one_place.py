@@ -61,6 +61,7 @@ ALLOWED = {
     "talk/terminal.py": {"os.open": "the null device", "open": "a standard stream"},
     "generating/release.py": {"tarfile.open": "of a stream of atomic_file"},
     "verifying/case_judging.py": {"subject.open": "a subject"},
+    "verifying/questions.py": {"subject.open": "a subject"},
     "verifying/whole_model.py": {"self.subject.open": "a subject", "subject.open": "the same"},
     "verifying/verification.py": {"spec.open": "a subject"},
 }
