@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.shipped import suite
 
 from rnncli.reports.result_files import read_results
 from rnncli.reports.site import results_of
@@ -24,15 +25,22 @@ JUDGED = {
 }
 # A feature of 13 cases, of all three operators, which most runtimes get wrong or refuse somewhere.
 FEATURE = "Clip"
+# Whose whole runs are quick enough to be repeated here.
+QUICK = [("onnxruntime", "units"), ("onnxruntime", "quantised_tiles"), ("opencv", "units")]
 
 
-def row(name):
-    """The cells of a row of the table: runtime -> what it says."""
-    first, found = (
-        re.search(rf"^\| {each} \| (.*) \|$", TEXT, re.MULTILINE)[1].split(" | ")
-        for each in ("feature", name)
-    )
-    return dict(zip(first[1:], found[1:], strict=True))
+def section(heading):
+    """A table of the page: name of a row -> its number of cases, and runtime -> what it says."""
+    text = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    names = rows[0][2:]
+    return {
+        name.strip("`"): (int(count), dict(zip(names, cells, strict=True)))
+        for name, count, *cells in rows[2:]
+    }
+
+
+CORE, PACKS = section("core"), section("Packs")
 
 
 def counts(cell, cases):
@@ -47,15 +55,38 @@ def test_every_flag_of_the_core_pack_is_a_row():
     """With as many cases as the pack has of it today; `rnncli site --markdown` wrote it."""
     cases = json.loads((ROOT / "vectors/core/manifest.json").read_text("utf-8"))["cases"]
     flags = Counter(flag for case in cases for flag in case["flags"])
-    rows = re.findall(r"^\| (\w[\w ]*) \| (\d+) \|", TEXT, re.MULTILINE)
 
-    assert {name: int(n) for name, n in rows} == {**flags, "all cases": len(cases)}
+    assert {name: n for name, (n, _) in CORE.items()} == {**flags, "all cases": len(cases)}
+
+
+def test_every_suite_is_a_row():
+    """Of as many cases as it has, all of which a cell counts; a dash stands for no run."""
+    assert {name: n for name, (n, _) in PACKS.items()} == {
+        path.stem: len(suite(path.stem).entries) for path in (ROOT / "specs/suites").glob("*.yaml")
+    }
+    for count, cells in PACKS.values():
+        assert {*cells} == {*CORE["all cases"][1]}
+        for words in {*cells.values()} - {"-"}:
+            assert sum(map(int, re.findall(r"\d+", words))) == count
+
+
+@pytest.mark.parametrize(("name", "pack"), QUICK)
+def test_the_page_says_what_a_runtime_does_with_a_pack(name, pack):
+    """A run of the whole pack gives the words of its cell."""
+    judged = [sys.executable, "-m", "rnncli", "verify", f"vectors/{pack}", "--runtime", name]
+    done = subprocess.run(judged, cwd=ROOT, capture_output=True, text=True, check=False)
+    if "is not installed" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    if f"{name} {JUDGED[name][0]} " not in done.stderr:
+        pytest.skip(f"the page is of {name} {JUDGED[name][0]}")
+
+    assert f" s: {PACKS[pack][1][name]}. " in done.stderr
 
 
 def test_every_runtime_is_a_column():
     """And ONNX Runtime Web, which the harness in docs/harnesses judges; QNN has units alone."""
     known = {*SUBJECTS, "onnxruntime-web"} - {"onnxruntime-qnn"}
-    assert {*row("all cases")} == {*JUDGED} == known
+    assert {*CORE["all cases"][1]} == {*JUDGED} == known
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -81,4 +112,4 @@ def test_the_page_says_what_a_runtime_does(name, tmp_path):
         pytest.skip(f"the page is of {version}, not of {runtime.version}")
 
     cases = len(runtime.by_flag[FEATURE])
-    assert counts(runtime.cell(FEATURE).words, cases) == counts(row(FEATURE)[name], cases)
+    assert counts(runtime.cell(FEATURE).words, cases) == counts(CORE[FEATURE][1][name], cases)
