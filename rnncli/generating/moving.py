@@ -10,7 +10,7 @@ import copy
 import itertools
 import math
 import re
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from rnncli.judging.scoring.kill_matrix import EDGES
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
-from rnncli.operators.checking import num_directions
+from rnncli.operators.checking import num_directions, opset_of
 from rnncli.operators.operator import OPEN
 from rnncli.recurrence.activations import ACTIVATIONS
 
@@ -57,8 +57,11 @@ def _operator(case: Plain, needs: Requirements) -> None:
     versions = sorted(
         versions_of(own.family), key=lambda row: (abs(row.version - own.version), -row.version)
     )
+    is_unit = "quantise" in case
     for row in versions:
-        facts = facts_of(row, is_unit="quantise" in case)
+        if is_unit and opset_of(row) is None:
+            continue
+        facts = facts_of(row, is_unit=is_unit)
         for each in dict.fromkeys((dtype, *row.dtypes)):
             if each in row.dtypes and needs.admits(row.family, **facts, dtype=each):
                 case["op"] = row.name
@@ -124,6 +127,9 @@ def _activations(case: Plain, needs: Requirements) -> None:
         return needs.admits(row.family, activations=[*{_function(name).name for name in some}])
 
     used = given.get(listed.name) or usual
+    if used == usual and len(used) == of_one:  # none of which takes a number
+        for own in parameters:
+            given.pop(own.name, None)
     if are_taken(*used):
         return
     known = next(filter(are_taken, (*usual, *(listed.choices or row.activations))), None)
@@ -255,6 +261,7 @@ def nearest_sizes(
     raise Unmoved("no sizes that it takes")
 
 
+@cache
 def marks_of(size: int) -> tuple[bool, ...]:
     """Return what a kernel may take a size for: one, a multiple, or beyond an edge."""
     return (size == 1, *(size % m == 0 for m in (2, 4, 8, 16, 32)), *(size > m for m in EDGES))

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec.structs import replace as with_entries
 
 from rnncli.cases.case import size_names
@@ -48,16 +49,20 @@ MOST_CASES = 40
 FURTHER = 1 / 4
 # What it counts, beside one bug, that a case is one of those asked for.
 OF_ITS_OWN = 1 / 2
-# What a setting, and a pair of settings, count that no chosen case has.
-OF_A_SETTING, OF_A_PAIR = 4, 1 / 16
+# What a question counts, beside one bug or setting, and what a pair of settings does, that no
+# chosen case has.
+OF_A_QUESTION, OF_A_PAIR = 8, 1 / 10
 # The suites whose cases, in other sizes, are candidates for what is left, and how many of them.
 POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
 POOL_OF_INTEGERS = ("quantised", "quantised_tiles", "units", "units_tiles")
 MOST_CANDIDATES = 300
-# They are tried so many at once, until so many times nothing new is shown.
-AT_ONCE, IDLE = 48, 2
-# The largest sizes of candidates, but for one in so many of which one is the device's own limit.
+# They are tried so many at once, until so many times nothing new is shown, by each bug until so
+# many cases show it: whichever are chosen, one of them is.
+AT_ONCE, IDLE, ENOUGH = 48, 2, 30
+# The largest sizes of candidates, but for one in so many of which one is the device's own limit;
+# most have fewer steps, and many are as layers are: multiples of this.
 LARGEST_USUAL, AT_THE_LIMIT = 80, 12
+MOST_STEPS, LAYERS = 20, 16
 # Of so many choices of sizes, the first with so few products is taken, or that with the fewest.
 TRIES, LARGEST_WORK = 8, 1 << 18
 # Without a limit: beyond this one.
@@ -74,6 +79,7 @@ TAILORED = "Tailored"
 OF_TAILORED = "what a kernel does with the sizes and features that its device takes"
 KEEPS_FLAGS = {"sizes", "dtype", "weights", "op", "calls"}
 LETTERS = {"seq_length": "t", "batch_size": "n", "input_size": "i", "hidden_size": "h"}
+LARGE = ("input_size", "hidden_size")
 LARGEST_BATCH = 8
 
 
@@ -168,7 +174,9 @@ def tailored(
     left_out.update(unmade[name] for name, _ in changed if name in unmade)
     changes = Counter(part for name, parts in changed if name not in unmade for part in parts)
     refusals = [name for name, row in rows.items() if isinstance(row, Unscored)]
-    others, more = tried(device, workers, done, seed=suite.seed, taken={*own}, known=rows.values())
+    others, more = tried(
+        device, workers, done, seed=suite.seed, taken={*own}, known=rows.values(), enough=ENOUGH
+    )
     cases = {**own, **others}
     scored = {n: row for n, row in {**rows, **more}.items() if isinstance(row, VectorRow)}
     caught = {name: row.every_caught for name, row in scored.items()}
@@ -252,12 +260,16 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
         if entry.operator.family in families and not entry.breakage and entry.profile == "standard"
     ]
     chance.shuffle(pool)
+    alike: dict[tuple[str, bool], list[Entry]] = {}
+    for entry in pool:
+        alike.setdefault(_likeness(entry), []).append(entry)
     found: dict[str, Plain] = {}
     contents: set[str] = set()
     for k, entry in enumerate(pool * max(1, -(-2 * MOST_CANDIDATES // max(1, len(pool))))):
         if len(found) >= MOST_CANDIDATES:
             break
-        case = entry.written
+        other = chance.choice(alike[_likeness(entry)])
+        case, second = entry.written, other.written
         before = {name: case["sizes"][name] for name in size_names(entry.operator)}
         some = [
             {
@@ -270,6 +282,8 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
         least = next((k for k, work in enumerate(works) if work <= LARGEST_WORK), None)
         case["sizes"] = some[works.index(min(works)) if least is None else least]
         fit_values(case, before, case["sizes"])
+        fit_values(second, {name: second["sizes"][name] for name in before}, case["sizes"])
+        _cross(case, second, chance)
         _vary(case, entry.operator, needs, chance)
         try:
             case = moved(case, needs)
@@ -283,9 +297,31 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
     return found
 
 
+def _likeness(entry: Entry) -> tuple[str, bool]:
+    return entry.operator.family, "quantise" in entry.written
+
+
 def _work_of(sizes: Mapping[str, int]) -> int:
     T, N, size, H = ({**dict.fromkeys(SIZES, 1), **sizes}[name] for name in SIZES)
     return T * N * H * (H + size)
+
+
+def _cross(case: Plain, other: Plain, chance: random.Random) -> None:
+    """Give a case parts of another one of its operator: in half of the cases all that it lacks."""
+    is_whole = chance.random() < OFTEN
+    if "float64" in (case.get("golden"), other.get("golden")):  # as what it takes over may need
+        case["golden"] = "float64"
+    for name in ("inputs", "attributes", "quantise"):
+        own, more = case.get(name, {}), other.get(name, {})
+        lacked = {key: more[key] for key in more if key not in own}
+        if any(key.startswith("activation") for key in own):  # a list and its numbers are one part
+            lacked = {key: each for key, each in lacked.items() if not key.startswith("activation")}
+        own |= {key: each for key, each in lacked.items() if is_whole or chance.random() < OFTEN}
+        gone = [key for key in own if not is_whole and chance.random() < OFTEN / 2]
+        for key in gone:
+            del own[key]
+        if own:
+            case[name] = own
 
 
 def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random) -> None:
@@ -315,15 +351,18 @@ def _some_size(
     admitted = admitted_sizes(needs, name, family)
     if not admitted:
         return None
+    most, is_of_layers = LARGEST_USUAL, name in LARGE and chance.random() < OFTEN
+    if name == "seq_length" and chance.random() < 1 - OFTEN / 2:
+        most = MOST_STEPS
     kinds: dict[Any, int] = {}
     for size in admitted:
-        if size <= max(LARGEST_USUAL, admitted[0]):
+        if size <= max(most, admitted[0]) and not (is_of_layers and size % LAYERS):
             kinds.setdefault(marks_of(size), size)
     largest = admitted[-1]
     if largest > LARGEST_SOUGHT or needs.admits(family, **{name: 2 * largest}):  # as good as none
-        beyond = BEYOND if name in ("input_size", "hidden_size") else LARGEST_USUAL // 2
+        beyond = BEYOND if name in LARGE else LARGEST_USUAL // 2
         largest = next((size for size in admitted if size > beyond), admitted[0])
-    is_its_turn = k % AT_THE_LIMIT == SIZES.index(name)
+    is_its_turn = k % AT_THE_LIMIT == SIZES.index(name) or not kinds
     return largest if is_its_turn else chance.choice([*kinds.values()])
 
 
@@ -335,31 +374,28 @@ def tried(
     seed: int = 0,
     taken: Iterable[str] = (),
     known: Iterable[VectorRow | Unscored | str] = (),
+    enough: int = 1,
 ) -> tuple[dict[str, Plain], dict[str, VectorRow | Unscored | str]]:
-    """Return candidates and what they show that is not known, of as many as show something new."""
-    shown: set[Bug] = {
-        bug for row in known if isinstance(row, VectorRow) for bug in row.every_caught
-    }
-    cases = candidates(device, taken)
+    """Return candidates and what they show, until they show nothing that is not known.
+
+    They are tried by each bug until so many cases as are enough show it.
+    """
+    shown = Counter[Bug]()
     found: dict[str, VectorRow | Unscored | str] = {}
-    idle, names = 0, [*cases]
-    for start in range(0, len(names), AT_ONCE):
-        some = {name: cases[name] for name in names[start : start + AT_ONCE]}
-        made = _suite(device, some, seed)
-        rows = _rows(made, device.requirements, workers, done, frozenset(shown))
-        found |= rows
-        new = {
-            bug for row in rows.values() if isinstance(row, VectorRow) for bug in row.every_caught
-        }
-        idle = 0 if new - shown else idle + 1
-        shown |= new
-        if idle == IDLE:
+    cases = candidates(device, taken)
+    names, idle, rows = [*cases], 0, [*known]
+    for start in itertools.count(step=AT_ONCE):
+        of_rows = Counter(b for row in rows if isinstance(row, VectorRow) for b in row.every_caught)
+        idle = 0 if of_rows.keys() - shown.keys() else idle + 1
+        shown += of_rows
+        if idle == IDLE or start >= len(names):
             break
+        some = {name: cases[name] for name in names[start : start + AT_ONCE]}
+        known_well = frozenset(bug for bug, times in shown.items() if times >= enough)
+        made = _rows(_suite(device, some, seed), device.requirements, workers, done, known_well)
+        found |= made
+        rows = [*made.values()]
     return {name: cases[name] for name in found}, found
-
-
-def _shown(rows: Iterable[VectorRow | Unscored | str]) -> set[Bug]:
-    return {bug for row in rows if isinstance(row, VectorRow) for bug in row.every_caught}
 
 
 def _rows(
@@ -385,20 +421,19 @@ def _work(
     own = [suite.entry(name) for name in ids]
     entries = [e if "quantise" in e.written else replace(e, golden="float64") for e in own]
     found: list[tuple[str, VectorRow | Unscored | str]] = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
-        made = [*make_vectors(entries)]
-    for name, vector in zip(ids, made, strict=True):
-        if isinstance(vector, ConfigError):
-            found.append((name, vector.findings[0][1]))
-        elif isinstance(vector, RnncliError):
-            _, *rest = [*str(vector).split(": "), "cannot be made"]
-            found.append((name, rest[0]))
-        elif isinstance(vector, Exception):
-            raise vector
-        else:
-            reason = needs.reason(vector.record)
-            found.append((name, reason or whole_row(vector, PACK_RULE, known)))
+        for name, vector in zip(ids, make_vectors(entries), strict=True):
+            if isinstance(vector, ConfigError):
+                found.append((name, vector.findings[0][1]))
+            elif isinstance(vector, RnncliError):
+                _, *rest = [*str(vector).split(": "), "cannot be made"]
+                found.append((name, rest[0]))
+            elif isinstance(vector, Exception):
+                raise vector
+            else:
+                reason = needs.reason(vector.record)
+                found.append((name, reason or whole_row(vector, PACK_RULE, known)))
     return found
 
 
@@ -421,9 +456,8 @@ def _chosen(
 
     def gain(name: str) -> float:
         of_bugs = sum(FURTHER ** times[bug] for bug in caught[name])
-        varied = OF_A_SETTING * len({*settings[name]} - known) + OF_A_PAIR * len(
-            pairs[name] - known
-        )
+        new = [OF_A_QUESTION if each[0] == "question" else 1 for each in {*settings[name]} - known]
+        varied = sum(new) + OF_A_PAIR * len(pairs[name] - known)
         return of_bugs + varied + OF_ITS_OWN * (name in own)
 
     left = [*caught]
@@ -436,30 +470,45 @@ def _chosen(
     return chosen
 
 
-def _settings(case: Plain) -> list[tuple[str, Any]]:
-    """Return the settings of a case whose pairs are to vary, in one order."""
-    sizes: dict[str, Any] = {}
+def _settings(case: Plain) -> list[tuple[str, ...]]:
+    """Return the settings of a case whose pairs are to vary, in one order.
+
+    What is asked for, and which parts are given, are questions of an operator: kernels answer each
+    in a way of its own.
+    """
+    row = operator_named(case["op"])
+    inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
+    given = {n: value for n, value in case.get("attributes", {}).items() if value is not None}
+    outputs = str(case.get("outputs"))
+    asked = [
+        (outputs,),
+        (outputs, str(given.get("direction"))),
+        (row.name,),
+        (str(case.get("dtype")),),
+        *((each.name, str(each.name in inputs)) for each in row.inputs),
+        *((name,) for name in given),
+        (str("activation_alpha" in given), str("activation_beta" in given)),
+    ]
+    found: list[tuple[str, ...]] = [
+        *(("question", row.family, *each) for each in asked),
+        ("present", row.family, str([*inputs])),
+        *((name, str(case.get(name))) for name in ("dtype", "weights")),
+        *((name, fill) for name, fill in inputs.items()),
+        *((name, str(value)) for name, value in given.items()),
+    ]
     for name, size in case["sizes"].items():
         if size is not None:
             step = next((m for m in STEPS if size % m == 0), 1) if size > 1 else 0
-            sizes |= {name: step, f"beyond in {name}": sum(size > edge for edge in EDGES)}
-    inputs = {name: str(fill) for name, fill in case.get("inputs", {}).items()}
-    given = {n: value for n, value in case.get("attributes", {}).items() if value is not None}
-    attributes = {name: str(value) for name, value in given.items()}
-    family = operator_named(case["op"]).family
-    sizes |= {f"{name} of {family}": sizes[name] for name in [*sizes]}
-    rest = {name: str(case.get(name)) for name in ("dtype", "weights")}
-    rest |= {"outputs": f"{family} {case.get('outputs')}", "present": f"{family} {[*inputs]}"}
+            of_size = ("step", str(step)), ("beyond", str(sum(size > edge for edge in EDGES)))
+            found += [(name, *k, *of) for k in of_size for of in ((), (row.family,))]
     calls = case.get("calls", 1)
-    rest["calls"] = f"{calls}"
+    found.append(("calls", str(calls if isinstance(calls, int) else len(calls) + 1)))
     if isinstance(calls, list):  # longer or shorter, more or fewer sequences
-        T, N = (case["sizes"].get(name, 1) for name in ("seq_length", "batch_size"))
-        of = [each.get("sizes", {}) for each in calls]
-        more = [(e.get("seq_length", T) > T, e.get("batch_size", N) > N) for e in of]
-        fewer = [(e.get("seq_length", T) < T, e.get("batch_size", N) < N) for e in of]
-        rest["calls"] = f"{more} {fewer}"
-    row = operator_named(case["op"])
+        for which in ("seq_length", "batch_size"):
+            before = case["sizes"].get(which, 1)
+            changes = [each.get("sizes", {}).get(which, before) - before for each in calls]
+            found.append(("calls", which, str([(c > 0) - (c < 0) for c in changes])))
     listed = row.attribute_for("activations")
     for k, function in enumerate(given.get(listed.name, ()) if listed else ()):
-        rest[f"function {k} of {family}"] = function
-    return sorted({**sizes, **inputs, **attributes, **rest, "op": case["op"]}.items(), key=str)
+        found += [("question", row.family, function), (row.family, str(k), function)]
+    return sorted({*found})

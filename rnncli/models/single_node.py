@@ -61,10 +61,12 @@ def single_node_model(
         spelling: how the model spells the node.
         unit: which inputs and outputs are integers.
     """
+    # The schema of GRU-1 alone wants Y_h to be named, also where nobody asks for it.
+    named = {*outputs, *(["Y_h"] if operator.name == "GRU-1" else [])}
     node = helper.make_node(
         operator.type,
         _positions([row.name for row in operator.inputs], inputs, to_the_end=spelling.empty_names),
-        _positions([row.name for row in operator.outputs], outputs),
+        _positions([row.name for row in operator.outputs], named),
         name=operator.type,
         domain=operator.domain,
     )

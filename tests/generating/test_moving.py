@@ -60,6 +60,7 @@ MOVES = {
     "batch_size=1": ("inputs.sequence_lens", [5]),
     "batch_size=2,seq_length=10": ("inputs.sequence_lens", [10, 0]),
     "activations=Sigmoid|Tanh": ("attributes.activations", None),
+    "attributes!=activations": ("attributes.activation_alpha", None),
     "activations==Sigmoid+Tanh": ("attributes.activations", None),
 }
 

@@ -2,6 +2,7 @@
 
 import json
 
+import onnx
 import pytest
 from support.small_suite import TEXT, small_suite
 
@@ -9,7 +10,7 @@ from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.errors import NothingSelected
 from rnncli.generating import tailoring
 from rnncli.generating.production import make_vectors
-from rnncli.generating.tailoring import TAILORED, candidates, record_of, tailored
+from rnncli.generating.tailoring import POOL, TAILORED, candidates, record_of, tailored
 from rnncli.jobs.workers import HERE
 from rnncli.judging.device import Device
 
@@ -82,6 +83,42 @@ def test_candidates_depend_on_nothing_but_the_device(monkeypatch):
     assert len(some) == 12
     sizes = {tuple(case["sizes"].values()) for case in some.values()}
     assert len(sizes) > 4
+
+
+def test_candidates_have_parts_of_several_cases():
+    """A shipped case has few features at once, and a kernel may have one for two of them alone."""
+    shipped = {
+        (frozenset(each.written.get("inputs", ())), frozenset(each.written.get("attributes", ())))
+        for name in POOL
+        for each in load_suite(name).entries
+    }
+
+    found = candidates(NPU).values()
+    crossed = [(frozenset(c["inputs"]), frozenset(c["attributes"])) for c in found]
+
+    assert sum(each not in shipped for each in crossed) > len(crossed) / 3
+    assert {len(c["outputs"]) for c in found} == {1, 2, 3}
+    assert sum(c["calls"] != 1 for c in found) > len(crossed) / 4
+
+
+def test_another_question_is_chosen_before_the_same_once_more():
+    """Of cases that catch the same, as one that asks for another output may find other bugs."""
+    case = {"op": "LSTM-14", "sizes": {"hidden_size": 4}, "outputs": ["Y"]}
+    cases = {"a": case, "b": case, "c": {**case, "outputs": ["Y_h"]}}
+
+    assert tailoring._chosen(dict.fromkeys(cases, frozenset()), cases, 2, ["a"]) == ["a", "c"]
+
+
+def test_a_node_names_the_output_that_its_schema_wants():
+    """GRU-1 alone has one, Y_h; the model of a case that asks for Y is written all the same."""
+    text = TEXT.replace("cases:", "cases:\n  one: {op: GRU-1, summary: One., outputs: [Y]}", 1)
+    entry = parse_suite(text, "small.yaml", small_suite().folder).by_id["gru_1_one"]
+
+    model = onnx.load_from_string(next(iter(make_vectors([entry]))).model)
+
+    onnx.checker.check_model(model)
+    assert [*model.graph.node[0].output] == ["Y", "Y_h"]
+    assert [each.name for each in model.graph.output] == ["Y"]
 
 
 def test_a_device_of_another_dialect_takes_nothing():
