@@ -30,7 +30,7 @@ OTHERS = {
     (diagnosis, "LEAST_TOGETHER"): (1, 4),
     (diagnosis, "LEAST_BESIDE"): (1, 4, sys.maxsize),
     (diagnosis, "AGAINST"): (0.0, 0.25, 1.0),
-    (diagnosis, "UNEXPLAINED"): (0.0, 0.5, 1.0),
+    (diagnosis, "UNEXPLAINED"): (0.0, 0.125, 1.0),
     (diagnosis, "AGAINST_TWO"): (0.0, 0.05, 0.2),
     (diagnosis, "MINOR"): (0.0, 0.125, 0.5),
     (diagnosis, "REST"): (0.0, 0.25, 1.0),
