@@ -116,7 +116,7 @@ def _activations(case: Plain, needs: Requirements) -> None:
     if names and row.activation_lists != "one" and len(names) > of_one * directions:
         names = given[listed.name] = names[:of_one]
         for parameter, own in zip(PARAMETERS, parameters, strict=False):
-            takers = sum(getattr(_function(each), parameter) is not None for each in names)
+            takers = sum(getattr(function_of(each), parameter) is not None for each in names)
             if values := given.pop(own.name, [])[:takers]:
                 given[own.name] = values
     elif names and row.activation_lists == "each" and len(names) < of_one * directions:
@@ -124,7 +124,7 @@ def _activations(case: Plain, needs: Requirements) -> None:
             given |= {own.name: given[own.name] * directions} if own.name in given else {}
 
     def are_taken(*some: str) -> bool:
-        return needs.admits(row.family, activations=[*{_function(name).name for name in some}])
+        return needs.admits(row.family, activations=[*{function_of(name).name for name in some}])
 
     used = given.get(listed.name) or usual
     if used == usual and len(used) == of_one:  # none of which takes a number
@@ -142,7 +142,8 @@ def _activations(case: Plain, needs: Requirements) -> None:
         given[listed.name] = chosen * (len(used) // of_one)
 
 
-def _function(name: str) -> Activation:
+def function_of(name: str) -> Activation:
+    """Return the function of a name in any case."""
     return next(row for key, row in ACTIVATIONS.items() if key.casefold() == name.casefold())
 
 

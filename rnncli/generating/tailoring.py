@@ -23,7 +23,14 @@ from rnncli.cases.case import size_names
 from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.yaml_reader import as_yaml
 from rnncli.errors import ConfigError, NothingSelected, RnncliError, RnncliWarning
-from rnncli.generating.moving import Unmoved, fit_values, marks_of, moved
+from rnncli.generating.moving import (
+    PARAMETERS,
+    Unmoved,
+    fit_values,
+    function_of,
+    marks_of,
+    moved,
+)
 from rnncli.generating.production import make_vectors, shared_record, with_later_calls
 from rnncli.judging.comparing.requirements import SIZES
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -31,6 +38,7 @@ from rnncli.judging.device import LARGEST_SOUGHT, admitted_sizes, operators_of, 
 from rnncli.judging.scoring.kill_matrix import EDGES, Bug, Unscored, VectorRow, whole_row
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
+from rnncli.operators.checking import num_directions
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -70,6 +78,7 @@ BEYOND = 128
 # How many candidates have another set of outputs, another call, and another call of other sizes;
 # and steps and sequences that its calls have more.
 OFTEN = 1 / 2
+NUMBERS = (0.3, 0.7, 1.0, 1.3, -0.4)  # of functions: some within, at and beyond 1
 OTHER_SIZES = ([(2, 0)], [(-1, 1)], [(1, -1)], [(-2, 0)], [(0, 2), (3, -1)])
 # Sizes of which one is a multiple, or none, or 1, go through other parts of a kernel.
 STEPS = (16, 4)
@@ -325,7 +334,7 @@ def _cross(case: Plain, other: Plain, chance: random.Random) -> None:
 
 
 def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random) -> None:
-    """Ask half of the cases for another set of outputs, and call half once more, perhaps longer."""
+    """Ask for other outputs, call once more, perhaps longer, and give other functions."""
     present = [*row.present_outputs(complete(row, case.get("attributes", {})))]
     sets = [each for each in subsets(present) if each and needs.admits(row.family, outputs=each)]
     if sets and chance.random() < OFTEN and not case.get("horizon"):
@@ -342,6 +351,21 @@ def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random
                 for more, others in chance.choice(OTHER_SIZES)
                 if T + more > 0 and N + others > 0
             ] or 2
+    listed = row.attribute_for("activations")
+    if listed and chance.random() < OFTEN / 2:
+        given = case.setdefault("attributes", {})
+        directions = 1 if row.activation_lists == "one" else num_directions(complete(row, given))
+        choices, count = listed.choices or row.activations, len(row.cell.activations)
+        names = chance.choices(choices, k=count) * directions
+        if chance.random() < OFTEN:
+            names = chance.choices(choices, k=len(names))
+        given[listed.name] = names
+        for parameter in PARAMETERS:
+            if own := row.attribute_for(f"activation_{parameter}"):
+                takers = sum(getattr(function_of(each), parameter) is not None for each in names)
+                given.pop(own.name, None)
+                if takers and chance.random() < 1 - OFTEN / 2:
+                    given[own.name] = chance.choices(NUMBERS, k=takers)
 
 
 def _some_size(

@@ -40,7 +40,8 @@ def quantize_linear(
         y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
     divisor = _spread(y_scale, x, axis, block_size)
     width = dtype_numbered(precision).numpy if precision else np.asarray(y_scale).dtype
-    quotient = np.asarray(x.astype(width) / divisor.astype(width))
+    with np.errstate(over="ignore"):  # what is beyond all numbers saturates, too
+        quotient = np.asarray(x.astype(width) / divisor.astype(width))
     row = dtype_of(y_zero_point)
     if row.is_float:
         if saturate:

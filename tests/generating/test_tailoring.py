@@ -99,6 +99,7 @@ def test_candidates_have_parts_of_several_cases():
     assert sum(each not in shipped for each in crossed) > len(crossed) / 3
     assert {len(c["outputs"]) for c in found} == {1, 2, 3}
     assert sum(c["calls"] != 1 for c in found) > len(crossed) / 4
+    assert any(len({*c["attributes"].get("activations", ())}) > 2 for c in found)
 
 
 def test_another_question_is_chosen_before_the_same_once_more():
