@@ -235,7 +235,9 @@ def _named(case: Plain, rest: str, others: Iterable[str]) -> str:
     return next(each for each in itertools.chain([name], numbered) if each not in known)
 
 
-def _suite(device: Device, cases: Mapping[str, Plain], seed: int, of: Suite | None = None) -> Suite:
+def _suite(
+    device: Device, cases: Mapping[str, Plain], seed: int = 0, of: Suite | None = None
+) -> Suite:
     """Return a suite for a device with some cases, by id: those of a suite, or candidates."""
     flags = dict.fromkeys(flag for case in cases.values() for flag in case.get("flags", ()))
     slug = re.sub(r"[^a-z0-9.]+", "-", device.device.lower()).strip("-.") or "device"
@@ -296,7 +298,8 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
         _vary(case, entry.operator, needs, chance)
         try:
             case = moved(case, needs)
-        except Unmoved:
+            _suite(device, {"one": case})  # what is wrong in one would be wrong in all
+        except (Unmoved, ConfigError):
             continue
         if (content := _content(case)) not in contents:
             contents.add(content)
@@ -357,7 +360,7 @@ def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random
         directions = 1 if row.activation_lists == "one" else num_directions(complete(row, given))
         choices, count = listed.choices or row.activations, len(row.cell.activations)
         names = chance.choices(choices, k=count) * directions
-        if chance.random() < OFTEN:
+        if chance.random() < OFTEN and row.dialect.startswith("ONNX"):  # others have one list
             names = chance.choices(choices, k=len(names))
         given[listed.name] = names
         for parameter in PARAMETERS:

@@ -150,8 +150,9 @@ def _scaled_as(dresses: Dresses, name: str, other: str) -> Dresses:
     """Return a tensor with the scale of another one."""
     if not {name, other} <= dresses.keys():
         return {}
-    scale, axis = dresses[other].scale, dresses[other].axis
-    return {name: replace(dresses[name], scale=scale, axis=axis)}
+    own, scale = dresses[name], dresses[other].scale
+    axis = dresses[other].axis if len(scale) > 1 else own.axis  # its own zero points may have one
+    return {name: replace(own, scale=scale, axis=axis)}
 
 
 @unit_bug(changes=misread)
@@ -166,7 +167,7 @@ def biases_scaled_as_products(dresses: Dresses) -> Dresses:
     if not {"X", "W", "B"} <= dresses.keys() or len(dresses["W"].scale) > 1:
         return {}
     scale = np.float32(dresses["X"].scale[0]) * np.float32(dresses["W"].scale[0])
-    return {"B": replace(dresses["B"], scale=(float(scale),), axis=None)}
+    return {"B": replace(dresses["B"], scale=(float(scale),))}
 
 
 @unit_bug(changes=misread, each=[Variant(name, name) for name in ("W", "R")])
@@ -197,7 +198,8 @@ def _dressed_as(others: Mapping[str, str], dresses: Dresses, name: str, reals: A
     own, other = dresses[name], dresses.get(others.get(name, ""))
     if other is None:
         return own.levels(reals)
-    levels = replace(other, scale=other.scale[:1], axis=None).unsaturated(reals)
+    first = replace(other, scale=other.scale[:1], zero_point=other.zero_point[:1], axis=None)
+    levels = first.unsaturated(reals)
     return saturated(levels, own.numpy)
 
 

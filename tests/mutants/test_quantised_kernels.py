@@ -7,10 +7,10 @@ import pytest
 from support.quantised_lstm import LSTM, away_from_ties
 
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.quantised_kernels import quantisation_bug, unit_bug
+from rnncli.mutants.quantised_kernels import _scaled_as, quantisation_bug, unit_bug
 from rnncli.operators import operator_named
 from rnncli.operators.node import Node
-from rnncli.recurrence.unit import QuantisedUnit
+from rnncli.recurrence.unit import Dress, QuantisedUnit
 
 FULL = ("bidirectional", True, True, True)
 ROWS = quantisation_bug.rows
@@ -221,3 +221,16 @@ def test_weights_read_with_other_scales(id_, dress, wanted):
     else:
         assert found.W is given.W
         assert (found.R == 3.0).all()
+
+
+@pytest.mark.parametrize("other", ["W", "R"])
+def test_the_scale_of_another_tensor_fits_its_own_zero_points(other):
+    """Where one has a scale for each row and the other zero points for each, neither is lost."""
+    rows = Dress("int8", (0.1, 0.2), (1, 2), axis=-2)
+    dresses = {"W": Dress("int8", (0.5,)), "R": Dress("int8", (0.5,)), other: rows}
+
+    changed = _scaled_as(dresses, "R", "W")["R"]
+
+    scale, point = changed.factors((1, 4, 3))
+    assert {*scale.ravel()} == {*np.float32(dresses["W"].scale)}
+    assert {*point.ravel()} == {*dresses["R"].zero_point}
