@@ -21,6 +21,13 @@ LOOP = """<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float y) {
 BODIES = {"nodes": "d = Identity (c) t = Neg (s)", "empty": "d = Identity (c) t = Identity (s)"}
 
 
+def ended(program):
+    """Run Python in a process of its own, to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+
 @pytest.fixture(params=BODIES)
 def loop(request, tmp_path):
     """The file of a model that has no end."""
@@ -72,9 +79,7 @@ def test_an_alarm_ends_what_looks_at_no_clock():
         "    pass\n"
         "print(signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM).name)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = ended(program)
 
     assert (done.returncode, done.stderr, done.stdout.splitlines()) == (
         0,
@@ -101,9 +106,7 @@ def test_an_alarm_that_a_destructor_swallows_comes_again():
         "except limits.OutOfTime as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = ended(program)
 
     assert (done.returncode, done.stderr, done.stdout) == (
         0,
@@ -132,9 +135,7 @@ def test_a_library_that_does_not_come_back_is_left(tmp_path):
         "with limits.watched(0.1, 'm'):\n"
         "    time.sleep(60)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = ended(program)
 
     assert (done.returncode, done.stderr) == (
         2,

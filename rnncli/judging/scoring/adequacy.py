@@ -170,13 +170,9 @@ def structural_outcomes(
             reached[mutant.id] = [Outcome(Fate.EQUIVALENT, reason=reasons[0])]
         else:
             called = mutant.session()
-            try:
-                for trial in session:
-                    result = called(trial.recurrence, Compute.FLOAT64)
-                    reached[mutant.id].append(trial.outcome(result))
-            except IndexError as error:  # a later call has more steps than what was kept
-                stopped = Outcome(Fate.KILLED, np.inf, f"its kernel stops: {error}")
-                reached[mutant.id].append(stopped)
+            reached[mutant.id] = [
+                trial.outcome(called(trial.recurrence, Compute.FLOAT64)) for trial in session
+            ]
     return {name: best_of(found) for name, found in reached.items()}
 
 
