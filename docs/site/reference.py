@@ -343,6 +343,39 @@ def exit_codes() -> Iterator[str]:
     )
 
 
+def empty_runs() -> Iterator[str]:
+    """Return the page on runs in which nothing was computed, from the tests that try them."""
+    yield from ("# Runs that prove nothing", "")
+    yield (
+        "Ways in which a run could look right although nothing was computed, or nothing that shows"
+        " a bug. A test tries each; [verdicts](../verdicts.md) says what exit code 0 leaves open."
+    )
+    folder = DOCS.parent / "tests/cli"
+    rows = [row for path in sorted(folder.glob("transcripts/green_*.txt")) for row in _tried(path)]
+    called = _assigned(folder / "test_false_green.py", "WAYS")
+    assert isinstance(called, ast.Dict)
+    for way, tried in zip(called.keys, called.values, strict=True):
+        assert isinstance(way, ast.Constant)
+        assert isinstance(tried, ast.Tuple)
+        rows.append((way.value, "", ast.unparse(tried.elts[-1])))
+    for title, wanted in (("Not green", lambda code: code != "0"), ("Green", "0".__eq__)):
+        yield from ("", f"## {title}", "")
+        yield from table(
+            ("way", "last command", "exit code"),
+            ((way, line and code(line), n) for way, line, n in rows if wanted(n)),
+        )
+
+
+def _tried(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Return the claims of a transcript, each with its last command and that one's exit code."""
+    for claim in path.read_text("utf-8").split("\n## ")[1:]:
+        *_, (line, shown) = re.findall(
+            r"^(?:\$|>>>) (.*rnncli .*)\n((?:(?!\$ |>>> |=== ).*\n?)*)", claim, re.MULTILINE
+        )
+        code = re.search(r"^\[(\d+)\]$", shown, re.MULTILINE)
+        yield claim.partition("\n")[0], line, code[1] if code else "0"
+
+
 def installed() -> Iterator[str]:
     """Return the page on backends, runtimes, formats and executors, from their tables."""
     yield from ("# Backends, runtimes, formats", "")
@@ -433,14 +466,17 @@ def _layers() -> str:
 
 
 def _order() -> tuple[tuple[str, ...], ...]:
-    """Return LAYERS of the test, which is read and not imported."""
-    tree = ast.parse((DOCS.parent / "tests/test_layers.py").read_text("utf-8"))
-    found = next(
+    """Return LAYERS of the test."""
+    return ast.literal_eval(_assigned(DOCS.parent / "tests/test_layers.py", "LAYERS"))
+
+
+def _assigned(path: Path, name: str) -> ast.expr:
+    """Return what a module of tests, which is read and not imported, gives a name."""
+    return next(
         node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS"
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
     )
-    return ast.literal_eval(found)
 
 
 def _package(name: str) -> str:
@@ -461,6 +497,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/readings.md": readings,
     "reference/profiles.md": profiles,
     "reference/exit-codes.md": exit_codes,
+    "reference/empty-runs.md": empty_runs,
     "reference/installed.md": installed,
     "reference/bugs.md": bugs,
     "reference/python.md": python_api,

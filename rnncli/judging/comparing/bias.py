@@ -2,7 +2,7 @@
 
 Correct roundings err up as often as down. A kernel that truncates, or whose functions are always
 too large, leans one way in nearly every call, although no element is beyond its tolerance.
-docs/explanation/numerics.md derives the numbers here.
+docs/results/tolerances.md derives the numbers here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ count as three deviations. The tolerance is lambda deviations: a statistical sta
 Errors of functions at different steps are taken as independent, as those of faithful functions are:
 their sum grows with the root of the number of steps. A function that is always too large by all
 that the profile grants has errors that add up; where states last, they exceed the tolerance from
-some 40 steps on (docs/explanation/numerics.md).
+some 40 steps on (docs/results/tolerances.md).
 
 A signal's tolerance admits an implementation's whole run, whose states have errors of their own,
 and a single step from the stored states, which were rounded.
