@@ -176,7 +176,7 @@ def environment():
 def checkout(folder):
     """Give a folder the repository's own files, as links."""
     for path in ROOT.iterdir():
-        if path.name in {"rnncli", "specs", "vectors", "tests"}:
+        if path.name in {"rnncli", "specs", "vectors", "tests", "docs"}:
             (folder / path.name).symlink_to(path)
     return folder
 
