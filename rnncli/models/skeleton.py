@@ -40,16 +40,25 @@ _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
 _LONGEST_SHAPE = 1 << 20
 
 
-def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
+def inferred(model: Model, shapes: Mapping[str, Sequence[int]], *, trusting: bool = True) -> Model:
     """Return the model's skeleton with all inferred shapes.
 
-    The shapes are of some inputs, instead of the declared ones.
+    Args:
+        model: the model.
+        shapes: the shapes of some inputs, instead of the declared ones.
+        trusting: whether shapes that the model declares for other values are taken as they are.
     """
     # What inference reads, field by field: no larger values are ever copied.
     source = model.proto
     skeleton = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
     skeleton.functions.extend(source.functions)
     _copy_graph(source.graph, skeleton.graph, model.folder)
+    if not trusting:
+        for body in bodies(skeleton.graph):
+            assert isinstance(body, GraphProto)
+            del body.value_info[:]
+            for value in body.output:
+                value.type.tensor_type.ClearField("shape")
     for value in skeleton.graph.input:
         if value.name in shapes:
             value.type.tensor_type.shape.Clear()

@@ -9,6 +9,7 @@ import click
 from msgspec import UNSET
 
 from rnncli.cases.config.config import describe
+from rnncli.models.exports import export_faults
 from rnncli.models.model import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.models.streams import streams_of
@@ -51,7 +52,7 @@ def model_record(model: Model) -> dict[str, Any]:
         "states": [pair._asdict() for pair in streams.pairs],
         "time": axes(streams.time),
         "batch": axes(streams.batch),
-        "warnings": list(streams.warnings),
+        "warnings": [*streams.warnings, *export_faults(model)],
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
         "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
     }
