@@ -72,9 +72,12 @@ def run(
     with rnncli, or - for a config on standard input.
 
     Inputs are the given ones, otherwise those of the test data sets, whose outputs are then
-    compared, or otherwise generated from the declared shapes. --expected names outputs to compare
-    with. Unless tolerances are given, outputs are compared by the tolerance_K.pb beside them, as in
-    packs, or with --atol 1e-5 --rtol 1e-3 --max-ulp 1. A generated dimension without a size in the
+    compared, or otherwise generated from the declared shapes. --expected names outputs of another
+    program to compare with, by a tolerance that follows from how far roundings move the model's.
+    Those of test data sets and cases are compared by the tolerance_K.pb beside them, as in packs,
+    or with --atol 1e-5 --rtol 1e-3 --max-ulp 1. --atol, --rtol and --max-ulp replace both. Where
+    outputs of a model differ, the recurrent node and the known bug that gives them are named. A
+    generated dimension without a size in the
     model, --dim or --shape is that of the expected outputs, or 1, or the smallest size found at
     which all nodes run; a warning names it.
 
@@ -109,6 +112,7 @@ def run(
     from rnncli.reports.runs import RunPrinter
     from rnncli.running.request import Request
     from rnncli.running.tasks import all_targets, plan, run_all
+    from rnncli.verifying.expected_outputs import ExpectedOutputs
 
     listed = all_targets(targets, from_file or ())
     if allow_unexercised and not against:
@@ -148,7 +152,7 @@ def run(
         allow_unexercised=allow_unexercised,
     )
     places = {"output": output, "entry_format": entry_format, "save_inputs": save_inputs}
-    tasks = plan(listed, request, **places, steps=steps, rival=rival)
+    tasks = plan(listed, request, **places, steps=steps, rival=rival, judge=ExpectedOutputs())
     tracebacks = click.get_current_context().find_root().meta.get("traceback", False)
     with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
         for report in run_all(tasks, workers):

@@ -14,16 +14,13 @@ from rnncli.numerics import dtype_named
 from rnncli.reports.failures import differing, excerpt, fitting, located, unoptimised
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, index_text, one_line, shown
+from rnncli.talk.words import counted, index_text, listed, one_line, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import (
-        AgainstReport,
-        TargetReport,
-    )
+    from rnncli.running.request import AgainstReport, OutputsCause, TargetReport
 
 
 COLUMNS = (
@@ -138,6 +135,9 @@ def _failures(report: TargetReport) -> Iterator[str]:
         if wrong:
             yield one_line(f"FAIL {report.target} {run.name}".rstrip())
             yield from (f"  {one_line(difference(output))}" for output in wrong)
+            yield f"  tolerance: {one_line(run.tolerance)}"
+        if wrong and run.cause:
+            yield from (f"  {one_line(line)}" for line in _caused(run.cause))
         if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
@@ -148,6 +148,23 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(each)}" for each in run.against.unexercised)
         elif run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
+
+
+def _caused(cause: OutputsCause) -> Iterator[str]:
+    """Yield which bug of which node gives what was expected, and how much of it."""
+    named = f"node {cause.nodes[0]} ({cause.operator})"
+    if len(cause.nodes) > 1:
+        named = f"{len(cause.nodes)} nodes, {listed([*cause.nodes])}"
+    all_ = "all " if cause.explained == cause.wrong else f"{cause.explained} of "
+    share = f"{all_}{counted(cause.wrong, 'wrong element')}"
+    yield f"known bug in {named}, which gives {share} as expected"
+    from rnncli.judging.explaining.hypotheses import naming
+
+    names = [*cause.fits]
+    yield f"  fits {names[0]}: {cause.sentence}" if len(names) == 1 else f"  {naming(cause.fits)}"
+    yield from (f"    {line}" for line in cause.edit)
+    if cause.stopped:
+        yield f"  no time for more than {counted(cause.tried, 'hypothesis', 'hypotheses')}"
 
 
 def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:

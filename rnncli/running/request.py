@@ -224,6 +224,36 @@ class AgainstReport(NamedTuple):
         }
 
 
+class OutputsCause(NamedTuple):
+    """A bug of recurrent nodes of a model that gives what another program gave, or much of it."""
+
+    nodes: tuple[str, ...]  # the paths of the nodes that have it, as `rnncli inspect` prints them
+    operator: str  # of the first
+    # each bug that explains as much in these nodes -> the largest error / tolerance
+    fits: Mapping[str, float]
+    sentence: str  # what the first of them is
+    edit: tuple[str, ...]  # what it edits in the plain kernel, as lines of a diff; () for functions
+    explained: int  # the number of wrong elements that it gives
+    wrong: int  # that of all that are compared
+    tried: int  # the number of hypotheses
+    stopped: bool  # whether there was no time for more
+
+    def record(self) -> dict[str, Any]:
+        """Return the cause as JSON values."""
+        return {
+            **self._asdict(),
+            "fits": {name: None if math.isinf(m) else m for name, m in self.fits.items()},
+        }
+
+
+class ExpectedReport(NamedTuple):
+    """What became of outputs that another program gave for the same model and inputs."""
+
+    comparison: tuple[OutputComparison, ...]
+    tolerance: str  # in words: whose it is
+    cause: OutputsCause | None = None  # of outputs that differ
+
+
 class RunReport(NamedTuple):
     """The part of a run that is reported."""
 
@@ -232,6 +262,8 @@ class RunReport(NamedTuple):
     outputs: tuple[TensorSummary, ...]  # a summary of each output
     # expected and unexpected outputs; empty if no outputs were expected
     comparison: tuple[OutputComparison, ...] = ()
+    tolerance: str = ""  # of that comparison, in words
+    cause: OutputsCause | None = None  # why expected outputs differ, if that is known
     against: AgainstReport | None = None  # of an implementation, if one was asked as well
 
 
@@ -253,6 +285,8 @@ class TargetReport(NamedTuple):
                 "seconds": run.seconds,
                 "outputs": [output._asdict() for output in run.outputs],
                 "comparison": [output.record() for output in run.comparison],
+                **({"tolerance": run.tolerance} if run.tolerance else {}),
+                **({"cause": run.cause.record()} if run.cause else {}),
                 **({"against": run.against.record()} if run.against else {}),
             }
             for run in self.runs

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from rnncli.cases.case import Case
     from rnncli.jobs.workers import Workers
-    from rnncli.running.request import AgainstReport, Run
+    from rnncli.running.request import AgainstReport, ExpectedReport, Run
 
 
 class Rival(Protocol):
@@ -56,6 +56,13 @@ class Rival(Protocol):
         """
 
 
+class Judge(Protocol):
+    """A judge of outputs that another program gave; it travels between processes."""
+
+    def report(self, loaded: Model | Case, request: Request, run: Run) -> ExpectedReport:
+        """Compare the outputs of a run with those that are expected of it."""
+
+
 class Task(NamedTuple):
     """A target and the paths its files go to; "" for none."""
 
@@ -65,6 +72,7 @@ class Task(NamedTuple):
     saved_inputs: str = ""
     steps: str = ""
     rival: Rival | None = None  # what runs the target as well
+    judge: Judge | None = None  # of outputs that are expected
 
 
 def all_targets(targets: Sequence[str], more: Iterable[str | ListedTarget]) -> list[ListedTarget]:
@@ -99,6 +107,7 @@ def plan(
     save_inputs: str = "",
     steps: str = "",
     rival: Rival | None = None,
+    judge: Judge | None = None,
 ) -> list[Task]:
     """Return a task for each target, with the paths of its files.
 
@@ -116,7 +125,7 @@ def plan(
     if len(targets) == 1:
         (only,) = targets
         asked = only.asked(request)
-        return [Task(only.target, asked, as_path(output), save_inputs, steps, rival)]
+        return [Task(only.target, asked, as_path(output), save_inputs, steps, rival, judge)]
     for path in filter(None, (output, save_inputs, steps)):
         if not as_path(path).endswith("/") or Path(path).is_file():
             raise InvalidRequest(f"{path}: several targets need a folder, not a single file")
@@ -131,6 +140,7 @@ def plan(
             f"{Path(save_inputs) / name}.npz" if save_inputs else "",
             f"{Path(steps) / name}.npz" if steps else "",
             rival,
+            judge,
         )
         for each, name in zip(targets, names, strict=True)
     ]
@@ -213,17 +223,11 @@ def _judged(report: TargetReport, request: Request) -> TargetReport:
 
 def _report(run: Run, task: Task, loaded: Model | Case) -> RunReport:
     """Compare the outputs with the expected ones, if any, and with an implementation's."""
-    request, outputs = task.request, run.outputs
-    summary = tuple(summarise(name, values) for name, values in outputs.items())
+    request = task.request
+    summary = tuple(summarise(name, values) for name, values in run.outputs.items())
     report = RunReport(run.name, run.seconds, summary)
-    if run.expected:
-        from rnncli.judging.comparing.comparison import compare
-
-        elements = run.tolerances if request.own_tolerances else {}
-        if request.expected_from:  # which need not have all
-            outputs = {name: values for name, values in outputs.items() if name in run.expected}
-        tolerance = request.tolerance._replace(elements=elements)
-        report = report._replace(comparison=compare(outputs, run.expected, tolerance))
+    if run.expected and task.judge:
+        report = report._replace(**task.judge.report(loaded, request, run)._asdict())
         if why := says_nothing(run.expected.values()):
             place = f"{task.target} {run.name}".rstrip()
             sentence = f"{place}: what is expected shows nothing: {why}"

@@ -1,0 +1,60 @@
+"""The judge of outputs that another program gave for a model: by which tolerance, and why not.
+
+What names the cause is imported where outputs differ: a plain run needs none of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rnncli.errors import Unsupported
+from rnncli.models.model import Model
+from rnncli.running.request import ExpectedReport
+
+if TYPE_CHECKING:
+    from rnncli.cases.case import Case
+    from rnncli.running.request import Request, Run
+
+MEASURED = "measured on the model"
+STORED = "stored beside them"
+OWN = "the given one"
+FIXED = "--atol 1e-5 --rtol 1e-3 --max-ulp 1"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedOutputs:
+    """A judge of expected outputs; see `running.tasks.Judge`."""
+
+    def report(self, loaded: Model | Case, request: Request, run: Run) -> ExpectedReport:
+        """Compare the outputs of a run with those that are expected of it, and explain them.
+
+        Outputs of another program have the tolerance that is measured on the model, as those of a
+        runtime have, where one can be measured.
+        """
+        from rnncli.judging.comparing.comparison import compare
+
+        assert run.expected
+        outputs, wanted = run.outputs, run.expected
+        words = STORED if run.tolerances else FIXED
+        tolerance = request.tolerance._replace(elements=run.tolerances)
+        if request.expected_from:  # which need not have all
+            outputs = {name: values for name, values in outputs.items() if name in wanted}
+        if not request.own_tolerances:
+            words, tolerance = OWN, request.tolerance
+        elif request.expected_from and isinstance(loaded, Model):
+            from rnncli.verifying.whole_model import expectation
+
+            try:
+                exact, tolerance = expectation(loaded, request, run)
+                words = MEASURED
+                outputs = {name: exact[name] for name in outputs}
+            except Unsupported as error:
+                words = f"{FIXED}, since none can be measured: {error}"
+        compared = compare(outputs, wanted, tolerance)
+        report = ExpectedReport(tuple(compared), words)
+        if compared.exit_code != 1 or not isinstance(loaded, Model):
+            return report
+        from rnncli.verifying.model_causes import cause_of
+
+        return report._replace(cause=cause_of(loaded, request, run, tolerance))

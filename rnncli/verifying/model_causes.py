@@ -1,0 +1,308 @@
+"""Causes of a model's wrong outputs: known bugs put into its recurrent nodes, in one or in all.
+
+Outputs of a whole model that another program computed say nothing of its nodes. So every known bug
+is a hypothesis on every node: the model is evaluated with it, and its outputs are compared with
+those of the program, as far as it gave them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rnncli.errors import Exhausted, RnncliError
+from rnncli.judging.comparing.margins import errors_of, problem_of
+from rnncli.judging.explaining.fitting import LEAST_ULPS, READING, replacing
+from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
+from rnncli.judging.tolerances.tolerance import ulp_width
+from rnncli.models.evaluator import prepare
+from rnncli.models.model import rooted
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
+from rnncli.mutants.mutant import PER_DIRECTION, Change, Mutant
+from rnncli.mutants.runs import Runs, part_of
+from rnncli.numerics import dtype_of
+from rnncli.recurrence.readings import READINGS
+from rnncli.running.request import OutputsCause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.judging.tolerances.tolerance import Tolerance
+    from rnncli.models.model import Model
+    from rnncli.models.observation import Occurrence
+    from rnncli.mutants.mutant import Run as MutantRun
+    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.running.request import Request, Run
+
+    Path = tuple[str, ...]
+
+# Families whose bugs conversions have: they come first, in case time runs out.
+FIRST = (
+    *("gate order", "linear_before_reset", "biases", "weight layout", "transposes", "directions"),
+    *("layout", "initial states", "activations", "peepholes", "lengths"),
+)
+# The family of the bugs of whole layers.
+LAYERS = "layers"
+# The seconds after which no more hypotheses are begun.
+SECONDS = 30.0
+# The part of the wrong elements that a bug must explain to be told where it does not explain all.
+MOST_OF = 0.5
+
+
+class Placed(NamedTuple):
+    """A hypothesis: bugs of some nodes of a model."""
+
+    name: str
+    sentence: str
+    bugs: Mapping[Path, Mutant]
+
+
+class PlacedFit(NamedTuple):
+    """How far the outputs of a hypothesis are those that were given."""
+
+    explained: int  # the wrong elements that it gives
+    spoiled: int  # the right elements that it does not give
+    margin: float  # the largest error / tolerance
+
+
+class WrongModel:
+    """A model beside outputs of another program that differ, and what bugs make of the model.
+
+    Args:
+        model: the model.
+        request: how it is evaluated.
+        run: its inputs, and the outputs that the program gave.
+        tolerance: that by which the outputs differ.
+    """
+
+    def __init__(self, model: Model, request: Request, run: Run, tolerance: Tolerance) -> None:
+        self._model, self._inputs = model, run.inputs
+        # The first execution of each node, and how often it ran.
+        self.nodes: dict[Path, Occurrence] = {}
+        self._count: dict[Path, int] = {}
+        self._bugs: Mapping[Path, Mutant] = {}
+        self._given: Mapping[Path, Tensors] = {}
+        self._evaluator = prepare(model, **request.arithmetic._asdict(), observer=self._observe)
+        self._right = self._evaluator.outputs(run.inputs)
+        self._theirs = {
+            name: values
+            for name, values in (run.expected or {}).items()
+            if name in self._right
+            and values.dtype.kind not in "OSUc"
+            and not problem_of(self._right[name], values)
+        }
+        self._allowed = {}
+        for name, values in self._theirs.items():
+            bounds = tolerance.of(name)
+            width = np.maximum(
+                bounds.allowed(values.reshape(-1)), ulp_width(bounds.max_ulp, values.reshape(-1))
+            )
+            self._allowed[name] = np.nan_to_num(width.reshape(values.shape))
+        self._wrong = {
+            name: errors_of(self._right[name], values, self._allowed[name]).margin > 1
+            for name, values in self._theirs.items()
+        }
+        self.wrong = sum(int(mask.sum()) for mask in self._wrong.values())
+
+    def _observe(self, occurrence: Occurrence) -> Tensors | None:
+        path = rooted(self._model, occurrence.path)
+        if path in self._given:
+            return self._given[path]
+        if path in self._bugs:
+            recurrence = occurrence.node.recurrence(occurrence.inputs)
+            return occurrence.node.outputs_of(self._bugs[path].run(recurrence))
+        if not self._bugs and not self._given:
+            self.nodes.setdefault(path, occurrence)
+            self._count[path] = self._count.get(path, 0) + 1
+        return None
+
+    def outputs(
+        self, bugs: Mapping[Path, Mutant], given: Mapping[Path, Tensors] | None = None
+    ) -> Tensors | None:
+        """Return the model's outputs with bugs, or given outputs, of nodes; None if it fails."""
+        self._bugs, self._given = bugs, given or {}
+        try:
+            return self._evaluator.outputs(self._inputs)
+        except Exhausted:
+            raise
+        except RnncliError:  # as bugs may, where a model checks shapes
+            return None
+
+    def fit(self, outputs: Tensors) -> PlacedFit:
+        """Compare a hypothesis' outputs with those that were given."""
+        explained = spoiled = 0
+        margin = 0.0
+        for name, values in self._theirs.items():
+            found, allowed = outputs[name], self._allowed[name]
+            if problem_of(found, values):
+                return PlacedFit(0, values.size, np.inf)
+            if dtype_of(values).is_float:
+                widest = np.maximum(allowed.max(initial=0.0), ulp_width(LEAST_ULPS, found))
+                allowed = np.where(found == self._right[name], allowed, widest)
+            apart = errors_of(found, values, allowed).margin
+            fits, wrong = apart <= 1, self._wrong[name]
+            explained += int((fits & wrong).sum())
+            spoiled += int((~fits & ~wrong).sum())
+            margin = max(margin, float(apart.max(initial=0.0)))
+        return PlacedFit(explained, spoiled, margin)
+
+    def tried(self) -> Iterator[tuple[Placed, PlacedFit]]:
+        """Try every hypothesis: on all nodes at once, then on each by itself."""
+        by_cell: dict[str, list[Path]] = {}
+        for path, occurrence in self.nodes.items():
+            by_cell.setdefault(occurrence.node.operator.cell.name, []).append(path)
+        for cell, paths in by_cell.items():
+            for mutant in _by_family(mutants_of(cell)) if len(paths) > 1 else ():
+                yield from self._tried_in(mutant, paths)
+        for path, occurrence in self.nodes.items():
+            yield from self._tried_alone(path, occurrence)
+        for one, other in combinations(self.nodes, 2):
+            weights = _recurrence(self.nodes[one]), _recurrence(self.nodes[other])
+            if _are_alike(*weights):
+                taken = [_with_weights(theirs, "") for theirs in reversed(weights)]
+                bugs = dict(zip((one, other), taken, strict=True))
+                if outputs := self.outputs(bugs):
+                    sentence = "Each of the two layers has the weights of the other."
+                    yield Placed("layers-swapped", sentence, bugs), self.fit(outputs)
+
+    def _tried_in(
+        self, mutant: Mutant, paths: Sequence[Path]
+    ) -> Iterator[tuple[Placed, PlacedFit]]:
+        """Try a bug in several nodes, unless it is seen in at most one."""
+        recurrences = {path: _recurrence(self.nodes[path]) for path in paths}
+        seen = {path: mutant for path, each in recurrences.items() if not mutant.unseen(each)}
+        if len(seen) > 1 and (outputs := self.outputs(seen)):
+            yield Placed(mutant.id, mutant.sentence, seen), self.fit(outputs)
+
+    def _tried_alone(
+        self, path: Path, occurrence: Occurrence
+    ) -> Iterator[tuple[Placed, PlacedFit]]:
+        """Try the bugs of one node; those that give the same outputs cost one evaluation."""
+        recurrence = _recurrence(occurrence)
+        others = {at[-1]: _recurrence(each) for at, each in self.nodes.items() if at != path}
+        mutants = [
+            *_readings_of(occurrence),
+            *_of_layers(recurrence, others),
+            *(m for m in _by_family(mutants_of(recurrence.cell.name)) if not m.unseen(recurrence)),
+        ]
+        if self._count[path] > 1:
+            for mutant in mutants:
+                if outputs := self.outputs({path: mutant}):
+                    yield Placed(mutant.id, mutant.sentence, {path: mutant}), self.fit(outputs)
+            return
+        known: dict[tuple[bytes, ...], PlacedFit] = {}
+        runs = Runs(recurrence)
+        for mutant in mutants:
+            for _, result in runs.results([(mutant,)]):
+                made = occurrence.node.outputs_of(part_of(result, 0))
+                key = tuple(values.tobytes() for values in made.values())
+                if key not in known and (outputs := self.outputs({}, {path: made})):
+                    known[key] = self.fit(outputs)
+                if key in known:
+                    yield Placed(mutant.id, mutant.sentence, {path: mutant}), known[key]
+
+
+def _recurrence(occurrence: Occurrence) -> Recurrence:
+    return occurrence.node.recurrence(occurrence.inputs)
+
+
+def _by_family(mutants: Sequence[Mutant]) -> list[Mutant]:
+    return sorted(mutants, key=lambda m: FIRST.index(m.family) if m.family in FIRST else len(FIRST))
+
+
+def _readings_of(occurrence: Occurrence) -> Iterator[Mutant]:
+    """Yield the other choices of a node's readings as mutants."""
+    node = occurrence.node
+    for name, own in node.readings.items():
+        for choice in READINGS[name].choices:
+            if choice != own:
+                other = node.under({name: choice}).recurrence(occurrence.inputs)
+                id_ = f"{name}={choice}"
+                yield Mutant(id_, (), READING, sentence_of(id_), "", replacing(other))
+
+
+def _of_layers(right: Recurrence, others: Mapping[str, Recurrence]) -> Iterator[Mutant]:
+    """Yield the bugs of a layer among others: it is left out, or has no weights or others'."""
+    T, N, size = right.X.shape
+    D, H = len(right.directions), right.R.shape[-1]
+
+    def passed_on(run: MutantRun, recurrence: Recurrence) -> Result:
+        result = run(recurrence)
+        Y = recurrence.X.reshape(T, N, D, H).swapaxes(1, 2)
+        return replace(result, Y=None if result.Y is None else Y)
+
+    if size == D * H:
+        sentence = "The layer is left out: its input is passed on."
+        change = Change(result=passed_on)
+        yield Mutant("layer-left-out", (), LAYERS, sentence, "", change)
+    zeros: dict[str, Any] = {
+        n: v if v is None else np.zeros_like(v) for n, v in _weights(right).items()
+    }
+    nothing = replacing(replace(right, **zeros))
+    yield Mutant("layer-not-loaded", (), LAYERS, "All its weights are zero.", "", nothing)
+    for name, other in others.items():
+        if _are_alike(right, other):
+            yield _with_weights(other, name)
+
+
+def _weights(recurrence: Recurrence) -> dict[str, Any]:
+    return {name: getattr(recurrence, name) for name in PER_DIRECTION}
+
+
+def _are_alike(one: Recurrence, other: Recurrence) -> bool:
+    """Whether two layers may have each other's weights, which are not the same."""
+    pairs = [*zip(_weights(one).values(), _weights(other).values(), strict=True)]
+    return one.cell is other.cell and (
+        all(np.shape(a) == np.shape(b) for a, b in pairs)
+        and not all(np.array_equal(a, b) for a, b in pairs)
+    )
+
+
+def _with_weights(other: Recurrence, name: str) -> Mutant:
+    """Return the bug of a layer that has the weights of another one."""
+    change = Change(recurrence=lambda recurrence: replace(recurrence, **_weights(other)))
+    sentence = f"The layer has the weights of '{name}'."
+    return Mutant(f"weights-of-{name}", (), LAYERS, sentence, "", change)
+
+
+def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> OutputsCause | None:
+    """Return the bug that gives the outputs that a run should have given; None if none does."""
+    search = WrongModel(model, request, run, tolerance)
+    if not (search.wrong and search.nodes):
+        return None
+    end, stopped = time.monotonic() + SECONDS, False
+    fits: list[tuple[Placed, PlacedFit]] = []
+    tried = 0
+    for placed, fit in search.tried():
+        tried += 1
+        if fit.explained >= MOST_OF * search.wrong and not fit.spoiled:
+            fits.append((placed, fit))
+        if time.monotonic() > end:
+            stopped = True
+            break
+    if not fits:
+        return None
+    fits.sort(key=lambda each: (-each[1].explained, each[1].margin))
+    placed, best = fits[0]
+    alike = {
+        each.name: fit.margin
+        for each, fit in fits
+        if fit.explained == best.explained and each.bugs.keys() == placed.bugs.keys()
+    }
+    first = search.nodes[next(iter(placed.bugs))]
+    return OutputsCause(
+        nodes=tuple(" / ".join(path) for path in placed.bugs),
+        operator=first.node.operator.name,
+        fits=alike,
+        sentence=placed.sentence,
+        edit=tuple(edit_of(placed.name)) if placed.name in MUTANTS else (),
+        explained=best.explained,
+        wrong=search.wrong,
+        tried=tried,
+        stopped=stopped,
+    )

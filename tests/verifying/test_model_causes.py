@@ -1,0 +1,97 @@
+"""Which recurrent node of a model has which known bug, by outputs of the whole model alone."""
+
+import numpy as np
+import pytest
+
+from rnncli.judging.tolerances.tolerance import DATA_SET
+from rnncli.models.evaluator import prepare
+from rnncli.models.loading import model_from
+from rnncli.models.stacked_model import stacked_model
+from rnncli.models.weights import from_torch
+from rnncli.mutants.catalogue import MUTANTS
+from rnncli.running.execution import execute
+from rnncli.running.request import Request
+from rnncli.verifying.expected_outputs import MEASURED, ExpectedOutputs
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+H, INPUTS = 5, 4
+
+
+def layers(cell, directions=1, count=2):
+    """A model of layers with random weights."""
+    draw = np.random.default_rng(len(cell)).normal
+    rows, state = GATES[cell] * H, {}
+    for k in range(count):
+        below = INPUTS if k == 0 else directions * H
+        shapes = {"weight_ih": (rows, below), "weight_hh": (rows, H), "bias_ih": rows}
+        for end in [f"_l{k}", f"_l{k}_reverse"][:directions]:
+            for name, shape in {**shapes, "bias_hh": rows}.items():
+                state[f"{name}{end}"] = (draw(size=shape) / 2).astype(np.float32)
+    return model_from(stacked_model(from_torch(state)))
+
+
+def report_of(model, expected, tmp_path):
+    """The judge's report on outputs that a program gave."""
+    X = np.random.default_rng(1).normal(size=(7, 3, INPUTS)).astype(np.float32)
+    np.savez(tmp_path / "in.npz", X=X)
+    np.savez(tmp_path / "out.npz", **expected(X))
+    files = {"inputs_from": str(tmp_path / "in.npz"), "expected_from": str(tmp_path / "out.npz")}
+    request = Request(tolerance=DATA_SET, **files)
+    (run,) = execute(model, request)
+    return ExpectedOutputs().report(model, request, run)
+
+
+def with_bug(model, bug, *nodes):
+    """What a program gives that has a bug in some nodes: Y alone, as Keras does."""
+
+    def observe(occurrence):
+        if occurrence.path[-1] in nodes:
+            recurrence = occurrence.node.recurrence(occurrence.inputs)
+            return occurrence.node.outputs_of(MUTANTS[bug].run(recurrence))
+        return None
+
+    evaluator = prepare(model, compute="native", observer=observe)
+    return lambda X: {"Y": evaluator.outputs({"X": X})["Y"]}
+
+
+@pytest.mark.parametrize(
+    ("cell", "directions", "bug", "nodes"),
+    [
+        ("GRU", 1, "gates-z-r-swapped", ["GRU_l0"]),
+        ("GRU", 1, "gates-z-r-swapped", ["GRU_l1"]),
+        ("GRU", 1, "gates-z-r-swapped", ["GRU_l0", "GRU_l1"]),
+        ("GRU", 1, "linear-before-reset-ignored", ["GRU_l0", "GRU_l1"]),
+        ("GRU", 1, "recurrent-bias-dropped", ["GRU_l1"]),
+        ("LSTM", 1, "gate-order-ifco", ["LSTM_l0", "LSTM_l1"]),
+        ("LSTM", 2, "reverse-y-in-order-of-computation", ["LSTM_l0"]),
+        ("RNN", 2, "recurrent-bias-dropped", ["RNN_l1"]),
+        ("RNN", 1, "states-never-advance", ["RNN_l0"]),
+    ],
+)
+def test_the_node_and_its_bug_are_named_from_one_output(cell, directions, bug, nodes, tmp_path):
+    """Whichever node has it, or all."""
+    model = layers(cell, directions)
+    report = report_of(model, with_bug(model, bug, *nodes), tmp_path)
+
+    assert report.tolerance == MEASURED
+    assert [path.rpartition(" / ")[2] for path in report.cause.nodes] == nodes
+    assert bug in report.cause.fits
+    assert report.cause.explained == report.cause.wrong > 0
+
+
+def test_right_outputs_of_other_roundings_agree(tmp_path):
+    """The tolerance is measured, and nothing is said of causes."""
+    model = layers("LSTM")
+    report = report_of(model, with_bug(model, ""), tmp_path)
+
+    assert [output.agrees for output in report.comparison] == [True]
+    assert report.cause is None
+
+
+def test_what_no_bug_gives_has_no_cause(tmp_path):
+    """Noise is none of them."""
+    noise = np.random.default_rng(2).normal(size=(7, 3, H)).astype(np.float32)
+    report = report_of(layers("GRU"), lambda _: {"Y": noise}, tmp_path)
+
+    assert not report.comparison[0].agrees
+    assert report.cause is None
