@@ -42,6 +42,7 @@ from rnncli.reports import traceability
 from rnncli.reports.operators import as_record
 from rnncli.subjects.runtime import Runtime
 from rnncli.subjects.runtimes import describe_subjects
+from rnncli.verifying.relations.relations import RELATIONS, STREAM_RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -376,6 +377,27 @@ def _tried(path: Path) -> Iterator[tuple[str, str, str]]:
         yield claim.partition("\n")[0], line, code[1] if code else "0"
 
 
+def relations() -> Iterator[str]:
+    """Return the page on relations of nodes and of streams, from their rows."""
+    yield from ("# Relations in full", "")
+    yield (
+        "[Relations](../relations.md) says how they judge; [streams](../howto/stream.md) have some"
+        " of their own. Outputs must have the same bits, or agree within a tolerance."
+    )
+    for title, rows in (("Of nodes", RELATIONS), ("Of streams", STREAM_RELATIONS)):
+        yield from ("", f"## {title}", "")
+        yield from table(
+            ("relation", "asks", "applies", "equality", "finds"),
+            (
+                (
+                    code(row.name),
+                    *map(prose, (row.summary, row.applies.when, row.equality, row.finds)),
+                )
+                for row in rows.values()
+            ),
+        )
+
+
 def installed() -> Iterator[str]:
     """Return the page on backends, runtimes, formats and executors, from their tables."""
     yield from ("# Backends, runtimes, formats", "")
@@ -501,6 +523,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/installed.md": installed,
     "reference/bugs.md": bugs,
     "reference/python.md": python_api,
+    "reference/relations.md": relations,
     "reference/statements.md": lambda: iter([traceability.page()]),
     "explanation/semantics.md": copied("specs/semantics.md"),
     "reference/vectors.md": copied("vectors/README.md"),
