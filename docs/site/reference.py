@@ -29,6 +29,7 @@ from rnncli.errors import EXIT_CODES, SEVERITY
 from rnncli.files.formats import describe_formats
 from rnncli.files.formats.format import Format
 from rnncli.jobs.workers import EXECUTORS
+from rnncli.models.weights.layer import FORMS, HEADER
 from rnncli.mutants.catalogue import EVERY
 from rnncli.numerics.profiles import ACCUMULATORS, PROFILES
 from rnncli.operators import OPERATORS
@@ -377,6 +378,19 @@ def _tried(path: Path) -> Iterator[tuple[str, str, str]]:
         yield claim.partition("\n")[0], line, code[1] if code else "0"
 
 
+def gates() -> Iterator[str]:
+    """Return the page on gate orders and biases of libraries, from their table."""
+    yield from ("# Where the gates are", "")
+    yield (
+        "`rnncli ops --gates` prints this table, and [convert](../howto/weights.md) follows it. The"
+        " gates are in ONNX's letters, then in the library's own. W is for one direction; R has the"
+        " same order of gates, with H instead of I. The reset gate of a GRU is applied before the"
+        " product with R, which is linear_before_reset 0, or after it, which is 1. WebNN's rows are"
+        " those of its two layouts."
+    )
+    yield from table(HEADER, (form.row for form in FORMS))
+
+
 def relations() -> Iterator[str]:
     """Return the page on relations of nodes and of streams, from their rows."""
     yield from ("# Relations in full", "")
@@ -523,6 +537,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/installed.md": installed,
     "reference/bugs.md": bugs,
     "reference/python.md": python_api,
+    "reference/gates.md": gates,
     "reference/relations.md": relations,
     "reference/statements.md": lambda: iter([traceability.page()]),
     "explanation/semantics.md": copied("specs/semantics.md"),

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,14 +14,13 @@ import rnncli
 from rnncli.cli.group import cli
 from rnncli.judging.comparing.verdict import Verdict
 
-PAGE = documentation.ROOT / "docs/howto/harness.md"
+SAMPLES = documentation.ROOT / "docs/harnesses"
 PACK = documentation.ROOT / "vectors/core"
 HOSTILE = shlex.join([sys.executable, "-I", "-S", hostile_harness.__file__])
 NAMES = ["start", "rnn_14", "gru_14", "lstm_14", "unsupported", "stop"]
 
 
-BLOCKS = documentation.blocks(PAGE.read_text())
-CODE = next(block.code for block in BLOCKS if block.title == "harness.py")
+CODE = (SAMPLES / "harness.py").read_text("utf-8")
 
 
 def program(folder, code):
@@ -38,8 +36,7 @@ def samples(tmp_path_factory):
     commands = {"harness.py": program(folder, CODE)}
     if compiler := shutil.which("cc"):
         flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-        source, commands["harness.c"] = f"{folder}/harness.c", f"{folder}/harness"
-        Path(source).write_text(next(each.code for each in BLOCKS if each.title == "harness.c"))
+        source, commands["harness.c"] = SAMPLES / "harness.c", f"{folder}/harness"
         subprocess.run([compiler, *flags, "-o", commands["harness.c"], source, "-lm"], check=True)
     return commands
 

@@ -36,12 +36,3 @@ def test_rows_of_onnx_are_those_of_its_operators(row):
     }
 
     assert found == {(row.gates, row.bias)}
-
-
-def test_the_page_has_the_table():
-    """Row by row, as `WeightForm.row` gives it."""
-    page = (Path(__file__).parents[3] / "docs/howto/weights.md").read_text("utf-8")
-    lines = [line for line in page.splitlines() if line.startswith("|")]
-    cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
-
-    assert [cells[0], *cells[2:]] == [HEADER, *(form.row for form in FORMS)]

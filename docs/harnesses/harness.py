@@ -1,0 +1,55 @@
+"""A harness for one forward RNN layer with Tanh."""
+
+import json
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+ABOUT = {"name": "my-kernels", "version": "1.0", "language": "Python", "operators": ["RNN"]}
+
+
+def run(case, tensors):
+    if not case["operator"].startswith("RNN-") or case["dtype"] != "float32":
+        raise NotImplementedError(f"no {case['operator']} in {case['dtype']}")
+    if extra := {*case["attributes"]} - {"hidden_size"} | {*tensors} - {*"XWRB", "initial_h"}:
+        raise NotImplementedError(f"no {', '.join(sorted(extra))}")
+    X, W, R = (tensors[name] for name in "XWR")
+    bias = tensors["B"][0].reshape(2, -1).sum(0) if "B" in tensors else 0
+    h = tensors["initial_h"][0] if "initial_h" in tensors else np.zeros((X.shape[1], R.shape[2]))
+    states = [h := np.tanh(x @ W[0].T + h @ R[0].T + bias) for x in X]
+    return {"Y": np.stack(states)[:, None], "Y_h": h[None]}
+
+
+def answer(request):
+    described = request["inputs"] | request["initializers"]
+    tensors = {
+        name: np.fromfile(row["file"], row["dtype"]).reshape(row["shape"])
+        for name, row in described.items()
+        if row["dtype"] != "bfloat16"
+    }
+    found, outputs = run(request["case"], tensors), {}
+    for name in request["outputs"]:
+        values = np.ascontiguousarray(found[name], "<f4")
+        values.tofile(Path(request["dir"], f"{name}.bin"))
+        outputs[name] = {"file": f"{name}.bin", "dtype": "float32", "shape": values.shape}
+    return {"outputs": outputs}
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["cmd"] == "stop":
+        break
+    if request["cmd"] == "start":
+        reply = {"version": 1, "implementation": ABOUT}
+    else:
+        try:
+            reply = answer(request)
+        except NotImplementedError as refusal:
+            reply = {"skipped": True, "message": str(refusal)}
+        except Exception as error:
+            context = {"message": repr(error), "traceback": traceback.format_exc()}
+            reply = {"errored": True, "context": context}
+        reply["seq"] = request["seq"]
+    print(json.dumps(reply), flush=True)
