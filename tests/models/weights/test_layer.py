@@ -1,11 +1,8 @@
 """Claims about the table of gate orders."""
 
-from pathlib import Path
-
 import pytest
 
 from rnncli.models.weights import FORMS
-from rnncli.models.weights.layer import HEADER
 from rnncli.operators import OPERATORS
 
 ROWS = [row for row in OPERATORS.values() if row.name in {"LSTM-22", "GRU-22", "RNN-22"}]
