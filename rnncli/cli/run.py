@@ -85,7 +85,7 @@ def run(
     free axes have 16 steps and 3 sequences if the model runs with these. Its outputs are compared
     with the model in float64; tolerances follow from how far roundings move them, unless --atol,
     --rtol or --max-ulp are given. If an output differs, the first recurrent node that the runtime
-    computes wrong by itself is named (docs/howto/extract.md).
+    computes wrong by itself is named (docs/howto/against.md).
 
     \b
     rnncli run model.onnx -o out.npz
@@ -104,7 +104,7 @@ def run(
         save_inputs: Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz
             files.
         steps: Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5;
-            for several targets, to a folder (docs/howto/packs.md).
+            for several targets, to a folder (docs/howto/hardware.md).
         against: Run the model in this runtime as well and compare its outputs; `rnncli runtimes`
             lists them.
     """
