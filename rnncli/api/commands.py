@@ -247,9 +247,11 @@ def verify(
     _VALUES,
     verify,
     relation=traits(
-        kind=OptionKind.LOOKED_UP, table="rnncli.verifying.relations.relations:RELATIONS"
+        kind=OptionKind.LOOKED_UP,
+        table="rnncli.verifying.relations.relations:RELATIONS",
+        section=CASES,
     ),
-    sizes=traits(kind=OptionKind.SIZES, metavar="NAME=SIZE[,...]"),
+    sizes=traits(kind=OptionKind.SIZES, metavar="NAME=SIZE[,...]", section="Inputs"),
 )
 def relate(
     target: str | Path,
@@ -309,16 +311,23 @@ def relate(
     verify,
     allow_unexercised=traits(kind=OptionKind.FLAG, section=PASSES),
     relation=traits(
-        kind=OptionKind.LOOKED_UP, table="rnncli.verifying.relations.streaming:STREAM_RELATIONS"
+        kind=OptionKind.LOOKED_UP,
+        table="rnncli.verifying.relations.streaming:STREAM_RELATIONS",
+        section=CASES,
     ),
-    states=traits("--state", kind=OptionKind.PAIRS, form="INPUT=OUTPUT"),
-    dims=traits("--dim", kind=OptionKind.DIMENSIONS, metavar="NAME=SIZE[,...]"),
-    shapes=traits("--shape", kind=OptionKind.SHAPES, form="NAME=5,1,10"),
-    inputs=traits("-i", "--input", "input_files", kind=OptionKind.PAIRS, form="NAME=FILE|VALUE"),
-    inputs_from=traits("--inputs", metavar="FILE"),
-    steps=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
-    sequences=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
-    save=traits(kind=OptionKind.WRITTEN, metavar="DIR", once=True),
+    states=traits("--state", kind=OptionKind.PAIRS, form="INPUT=OUTPUT", section="Inputs"),
+    dims=traits("--dim", kind=OptionKind.DIMENSIONS, metavar="NAME=SIZE[,...]", section="Inputs"),
+    shapes=traits("--shape", kind=OptionKind.SHAPES, form="NAME=5,1,10", section="Inputs"),
+    inputs=traits(
+        *("-i", "--input", "input_files"),
+        kind=OptionKind.PAIRS,
+        form="NAME=FILE|VALUE",
+        section="Inputs",
+    ),
+    inputs_from=traits("--inputs", metavar="FILE", section="Inputs"),
+    steps=traits(kind=OptionKind.COUNT, least=1, metavar="N", section="Inputs"),
+    sequences=traits(kind=OptionKind.COUNT, least=1, metavar="N", section="Inputs"),
+    save=traits(kind=OptionKind.WRITTEN, metavar="DIR", section="Reports", once=True),
 )
 def stream(
     model: str | Path,

@@ -43,11 +43,15 @@ _YAML = re.compile(r"\.ya?ml(::|$)", re.IGNORECASE)
 
 # Titles of a help's options, in their order; the last is that of options without one.
 SECTIONS = (
-    *("What is judged", "Which cases", "Tolerances", "What passes", "Reports", "Running"),
+    *("What is judged", "Inputs", "Which cases", "Tolerances", "What passes", "Reports", "Running"),
     "Options",
 )
+# The sections that a help of more lines than these only names the options of.
+FOLDED, MOST_LINES = SECTIONS[1:-1], 60
+# What the context of a help has in which everything is described.
+IN_FULL = "rnncli.help in full"
 SUBJECT = "subject"
-# Where a command that judges lists the options of a value.
+# Where a command lists the options of a value.
 TITLES = {
     SUBJECT: "What is judged",
     "limits": "Running",
@@ -141,7 +145,7 @@ class Command(click.Command):
             row = rows.get(name) or (SHARED.get(name) if name not in asked else None) or Row()
             if is_dataclass(default):
                 value = row.settings.get("default", default)
-                self._add_value(name, value, row.only, TITLES[name] if judges else "")
+                self._add_value(name, value, row.only, TITLES[name])
                 continue
             if row.settings or row.flags or name in told:
                 option = option_from(row, name, default, told.get(name, ""))
@@ -219,17 +223,34 @@ class Command(click.Command):
                 sentence += f"; for all of them: {flag} {quote(joined)}"
             raise click.UsageError(sentence, ctx)
 
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help; one that is long only names the options that many commands have."""
+        text = super().get_help(ctx)
+        if ctx.meta.setdefault(IN_FULL, text.count("\n") < MOST_LINES):
+            return text
+        return super().get_help(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options, each under the title of its section."""
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx)
-            if record and isinstance(option, click.Option):
-                rows[getattr(option, "section", SECTIONS[-1])].append(record)
-        for title, records in rows.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        in_full = ctx.meta.get(IN_FULL, True)
+        for title in SECTIONS:
+            options = [
+                option
+                for option in self.get_params(ctx)
+                if isinstance(option, click.Option)
+                and getattr(option, "section", SECTIONS[-1]) == title
+            ]
+            if not options:
+                continue
+            with formatter.section(title):
+                if in_full or title not in FOLDED:
+                    records = [option.get_help_record(ctx) for option in options]
+                    formatter.write_dl([*filter(None, records)])
+                else:
+                    formatter.write_text(", ".join("/".join(each.opts) for each in options))
+        if not in_full:
+            formatter.write_paragraph()
+            formatter.write_text(f"`rnncli help {ctx.info_name}` describes every option.")
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
@@ -287,6 +308,7 @@ def option_of(owner: Any, name: str, default: Any, section: str = "") -> Option:
         return default if found is None else found
 
     has_variable = bool(row.variable) and default is None
+    section = row.section or section
     return option_from(
         Row(
             row.flags,

@@ -34,7 +34,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "generate": "Write the conformance vectors of a suite as a pack.",
         "extract": "Write the recurrent nodes of a model, as they run in it, as a pack.",
         "release": "Write archives of packs to give away, reproducible to the byte.",
-        "list": "List the cases of a suite or pack.",
+        "list": "List the suites, or the cases of a suite or pack.",
         "score": "Score vectors by the bugs they catch.",
         "trace": "Show which statements of the specifications a pack checks,"
         " and which it does not.",
@@ -53,6 +53,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         " `rnncli verify --json`.",
     },
     "Look up": {
+        "help": "Describe a command with all of its options.",
         "inspect": "Show a config with every default filled in, a case of a"
         " suite, a model or a pack.",
         "ops": "List the operators, or show one in full.",

@@ -86,16 +86,14 @@ def reported(
 def verify(pack: Path, **asked: Any) -> int:
     """Judge an implementation against a pack of conformance vectors.
 
-    One of --runtime, --backend, --results, --command and --harness names it. All but results run in
-    their own process: a crash, a hang or garbage is a verdict on that case, and the run continues.
-    The exit code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is
-    neither a known failure nor allowed, or if --max-bias is exceeded; it is 5 if no case fails but
-    fewer than --min-cases were answered. With --claims it is 0 only if all that is claimed is
-    right. If a pack has invalid cases that must be refused, valid cases of the same operators run
-    as well: if those fail, a refusal shows nothing, and the exit code is 5.
+    PACK is a folder, or the name of an installed pack, such as core (`rnncli list`). What is judged
+    runs in a process of its own: a crash, a hang or garbage is a verdict on that case. The exit
+    code is 1 if a case is silently wrong, refused, crashed, timed out or missing, and is neither a
+    known failure nor allowed; it is 5 if none fails but fewer than --min-cases were answered, or if
+    no refusal shows anything, since valid cases fail as well.
 
     \b
-    rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'
+    rnncli verify core --runtime onnxruntime --require 'layout=0,dtype=float32'
     rnncli verify vectors/core --results from_device/ --junit verify.xml --html verify.html
     rnncli verify vectors/core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
     rnncli verify vectors/core --harness 'python3 harness.py' -j 2
@@ -118,11 +116,6 @@ def relate(target: str, **asked: Any) -> int:
     target is a pack, a suite or a config, by path or name. Each relation of a case is a case of the
     report, CASE::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`;
     one that does not apply, or that would show nothing, is skipped.
-
-    Relations are again, padding, nan-padding, longer, longer-259, cut, singles, tiles,
-    sequences-permuted, sequences-repeated, sequences-repeated-261, units-permuted, units-added,
-    units-added-149, inputs-permuted, inputs-added, inputs-added-293, split, reversed, directions,
-    last-state, outputs, layout, weights, threads.
 
     \b
     rnncli relate core --runtime onnxruntime --sizes hidden_size=512,batch_size=64
@@ -150,21 +143,17 @@ def stream(model: str, **asked: Any) -> int:
     """Judge a whole model, or its runtime, on a stream: states, steps and batches.
 
     A model is called on a stream: on all steps at once if its axis of time is free, otherwise call
-    after call, with each state fed back. Then the same stream is run in other ways: in chunks, each
-    sequence alone, again in one session, after other shapes, with other states. States and axes
-    are those that `rnncli inspect MODEL` shows. Outputs may differ by bounds that are measured on
-    the model in float64, or not at all where the very same calls are repeated.
+    after call, with each state fed back. The stream is then run in other ways: in chunks, each
+    sequence alone, again in one session, after other shapes, with other states. Outputs may
+    differ by bounds measured on the model in float64; not at all where calls are repeated.
 
-    Inputs are the given ones, otherwise those of the test data sets beside the model, or otherwise
-    generated. An array with one more axis than its input, and test data sets, are successive calls;
-    if time is free, they are joined. States begin as given, otherwise as zeros.
+    Inputs are the given ones, those of the test data sets beside the model, or generated. An array
+    with one more axis than its input, and test data sets, are successive calls; if time is free,
+    they are joined. States begin as given, or as zeros.
 
-    Without --runtime, --backend, --command or --harness, the model itself is judged, by the backend
-    numpy. Each relation is a case of the report, MODEL::RELATION, with the verdicts, options,
-    reports and exit codes of `rnncli verify`; one that does not apply is skipped, with the reason.
-
-    Relations are again, singles, float64, sizes, steps-used, chunks-1, chunks-2, chunks-7, padding,
-    states-used, states-renewed.
+    Without an option that names what is judged, it is the model. Each relation is a case of the
+    report, MODEL::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`;
+    one that does not apply is skipped.
 
     \b
     rnncli stream model.onnx

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from rnncli.cli.command import command, hold
+from rnncli.cli.command import IN_FULL, command, hold
 from rnncli.cli.options import MEMORY, MODEL, OPERATOR, Name, printed, row
 from rnncli.errors import NothingSelected
 from rnncli.limits import UNLIMITED, Limits
@@ -96,6 +96,26 @@ def backends(*, as_json: bool = False) -> None:
     from rnncli.backends.backend_table import describe_backends
 
     print_records(("backend", "what it is", "from"), describe_backends(), as_json=as_json)
+
+
+@command(name=row(type=Name("command", "rnncli.cli.group:COMMANDS"), metavar="[COMMAND]"))
+def help(name: str = "") -> None:  # noqa: A001 -- the name of the command
+    """Describe a command with all of its options.
+
+    `--help` of a command that has many names those that other commands have, too.
+
+    \b
+    rnncli help verify
+    """
+    root = click.get_current_context().find_root()
+    if not name:
+        click.echo(root.get_help())
+        return
+    _, found, _ = cast("click.Group", root.command).resolve_command(root, [name])
+    assert found
+    with found.make_context(name, [], parent=root, resilient_parsing=True) as context:
+        context.meta[IN_FULL] = True
+        click.echo(found.get_help(context))
 
 
 @command()

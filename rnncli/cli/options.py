@@ -122,8 +122,8 @@ class ByteSize(click.ParamType[int]):
 class PathOrName(click.Path):
     """A path, or a name from one of our tables."""
 
-    def __init__(self, table: str, *, allow_dash: bool = False) -> None:
-        super().__init__(path_type=str, allow_dash=allow_dash)
+    def __init__(self, table: str, *, allow_dash: bool = False, path_type: type[Any] = str) -> None:
+        super().__init__(path_type=path_type, allow_dash=allow_dash)
         self.names = Name("name", table)
 
     def shell_complete(
@@ -316,7 +316,9 @@ SUITE = PathOrName("rnncli.cases.library:suite_names")
 NAMED_TARGET = PathOrName("rnncli.cases.library:target_names", allow_dash=True)
 # Arguments of several commands.
 MODEL = row(type=click.Path(path_type=str, allow_dash=True))
-PACK = row(type=click.Path(path_type=Path), callback=refuse_models)
+PACK = row(
+    type=PathOrName("rnncli.packs.pack:installed_packs", path_type=Path), callback=refuse_models
+)
 A_SUITE = row(type=SUITE, callback=refuse_models)
 PACK_OR_SUITE = row(type=SUITE, metavar="PACK|SUITE", callback=refuse_models)
 RUNS = row(
@@ -332,10 +334,12 @@ SHARED: Mapping[str, Row] = {
     "as_json": row("--json", is_flag=True, help="Print JSON, one object per line."),
     "backend": row(
         type=Name("name", BACKENDS),
+        section="Running",
         help="What evaluates the recurrent operators; `rnncli backends` lists them.",
     ),
     "host": row(
         type=click.Choice(HOSTS),
+        section="Running",
         help="What evaluates the other nodes of models: onnx, its reference with corrections, or"
         " onnxruntime, faster and in the model's own types (extra `runtimes`).",
     ),
@@ -344,26 +348,36 @@ SHARED: Mapping[str, Row] = {
         type=Pair("NAME=VALUE"),
         shell_complete=_readings,
         multiple=True,
+        section="Tolerances",
         help="Choose how a contested point of the specification is read; `rnncli ops NAME` lists"
         " them.",
     ),
     "seed": row(
-        type=int, help="Seed of generated inputs, instead of the config's (0 for a model)."
+        type=int,
+        section="Inputs",
+        help="Seed of generated inputs, instead of the config's (0 for a model).",
     ),
-    "data_set": row(type=click.IntRange(0), help="Run only this test data set of a model."),
+    "data_set": row(
+        type=click.IntRange(0), section="Inputs", help="Run only this test data set of a model."
+    ),
     # Each of these three may name one output.
     "atol": row(
-        multiple=True, metavar=NUMBERS, help="Absolute tolerance, of all outputs or of one."
+        multiple=True,
+        metavar=NUMBERS,
+        section="Tolerances",
+        help="Absolute tolerance, of all outputs or of one.",
     ),
     "rtol": row(
         multiple=True,
         metavar=NUMBERS,
+        section="Tolerances",
         help="Tolerance relative to the expected value, added to the absolute one.",
     ),
     "max_ulp": row(
         multiple=True,
         metavar=NUMBERS,
+        section="Tolerances",
         help="Tolerance in units in the last place; an element within it agrees, too.",
     ),
-    "equal_nan": row(help="Whether NaN equals NaN."),
+    "equal_nan": row(section="Tolerances", help="Whether NaN equals NaN."),
 }

@@ -126,7 +126,7 @@ def convert(
     from rnncli.files import formats
     from rnncli.generating.leftovers import manifest_in, replaced
     from rnncli.packs.conversion import convert_pack
-    from rnncli.packs.pack import is_pack, open_pack
+    from rnncli.packs.pack import find_pack, is_pack, open_pack
     from rnncli.reports.inspection import show_packs
     from rnncli.running.tasks import as_path
     from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights
@@ -147,7 +147,7 @@ def convert(
             raise InvalidRequest("--format and --pack are for packs, not for weights")
         convert_weights(source, destination, library, to or ONNX, **given)
         return
-    if is_pack(source):
+    if is_pack(find_pack(source)):
         if layout is None:
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
         options = {} if pack is None else {"elements": pack}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,7 +23,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.selected import Selected
 from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
-from rnncli.reports.tables import print_json_line
+from rnncli.reports.tables import print_json_line, print_records
 from rnncli.talk.terminal import say
 from rnncli.talk.words import one_line
 
@@ -93,7 +93,6 @@ def release(
 
     from rnncli.generating.release import release as write
     from rnncli.packs.pack import open_pack
-    from rnncli.reports.tables import print_records
 
     hold(limits)
     opened = [open_pack(pack) for pack in packs]
@@ -104,14 +103,14 @@ def release(
 
 @command(Selected, suite=A_SUITE)
 def list(  # noqa: A001 -- the name of the command
-    suite: str,
+    suite: str = "",
     *,
     select: str = "",
     device: str = "",
     statements: bool = False,
     as_json: bool = False,
 ) -> None:
-    """List the cases of a suite or pack.
+    """List the suites, or the cases of a suite or pack.
 
     SUITE is a YAML file, the name of a suite that ships with rnncli, or the folder of a pack. Ids
     are printed one per line: operator, version, name of the case, labels of its axes. --json adds
@@ -119,6 +118,7 @@ def list(  # noqa: A001 -- the name of the command
     for a pack, the whole record in the manifest.
 
     \b
+    rnncli list
     rnncli list core
     rnncli list pairwise -k 'lstm_14 and reverse and not float16'
     rnncli list vectors/core --json --statements
@@ -130,9 +130,32 @@ def list(  # noqa: A001 -- the name of the command
         raise click.UsageError("--statements needs --json")
     from rnncli.cases.suite.suite import Entry, load_suite
     from rnncli.files.described import jsonable
-    from rnncli.packs.pack import is_pack, open_pack
+    from rnncli.packs.pack import installed_packs, is_pack, open_pack
     from rnncli.reports.inspection import entry_record
 
+    if not suite:
+        if select or device or statements:
+            raise click.UsageError("Missing argument 'SUITE', whose cases are selected.")
+        from rnncli.cases.library import find_suite, suite_names
+        from rnncli.cases.yaml_reader import read_yaml
+
+        packs = {name: len(open_pack(name).manifest.cases) for name in installed_packs()}
+        suites = [
+            {
+                "suite": name,
+                "cases": packs.get(name),
+                "summary": cast("dict[str, Any]", read_yaml(find_suite(name)).plain)["summary"],
+            }
+            for name in suite_names()
+        ]
+        print_records(("suite", "cases", "what it is"), suites, as_json=as_json)
+        if as_json:
+            return
+        say(
+            "`rnncli verify SUITE ...` judges by the vectors of a suite with a number of cases,"
+            " which are here; `rnncli generate SUITE` makes those of the others"
+        )
+        return
     cases: Sequence[Any] = (open_pack(suite) if is_pack(suite) else load_suite(suite)).select(
         select
     )

@@ -225,9 +225,18 @@ def _written(
     """Write a pack as its only writer.
 
     A finished pack stays as it is until the new one is complete: changed files are written to a
-    separate folder, and moved last.
+    separate folder, and moved last. One that the same suite, code and settings gave is done: what
+    it was made from stays in its journal.
     """
     owned, earlier = owned_cases(folder, plan.suite.name), manifest_in(folder)
+    begun, held = Journal(folder), premises(plan.suite)
+    made_from = {**held, "selection": plan.selection, "layout": plan.layout}
+    if earlier and begun.premises == {**made_from, "digest": earlier.digest}:
+        pack = Pack(folder, earlier)
+        if not [*pack.problems(), *pack.doubts()]:
+            done(len(entries))
+            return GenerationReport(folder, len(entries), earlier, len(entries))
+
     is_new = is_empty(folder)
     remove_temporaries(folder)
     whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
@@ -239,10 +248,8 @@ def _written(
         place = Destination(whole)
     _make_folder(place.root)
     journal = Journal(*place)
-    held = premises(plan.suite)
     wanted = {entry.id for entry in entries}
     records = {i: r for i, r in journal.whole(held).items() if i in wanted}
-    begun = Journal(folder)
     owned |= journal.owned | begun.owned | wanted
     listed = listed_files(folder, (journal, begun))
     with errors_named(folder, within=True):
@@ -273,7 +280,7 @@ def _written(
             put_file(folder, name, content, sync=True)
         keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
         foreign = [] if is_new else remove_stale(folder, keep, owned, listed)
-        below(folder, JOURNAL).unlink(missing_ok=True)
+        Journal(folder).begin({**made_from, "digest": manifest.digest}, (), ())
         shutil.rmtree(spool, ignore_errors=True)
     warned = [f"{folder / path}: not part of the pack; left alone" for path in foreign]
     warned += replaced(folder, earlier, manifest)
@@ -320,7 +327,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
         ordered = [records[case_id] for case_id in ids]
         manifest = pack_manifest(plan, ordered, spool, spool)
     beside = manifest.contents()
-    wanted = {*manifest.sums(), *beside}
+    wanted = {*manifest.sums(), *beside, JOURNAL}
     if plan.layout != ONNX:
         differing = list(differences(manifest.sums(), folder))
     before: Mapping[str, str] = {}

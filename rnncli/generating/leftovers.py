@@ -253,6 +253,7 @@ class Journal:
 
     Attributes:
         path: path of the journal.
+        premises: what its cases are made from; of a finished pack, with the settings and digest.
         owned: ids of all cases that an earlier run may have begun to write.
 
     Raises:
@@ -263,7 +264,7 @@ class Journal:
         self.path = below(root, JOURNAL)
         self.owned: set[str] = set()
         self._roots = [root, finished] if finished else [root]
-        self._premises: Mapping[str, Any] = {}
+        self.premises: Mapping[str, Any] = {}
         self._records: list[CaseRecord] = []
         try:
             lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
@@ -276,7 +277,7 @@ class Journal:
         except (InvalidRequest, ValueError):  # ValueError: no line at all
             return
         self.owned = {Identifier(case_id) for case_id in header["owned"]}
-        self._premises, self._records = header["premises"], found
+        self.premises, self._records = header["premises"], found
 
     def whole(self, premises: Mapping[str, Any]) -> dict[str, CaseRecord]:
         """Return the records of the finished cases: every file is intact below one of the folders.
@@ -284,7 +285,7 @@ class Journal:
         None if they were made of other premises.
         """
         found = {}
-        for record in self._records if self._premises == premises else ():
+        for record in self._records if self.premises == premises else ():
             files: Mapping[str, str] = record.files
             for root in self._roots:
                 files = {path: files[path] for path, _ in differences(files, root)}

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pkgutil
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.cases.library import specs_folder
 from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.formats import format_with
@@ -58,6 +60,26 @@ def is_pack(path: str | Path) -> bool:
         resume = f"`rnncli generate SUITE -o {folder}` goes on with it"
         raise InvalidRequest(f"{folder}: an unfinished pack; {resume}")
     return False
+
+
+def installed_packs() -> dict[str, Path]:
+    """Return the folders of the packs that are installed, by name.
+
+    They lie beside the specs, in a checkout or in the package, or in the package `rnncli-vectors`.
+    """
+    found = {}
+    with suppress(ImportError):
+        import rnncli_vectors
+
+        found = {name: rnncli_vectors.path(name) for name in rnncli_vectors.names()}
+    beside = (specs_folder().parent / "vectors").glob(f"*/{MANIFEST}")
+    return found | {file.parent.name: file.parent for file in beside}
+
+
+def find_pack(path: str | Path) -> Path:
+    """Return the folder of a pack that is given by it, or by its name if it is installed."""
+    folder = Path(path)
+    return folder if folder.exists() else installed_packs().get(str(path), folder)
 
 
 def model_hint(path: str | Path) -> str:
@@ -277,7 +299,7 @@ def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pac
     """Open a pack.
 
     Args:
-        path: its folder.
+        path: its folder, or the name of one that is installed, see `find_pack`.
         digest: the required beginning of its digest; "" for any.
         trust: whether its files may differ from their checksums.
 
@@ -285,7 +307,8 @@ def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pac
         UnreadableFile: it has no manifest, or a damaged one.
         InvalidRequest: it is another pack.
     """
-    pack = Pack(Path(path), read_manifest(Path(path)), trust)
+    folder = find_pack(path)
+    pack = Pack(folder, read_manifest(folder), trust)
     if not pack.manifest.digest.startswith(digest.lower()):
         raise InvalidRequest(
             f"{path}: is another pack: its digest is {pack.manifest.digest}, not {digest}"

@@ -89,9 +89,7 @@ class Implementation:
     All but functions and results run in a process of their own.
 
     Attributes:
-        runtime: Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv, iree,
-            emx-onnx-cgen, mnn, onnxruntime-qnn, or one that an installed package adds; `rnncli
-            runtimes` lists them.
+        runtime: Judge a runtime, such as onnxruntime or openvino; `rnncli runtimes` lists them.
         backend: Judge a backend of rnncli; `rnncli backends` lists them.
         results: Judge outputs computed elsewhere: a folder laid out like the pack, or one .npz or
             .h5 (docs/howto/device.md).
@@ -124,10 +122,16 @@ class Implementation:
     command: str = option("", metavar="'PROG {model} {inputs} {outputs}'")
     harness: str = option("", metavar="'PROG ARGS'")
     function: Callable[[Vector], Any] | None = None
-    runtime_option: Mapping[str, str] | None = option(None, kind=OptionKind.PAIRS)
-    compute: str = option("float64", kind=OptionKind.NAME, known=("float64", "native"))
-    host: str = option(HOSTS[0], kind=OptionKind.NAME, known=HOSTS)
-    weights: str = option("", kind=OptionKind.NAME, known=("constants", "inputs"))
+    runtime_option: Mapping[str, str] | None = option(
+        None, kind=OptionKind.PAIRS, section="Running"
+    )
+    compute: str = option(
+        "float64", kind=OptionKind.NAME, known=("float64", "native"), section="Running"
+    )
+    host: str = option(HOSTS[0], kind=OptionKind.NAME, known=HOSTS, section="Running")
+    weights: str = option(
+        "", kind=OptionKind.NAME, known=("constants", "inputs"), section="Running"
+    )
     limits: Limits = UNLIMITED
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from rnncli.cases.library import find_spec
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, did_you_mean
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
@@ -22,7 +22,7 @@ from rnncli.judging.explaining.patterns import features_of, patterns_of
 from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS, is_pack, model_hint, open_pack
+from rnncli.packs.pack import OPEN_PACKS, find_pack, installed_packs, is_pack, model_hint, open_pack
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import (
@@ -325,21 +325,28 @@ def _diagnosed(
     ).diagnosis()
 
 
-def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
+def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:
     """Open a pack that has all its files; their checksums are compared as they are read.
+
+    Args:
+        path: its folder, or the name of one that is installed.
+        digest: the required beginning of its digest; "" for any.
+        trust: whether its files may differ from their checksums.
 
     Raises:
         InvalidRequest: not a pack, another pack, or one that lacks files.
     """
+    folder = find_pack(path)
     if not is_pack(folder):
         why = "it is not a folder" if folder.exists() else "no such folder"
+        why += did_you_mean(str(path), installed_packs())
         if hint := model_hint(folder):
             why = hint
         elif folder.is_dir():
             why = "it has no manifest.json"
         elif folder.suffix in {".yaml", ".yml"} or find_spec(str(folder)):
             why = (
-                "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a"
+                f"it is a suite or a config; `rnncli generate {path} -o DIR` makes the pack of a"
                 " suite, and `rnncli relate` needs none"
             )
         raise InvalidRequest(f"{folder}: not a pack of vectors: {why}")

@@ -111,7 +111,7 @@ def test_the_help_of_an_option_takes_two_lines():
 def test_help_breaks_no_word_at_80_columns(name, rnncli, monkeypatch):
     """Names with hyphens, options and examples are whole on the narrowest terminal."""
     monkeypatch.setenv("COLUMNS", "80")
-    words = rnncli(*filter(None, [name]), "--help").out.split()
+    words = rnncli("help", *filter(None, [name])).out.split()
     command = cli.get_command(click.Context(cli), name) if name else cli
     options = [option.help for option in command.params if isinstance(option, click.Option)]
 
@@ -237,7 +237,7 @@ def test_closed_pipe_is_not_an_error_message(tmp_path):
 @pytest.mark.parametrize("command", ["verify", "relate", "diagnose"])
 def test_options_that_judge_are_listed_by_what_they_are_for(rnncli, command):
     """Every option stands under one title, and only what all commands have under none of those."""
-    text = rnncli(command, "--help").out
+    text = rnncli("help", command).out
     parts = re.split(r"^(\w[\w ]*):\n", text, flags=re.MULTILINE)
     titles, bodies = parts[1::2], parts[2::2]
     listed = {
@@ -247,9 +247,29 @@ def test_options_that_judge_are_listed_by_what_they_are_for(rnncli, command):
 
     assert tuple(titles) == tuple(title for title in SECTIONS if title in titles)
     assert {"What is judged", "Which cases", "Tolerances", "What passes", "Running"} <= {*titles}
-    assert {*listed["Options"]} <= {"--relation", "--sizes", "--json", "--traceback", "--help"}
+    assert {*listed["Options"]} <= {"--json", "--traceback", "--help"}
     assert "--runtime" in listed["What is judged"]
     assert "--jobs" in listed["Running"]
+
+
+@every("command", GROUPS["Judge"])
+def test_the_help_of_a_command_that_judges_fits_60_lines(rnncli, command, monkeypatch):
+    """It names every option, and `rnncli help` describes those that many commands have."""
+    monkeypatch.setenv("COLUMNS", "80")
+    short, full = rnncli(command, "--help").out, rnncli("help", command).out
+    options = {
+        opt for option in cli.get_command(click.Context(cli), command).params for opt in option.opts
+    }
+
+    assert len(short.splitlines()) <= 60
+    assert [name for name in options if name.startswith("--") and name not in short] == []
+    assert short == full or f"`rnncli help {command}` describes every option." in short
+
+
+def test_help_of_no_command_is_that_of_all(rnncli):
+    """A wrong name is told the right one."""
+    assert rnncli("help").out == rnncli("--help").out
+    assert "did you mean 'verify'?" in rnncli("help", "verfy").err
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])

@@ -18,7 +18,7 @@ from support.small_suite import TEXT, small_suite
 import rnncli
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.files.lock import LOCK, writing
-from rnncli.generating import goldens
+from rnncli.generating import generation, goldens
 from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.jobs.workers import EXECUTORS, Workers
 from rnncli.packs.conversion import convert_pack
@@ -40,8 +40,8 @@ def findings(folder, text=TEXT, **options):
 
 
 def contents(folder):
-    """Every file below a folder, by path."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """Every file below a folder but the journal of what it was made from, by path."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != JOURNAL)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
@@ -455,6 +455,23 @@ def test_a_finished_pack_stays_until_the_new_one_is_whole(pack, tmp_path):
     assert write(pack, CHANGED).reused >= 5
     write(tmp_path / "new", CHANGED)
     assert contents(pack) == contents(tmp_path / "new")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_finished_pack_made_again_is_left_as_it_is(packs, tmp_path, layout, monkeypatch):
+    """No case is computed and no file written, as long as suite, layout and files are the same."""
+    pack = tmp_path / "pack"
+    shutil.copytree(packs / layout, pack)
+    before = {path: path.stat().st_mtime_ns for path in pack.rglob("*")}
+    with monkeypatch.context() as patched:
+        patched.setattr(generation, "make_all", lambda *_: pytest.fail("computes a case"))
+        report = write(pack, layout=layout)
+    assert report.reused == report.cases == len(open_pack(pack).cases)
+    assert {path: path.stat().st_mtime_ns for path in pack.rglob("*")} == before
+
+    next(path for path in pack.rglob("*.*") if path.name not in (MANIFEST, JOURNAL)).unlink()
+    assert write(pack, layout=layout).reused == 0
+    assert contents(pack) == contents(packs / layout)
 
 
 def test_what_killed_writers_left_is_removed(packs, pack):

@@ -18,7 +18,7 @@ from rnncli.files.formats import read_tensors
 from rnncli.generating.generation import GenerationPlan, check, generate
 from rnncli.generating.production import make_vectors
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.manifest import MANIFEST, read_record
+from rnncli.packs.manifest import JOURNAL, MANIFEST, read_record
 from rnncli.packs.pack import open_pack
 
 LAYOUTS = ("onnx", "raw", "npz", "h5")
@@ -47,11 +47,11 @@ def pack(packs, tmp_path):
 
 
 def files(folder):
-    """Every file's bytes by path."""
+    """Every file's bytes by path, but for the journal of what the pack was made from."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != JOURNAL
     }
 
 
