@@ -1,4 +1,4 @@
-"""What an exporter did to a model: sizes that it froze, and shapes that it declares wrongly.
+"""What an exporter did to a model: sizes that it froze, states, shapes that it declares wrongly.
 
 Shapes are inferred at two sizes of each free dimension of the inputs, and from these alone: what is
 declared free must follow them, and what is declared fixed must not.
@@ -7,59 +7,119 @@ declared free must follow them, and what is declared fixed must not.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rnncli.models.model import declared_shape, display_name, nodes_that_make, operator_name
-from rnncli.models.skeleton import inferred, shapes_in
+import numpy as np
+
+from rnncli.errors import InvalidRequest
+from rnncli.models.model import (
+    captured_names,
+    declared_shape,
+    display_name,
+    nodes_that_make,
+    operator_name,
+)
+from rnncli.models.skeleton import facts_of, inferred, shapes_in
+from rnncli.models.streams import CONTINUED, DataFlow, is_batch_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from onnx import NodeProto
 
     from rnncli.models.model import Model
+    from rnncli.models.skeleton import Shapes
 
     # A size at both sizes of the free dimensions; None where it is not known.
     Pair = tuple[int, int]
     Pairs = tuple[Pair | None, ...]
 
 
-UNIT = 5040
+UNIT = 20160
 """The sizes of inference are multiples of it, which most strides and groups divide."""
-PLAIN = re.compile(r"[\w.:-]*")
+PLAIN = re.compile(r"[\w.:-]+")
 """Symbols that are not formulas of others, as torch.export's `2*s77 + 1` is."""
+SIZES = (1, 2, 3, 4, 5, 8, 16, 32)
+"""Sizes that are tried of every free dimension, where one may be frozen."""
+MOST_INFERRED = 5_000
+"""Limit on the nodes whose shapes are inferred to find the size that a dimension is frozen to."""
+# Operators that compute each position along an axis that they keep from that position alone.
+POINTWISE = frozenset(
+    (
+        *("Add", "Cast", "Clip", "Div", "Elu", "Gemm", "HardSigmoid", "Identity", "LeakyRelu"),
+        *("MatMul", "Mul", "Neg", "Relu", "Sigmoid", "Squeeze", "Sub", "Tanh", "Transpose"),
+        "Unsqueeze",
+    )
+)
+# Exporter and what it did -> the public report of it.
+REPORTS = {
+    ("torch.export", "time"): "pytorch/pytorch#191855",
+    ("torch.export", "reset"): "pytorch/pytorch#189225",
+    ("tf2onnx", "states"): "onnx/tensorflow-onnx#1152",
+}
+# Exporters of frameworks whose GRU has two biases of a gate only if it resets after the product.
+TWO_BIASES = frozenset(("tf2onnx", "keras2onnx", "OnnxMLTools"))
 
 
 def export_faults(model: Model) -> Iterator[str]:
-    """Yield in sentences what of a model contradicts what it declares."""
-    shapes = {value.name: declared_shape(value) or () for value in model.inputs}
-    if all(PLAIN.fullmatch(each) for s in shapes.values() for each in s if isinstance(each, str)):
-        yield from FreeSizes(model).misdeclared()
+    """Yield in sentences what an exporter did to a model that its author will not have meant."""
+    export = Export(model)
+    yield from export.unrolled()
+    yield from export.states()
+    yield from export.resets()
+    frozen = [*export.frozen()]
+    yield from frozen or export.misdeclared()
 
 
-class FreeSizes:
-    """The sizes of a model's values at two sizes of each free dimension of its inputs."""
+class Export:
+    """A model's values, with their sizes at two sizes of each free dimension of its inputs."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self._of: dict[str, Pair] = {}  # those of each symbol
-        self._places: dict[Pair, str] = {}  # the first axis that has it, in words
+        self._model, self._flow = model, DataFlow(model)
+        self._nodes = [*enumerate(model.proto.graph.node)]
+        self._free: dict[str, Pair] = {}  # the sizes of each symbol
+        self._places: dict[Pair, str] = {}  # the first axis that has them, in words
+        self._told: set[Pair] = set()  # those of dimensions that are known to be frozen
         numbers = count(UNIT, UNIT)
-        shapes: dict[str, list[Pair]] = {}
+        shapes: dict[str, list[Pair | str]] = {}
         for value in model.inputs:
+            shape = shapes.setdefault(value.name, [])
             for axis, size in enumerate(declared_shape(value) or ()):
                 place = f"axis {axis} of {value.name}"
-                if not isinstance(size, int) and (size or place) not in self._of:
-                    pair = self._of[size or place] = next(numbers), next(numbers)
-                    self._places[pair] = f"{size}, {place}" if size else place
-                pair = (size, size) if isinstance(size, int) else self._of[size or place]
-                shapes.setdefault(value.name, []).append(pair)
-        first, second = (
-            shapes_in(inferred(model, sizes, trusting=False).proto)
-            for sizes in (
-                {name: [pair[k] for pair in s] for name, s in shapes.items()} for k in (0, 1)
-            )
-        )
-        self.shapes: dict[str, Pairs] = {
+                if isinstance(size, int):
+                    shape.append((size, size))
+                elif size and not PLAIN.fullmatch(size):
+                    shape.append(size)
+                else:
+                    if (size or place) not in self._free:
+                        pair = self._free[size or place] = next(numbers), next(numbers)
+                        self._places[pair] = f"{size}, {place}" if size else place
+                    shape.append(self._free[size or place])
+            if declared_shape(value) is None:
+                del shapes[value.name]
+        self._inputs = shapes
+        self._misfit = ""  # what inference says of sizes that do not fit together
+        try:
+            self._shapes = self._inferred({}, strict=bool(self._free))
+        except InvalidRequest as error:
+            self._misfit, self._shapes = str(error), self._inferred({})
+
+    def _inferred(self, fixed: Mapping[Pair, int], *, strict: bool = False) -> dict[str, Pairs]:
+        """Return all sizes, with some free ones fixed; errors are those of `inferred`."""
+
+        def at(k: int) -> Shapes:
+            sizes = {
+                name: [e if isinstance(e, str) else fixed.get(e, e[k]) for e in shape]
+                for name, shape in self._inputs.items()
+            }
+            return shapes_in(inferred(self._model, sizes, trusting=False, strict=strict).proto)
+
+        first = at(0)
+        second = at(1) if self._free else first
+        return {
             name: tuple(
                 (a, b) if isinstance(a, int) and isinstance(b, int) else None
                 for a, b in zip(shape, second[name], strict=True)
@@ -68,33 +128,208 @@ class FreeSizes:
             if len(shape) == len(second.get(name, ()))
         }
 
-    def misdeclared(self) -> Iterator[str]:
-        """Yield the axes of outputs whose size is not the declared one."""
+    def _by(self, what: str) -> str:
+        """Return the exporter, with the report of what it did, as the end of a sentence."""
+        proto = self._model.proto
+        is_dynamo = any("torch.export" in each.key for each in proto.graph.metadata_props)
+        report = REPORTS.get(("torch.export" if is_dynamo else proto.producer_name, what))
+        return f" ({proto.producer_name} {proto.producer_version}; {report})" if report else ""
+
+    def frozen(self) -> Iterator[str]:
+        """Yield the free axes of inputs at one size of which alone the model fits together."""
+        known = all(p in self._places or p[0] == p[1] for *_, p in self._wrong(self._shapes))
+        if known and not self._misfit:
+            return
+        constants = facts_of(inferred(self._model, {})).constants.values()
+        numbers = {
+            *map(int, re.findall(r"=(\d+)", self._misfit)),
+            *(int(n) for each in constants if each.dtype.kind in "iu" for n in each.ravel()),
+        }
+        sizes = [*SIZES, *sorted(number for number in numbers if 0 < number < UNIT)]
+        most = MOST_INFERRED // max(1, len(self._nodes) * len(self._free))
+        for pair in self._places.keys() - self._told:
+            fitting = {size for size in sizes[:most] if self._fits({pair: size})}
+            others = fitting - {1}  # at which much is broadcast
+            if len(others or fitting) == 1 and not self._fits({pair: max(fitting) + 1}):
+                self._told.add(pair)
+                only = " and ".join(map(str, sorted(fitting)))
+                yield (
+                    f"{self._places[pair]}, is declared free, but all shapes fit at {only} alone:"
+                    f" frozen when the model was exported{self._by('time')}"
+                )
+
+    def _fits(self, fixed: Mapping[Pair, int]) -> bool:
+        """Whether nothing contradicts anything with some free sizes fixed."""
+        try:
+            shapes = self._inferred(fixed, strict=True)
+        except InvalidRequest:
+            return False
+        batches = (
+            [shapes.get(roles.get(role, ""), ())[axis:][:1] for role in ("X", *CONTINUED)]
+            for site, _, roles in self._flow.recurrent
+            for axis in (0 if is_batch_first(site) else 1,)
+        )
+        known = ({size for (size,) in filter(None, each) if size} for each in batches)
+        return all(len(each) < 2 for each in known) and all(
+            pair == (fixed.get(wanted),) * 2 for *_, wanted, pair in self._wrong(shapes)
+        )
+
+    def _wrong(
+        self, shapes: Mapping[str, Pairs]
+    ) -> Iterator[tuple[str, int, int | str, Pair, Pair]]:
+        """Yield the output, the axis, the declared and the computed size of each contradiction."""
         for value in self._model.proto.graph.output:
-            declared, shape = declared_shape(value) or (), self.shapes.get(value.name, ())
+            declared, shape = declared_shape(value) or (), shapes.get(value.name, ())
             if len(declared) != len(shape):
                 continue
             for axis, (own, pair) in enumerate(zip(declared, shape, strict=True)):
-                wanted = (own, own) if isinstance(own, int) else self._of.get(own)
-                if wanted is None or pair is None or wanted == pair:
-                    continue
-                told = f"{value.name}: its axis {axis} is declared {own}, but"
-                if pair in self._places:
-                    yield f"{told} is as long as {self._places[pair]}, which is free"
-                elif pair[0] == pair[1]:
-                    node = self._freezing(value.name, wanted)
-                    yield f"{told} is {pair[0]} at any {own}, as {node} makes it"
-                else:
-                    yield f"{told} has another size"
+                wanted = (own, own) if isinstance(own, int) else self._free.get(own)
+                if wanted and pair and wanted != pair:
+                    yield value.name, axis, own, wanted, pair
+
+    def misdeclared(self) -> Iterator[str]:
+        """Yield the axes of outputs whose size is not the declared one."""
+        for name, axis, own, wanted, pair in self._wrong(self._shapes):
+            told = f"{name}: its axis {axis} is declared {own}, but"
+            if {wanted, pair} & self._told:
+                continue
+            if pair in self._places:
+                by = self._by("time") if isinstance(own, int) else ""
+                yield f"{told} is as long as {self._places[pair]}, which is free{by}"
+            elif pair[0] == pair[1]:
+                node = self._freezing(name, wanted)
+                yield f"{told} is {pair[0]} at any {own}, as {node} makes it"
+            else:
+                yield f"{told} has another size"
 
     def _freezing(self, name: str, wanted: Pair) -> str:
         """Return the last node before a value that loses a size, in words."""
-        nodes = nodes_that_make([*enumerate(self._model.proto.graph.node)], [name])
+        nodes = nodes_that_make(self._nodes, [name])
         losing = (
             (index, node)
             for index, node in reversed(nodes)
-            if any(wanted in self.shapes.get(each, ()) for each in node.input)
-            and not any(wanted in self.shapes.get(each, ()) for each in node.output)
+            if any(wanted in self._shapes.get(each, ()) for each in node.input)
+            and not any(wanted in self._shapes.get(each, ()) for each in node.output)
         )
         index, node = next(losing, nodes[-1])
         return f"node '{display_name(node, index)}' ({operator_name(node)})"
+
+    def states(self) -> Iterator[str]:
+        """Yield the recurrent nodes whose initial states have one batch, or numbers."""
+        for site, _, roles in self._flow.recurrent:
+            X, axis = self._shapes.get(roles.get("X", ""), ()), 0 if is_batch_first(site) else 1
+            batch = X[axis] if len(X) == 3 else None
+            fixed: dict[str, list[str]] = defaultdict(list)  # where it is from, with the size
+            for role in CONTINUED:
+                name = roles.get(role, "")
+                shape = self._shapes.get(name, ())
+                size = shape[axis] if len(shape) == 3 else None
+                if batch in self._places and size and size[0] == size[1]:
+                    constant = name in self._flow.constants
+                    what = "constant, of" if constant else "computed for"
+                    what = f"the input {name}, of" if name in self._flow.inputs else what
+                    fixed[f"{what} batch_size {size[0]}"].append(role)
+                    self._told.add(batch)
+            for what, named in fixed.items():
+                be = "are" if len(named) > 1 else "is"
+                yield f"{site.name}: {' and '.join(named)} {be} {what}, although X has any"
+
+            values = {role: self._flow.constant(roles.get(role, "")) for role in CONTINUED}
+            if found := [role for role, v in values.items() if v is not None and v.any()]:
+                be = "are constants" if len(found) > 1 else "is a constant"
+                yield (
+                    f"{site.name}: {' and '.join(found)} {be} other than 0: learned, or a state"
+                    f" that was frozen when the model was exported{self._by('states')}"
+                )
+
+    def resets(self) -> Iterator[str]:
+        """Yield GRU nodes that reset before the product, unlike the framework they are from."""
+        producer = self._model.proto.producer_name
+        for site, row, roles in self._flow.recurrent:
+            attributes = {each.name: each.i for each in site.node.attribute}
+            if row.type != "GRU" or attributes.get("linear_before_reset"):
+                continue
+            biases = self._flow.constant(roles["B"]) if "B" in roles else None
+            H = attributes.get("hidden_size", 0)
+            has_two = biases is not None and H and biases.reshape(-1, 6, H)[:, 5].any()
+            if producer == "pytorch" or (producer in TWO_BIASES and has_two):
+                framework = "PyTorch's GRU" if producer == "pytorch" else "a GRU with two biases"
+                yield (
+                    f"{site.name}: linear_before_reset is 0, but {framework} resets after the"
+                    f" product, as 1 does{self._by('reset')}"
+                )
+
+    def unrolled(self) -> Iterator[str]:
+        """Yield the free axes of inputs of which only the first so many positions are read."""
+        for value in self._model.inputs:
+            for pair in self._shapes.get(value.name, ()):
+                if pair not in self._places:
+                    continue
+                read = self._positions(value.name, pair)
+                if read and len(read) > 1 and read == {*range(len(read))}:
+                    self._told.add(pair)
+                    yield (
+                        f"{self._places[pair]}, is declared free, but only its first {len(read)}"
+                        f" steps are read: frozen when the recurrence was unrolled"
+                    )
+
+    @cached_property
+    def _readers(self) -> dict[str, list[NodeProto]]:
+        """The nodes that read each value, outputs of the model read by none."""
+        found: dict[str, list[NodeProto]] = defaultdict(list)
+        for node in self._model.proto.graph.node:
+            for name in {*node.input, *captured_names(node)}:
+                found[name].append(node)
+        return found
+
+    def _positions(self, name: str, pair: Pair) -> set[int] | None:
+        """Return the positions that are read of the axis of a value that has a size.
+
+        None if nodes read it whole, or in a way that is not known here.
+        """
+        read: set[int] = set()
+        left = [name]
+        ends = {value.name for value in self._model.proto.graph.output}
+        while left:
+            name = left.pop()
+            shape = self._shapes.get(name, ())
+            if name in ends or shape.count(pair) != 1:
+                return None
+            axis = shape.index(pair)
+            for node in self._readers[name]:
+                found = self._taken(node, axis, len(shape))
+                if node.op_type == "Shape":
+                    continue
+                if found is not None:
+                    read |= found
+                elif node.op_type in POINTWISE and not node.domain:
+                    left += node.output
+                else:
+                    return None
+        return read
+
+    def _taken(self, node: NodeProto, axis: int, rank: int) -> set[int] | None:
+        """Return the positions of an axis that a node takes out, if they are constants."""
+        attributes: dict[str, Any] = {each.name: each.i for each in node.attribute}
+        own = attributes.get("axis", 0) % rank
+        if node.domain or (node.op_type in ("Gather", "SplitToSequence") and own != axis):
+            return None
+        if node.op_type == "SplitToSequence" and len(node.input) == 1:
+            taken = [reader for name in node.output for reader in self._readers[name]]
+            if any(reader.op_type != "SequenceAt" for reader in taken):
+                return None
+            places = [self._flow.constant(reader.input[1]) for reader in taken]
+        elif node.op_type == "Gather":
+            places = [self._flow.constant(node.input[1])]
+        elif node.op_type == "Slice" and len(node.input) == 4:
+            starts, ends, axes = (self._flow.constant(each) for each in node.input[1:])
+            if axes is None or starts is None or ends is None or [*axes % rank] != [axis]:
+                return None
+            places = [np.arange(starts[0], min(ends[0], UNIT))]
+            if starts[0] < 0 or not 0 <= ends[0] < UNIT:
+                return None
+        else:
+            return None
+        if any(each is None or (each < 0).any() for each in places):
+            return None
+        return {int(number) for each in places if each is not None for number in each.ravel()}

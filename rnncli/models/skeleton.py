@@ -19,7 +19,7 @@ from onnx import (
 )
 from onnx.inliner import inline_local_functions
 
-from rnncli.errors import RnncliError
+from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.files.formats.pb import array_of
 from rnncli.models.model import Model, Site, bodies, declared_shape, subgraphs, walk
 from rnncli.models.tensor_values import tensor_values
@@ -40,13 +40,23 @@ _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
 _LONGEST_SHAPE = 1 << 20
 
 
-def inferred(model: Model, shapes: Mapping[str, Sequence[int]], *, trusting: bool = True) -> Model:
+def inferred(
+    model: Model,
+    shapes: Mapping[str, Sequence[int | str]],
+    *,
+    trusting: bool = True,
+    strict: bool = False,
+) -> Model:
     """Return the model's skeleton with all inferred shapes.
 
     Args:
         model: the model.
-        shapes: the shapes of some inputs, instead of the declared ones.
+        shapes: the shapes of some inputs, in sizes and symbols, instead of the declared ones.
         trusting: whether shapes that the model declares for other values are taken as they are.
+        strict: whether what does not fit is an error, rather than of unknown shape.
+
+    Raises:
+        InvalidRequest: something does not fit, if `strict`.
     """
     # What inference reads, field by field: no larger values are ever copied.
     source = model.proto
@@ -63,15 +73,17 @@ def inferred(model: Model, shapes: Mapping[str, Sequence[int]], *, trusting: boo
         if value.name in shapes:
             value.type.tensor_type.shape.Clear()
             for size in shapes[value.name]:
-                value.type.tensor_type.shape.dim.add(dim_value=size)
+                kind = "dim_value" if isinstance(size, int) else "dim_param"
+                value.type.tensor_type.shape.dim.add(**{kind: size})
     try:
         if skeleton.functions:
             skeleton = inline_local_functions(skeleton)
         lengths = [shape[0] for shape in shapes_in(skeleton).values() if len(shape) == 1]
         is_long = any(isinstance(n, int) and n > _LONGEST_SHAPE for n in lengths)
-        skeleton = shape_inference.infer_shapes(skeleton, data_prop=not is_long)
-    except Exception:  # noqa: BLE001, S110 -- unknown shapes are not an error; evaluation reports others
-        pass
+        skeleton = shape_inference.infer_shapes(skeleton, strict_mode=strict, data_prop=not is_long)
+    except Exception as error:
+        if strict:  # otherwise unknown shapes are not an error; evaluation reports others
+            raise InvalidRequest(str(error)) from error
     return Model(skeleton, model.name)
 
 

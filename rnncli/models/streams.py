@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
     from rnncli.models.model import Model, Site
+    from rnncli.models.skeleton import Shapes
     from rnncli.numerics import Array
     from rnncli.operators.operator import Tensor
 
@@ -146,7 +147,7 @@ class DataFlow:
     """The values of a model's graph: which reach which, and which depend on which."""
 
     def __init__(self, model: Model) -> None:
-        self._model = inferred(model, {})
+        self._source, self._model = model, inferred(model, {})
         self._graph = self._model.proto.graph
         self._shapes = shapes_in(self._model.proto)
         self.name = model.name
@@ -160,7 +161,7 @@ class DataFlow:
         }
         self.inputs = {value.name: value for value in self._model.inputs}
         self.outputs = {value.name: value for value in self._graph.output}
-        self._recurrent = [
+        self.recurrent = [
             (site, row, _by_role(site.node.input, row.inputs))
             for site, row in recurrent_sites(self._model)
         ]
@@ -247,7 +248,7 @@ class DataFlow:
             for node in body.node:
                 for begin, end, joins in _moves(node):
                     edges[begin].append((end, joins))
-        for site, row, roles in self._recurrent:
+        for site, row, roles in self.recurrent:
             made = _by_role(site.node.output, row.outputs)
             for role, ends in CONTINUED.items():
                 edges[roles.get(role, "")] += [(made[end], True) for end in ends if end in made]
@@ -279,17 +280,17 @@ class DataFlow:
     def _of_fixed_batch(self) -> set[str]:
         """The recurrent nodes whose initial state has one batch size, whatever is said of X."""
         found = set()
-        for site, _, roles in self._recurrent:
+        for site, _, roles in self.recurrent:
             shape = self._shapes.get(roles.get("initial_h", ""), ())
-            if len(shape) == 3 and isinstance(shape[0 if _is_batch_first(site) else 1], int):
+            if len(shape) == 3 and isinstance(shape[0 if is_batch_first(site) else 1], int):
                 found.add(site.name)
         return found
 
-    def _sizes(self, size: str) -> Iterator[tuple[Site, int | str]]:
+    def _sizes(self, size: str, shapes: Shapes | None = None) -> Iterator[tuple[Site, int | str]]:
         """Yield recurrent nodes with a size of theirs, as far as it is known."""
-        for site, _, roles in self._recurrent:
-            shape = self._shapes.get(roles.get("X", ""), ())
-            order = ("batch_size", "seq_length")[:: 1 if _is_batch_first(site) else -1]
+        for site, _, roles in self.recurrent:
+            shape = (shapes or self._shapes).get(roles.get("X", ""), ())
+            order = ("batch_size", "seq_length")[:: 1 if is_batch_first(site) else -1]
             if len(shape) == 3:
                 yield site, shape[order.index(size)]
 
@@ -300,29 +301,18 @@ class DataFlow:
         for name, value in {} if pairs else self.inputs.items():
             shape = declared_shape(value) or ()
             for axis, own in enumerate(shape):
-                if own in steps and isinstance(own, int) and own > 1 and shape.count(own) == 1:
+                if not isinstance(own, int) or own < 2 or own not in steps or shape.count(own) > 1:
+                    continue
+                more = {name: [*shape[:axis], own + 1, *shape[axis + 1 :]]}
+                shapes = shapes_in(inferred(self._source, more, trusting=False).proto)
+                if own + 1 in (size for _, size in self._sizes("seq_length", shapes)):
                     yield (
                         f"{name}: its axis of time, {axis}, is frozen to {own} steps, the length"
                         f" of {steps[own]} when it was traced"
                     )
 
-        # Initial states of one batch size, although X has any.
-        nodes = [node for body in bodies(self._graph) for node in body.node]
-        constants = self._model.initializers.union(
-            *(node.output for node in nodes if node.op_type == "Constant")
-        )
-        batches = {site.name: size for site, size in self._sizes("batch_size")}
-        for site, _, roles in self._recurrent:
-            for role in CONTINUED:
-                name = roles.get(role, "")
-                shape = self._shapes.get(name, ())
-                size = shape[0 if _is_batch_first(site) else 1] if len(shape) == 3 else None
-                if isinstance(size, int) and isinstance(batches.get(site.name), str):
-                    what = "a constant of" if name in constants else "computed for"
-                    what = f"the input {name}, of" if name in self.inputs else what
-                    yield (f"{site.name}: {role} is {what} batch_size {size}, although X has any")
-
         # States that nothing reads, or that do not go on.
+        nodes = [node for body in bodies(self._graph) for node in body.node]
         read = {name for node in nodes for name in node.input}
         read.update(value.name for body in bodies(self._graph) for value in body.output)
         fed = self.inputs.keys() - {pair.input for pair in pairs}
@@ -347,19 +337,18 @@ class DataFlow:
 
     def anew(self, states: set[str]) -> Iterator[str]:
         """Yield the recurrent nodes, outside bodies, whose initial state depends on no state."""
-        for site, _, roles in self._recurrent:
+        for site, _, roles in self.recurrent:
             begin = roles.get("initial_h")
             if not (site.path or (begin and self._needs(begin) & states)):
                 yield site.name
 
     def forgetting(self, times: set[str]) -> Iterator[str]:
-        """Yield in sentences what recurrent nodes, if all are forward, begin anew with.
+        """Yield in sentences the nodes, if all are forward, that forget what was before a call.
 
-        Those that read an axis of time forget what was before a call; and numbers other than 0 are
-        most often a state that was frozen when the model was exported.
+        They read an axis of time and begin with constants, or with constants other than 0.
         """
         lengths = {site.name: size for site, size in self._sizes("seq_length")}
-        sites = [(site, roles) for site, _, roles in self._recurrent if not site.path]
+        sites = [(site, roles) for site, _, roles in self.recurrent if not site.path]
         directions = [
             attribute.s
             for site, _ in sites
@@ -369,14 +358,12 @@ class DataFlow:
         if any(direction != b"forward" for direction in directions):
             return
         for site, roles in sites:
-            begins = {role: self._constant(roles.get(role, "")) for role in CONTINUED}
-            told = f"not streamable: node '{site.name}' begins anew at each call"
-            if numbers := [role for role, v in begins.items() if v is not None and v.any()]:
-                yield f"{told}, with numbers other than 0 in {' and '.join(numbers)}"
-            elif begins["initial_h"] is not None and lengths.get(site.name) in times:
-                yield told
+            begins = {role: self.constant(roles.get(role, "")) for role in CONTINUED}
+            is_frozen = any(v is not None and v.any() for v in begins.values())
+            if is_frozen or (begins["initial_h"] is not None and lengths.get(site.name) in times):
+                yield f"not streamable: node '{site.name}' begins anew at each call"
 
-    def _constant(self, name: str) -> Array | None:
+    def constant(self, name: str) -> Array | None:
         """Return numbers of a value that no input has a part in but by its shape; None otherwise.
 
         "" is an absent input, and stands for 0.
@@ -399,6 +386,12 @@ class DataFlow:
         reads = ((node, {*node.input, *captured_names(node)}) for node in self._graph.node)
         return {name: values for node, values in reads for name in node.output}
 
+    @cached_property
+    def constants(self) -> set[str]:
+        """The names of the values that are stored, or made by Constant."""
+        made = (n for b in bodies(self._graph) for n in b.node if n.op_type == "Constant")
+        return self._model.initializers.union(*(node.output for node in made))
+
     def _needs(self, output: str) -> set[str]:
         """Return the values that an output depends on."""
         needs, left = {output}, [output]
@@ -409,7 +402,8 @@ class DataFlow:
         return needs
 
 
-def _is_batch_first(site: Site) -> bool:
+def is_batch_first(site: Site) -> bool:
+    """Return whether a recurrent node has its layout 1."""
     return any(a.i for a in site.node.attribute if a.name == "layout")
 
 

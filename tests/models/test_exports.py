@@ -12,6 +12,7 @@ from rnncli.running.tasks import plan, run_all
 
 WEIGHTS = "float[1,6,3] W, float[1,6,2] R"
 GRU = "GRU <hidden_size = 2, linear_before_reset = 1>"
+LSTM = "LSTM <hidden_size = 2>"
 # Each fault by itself, beside the beginning of its sentence.
 FAULTS = {
     # What torch.onnx.export(dynamo=True) declares of a batch-first LSTM or GRU.
@@ -34,6 +35,66 @@ FAULTS = {
         y = Squeeze (last, zero) }}""",
     "y: its axis 0 is declared T, but has another size": """
         g (float[T,3] x) => (float[T,3] y) { y = Concat <axis = 0> (x, x) }""",
+    # What a manual bidirectional layer became: the length of the trace is in a shape.
+    "seq, axis 1 of x, is declared free, but all shapes fit at 1 and 7 alone": """
+        g (float[N,seq,3] x) => (float[N,a,3] y) {
+        n = Shape <start = 0, end = 1> (x)
+        rest = Constant <value = int64[2] {7, 3}> ()
+        shape = Concat <axis = 0> (n, rest)
+        zero = Constant <value = float[1,1,1] {0}> ()
+        zeros = Expand (zero, shape)
+        y = Add (x, zeros) }""",
+    "T, axis 0 of x, is declared free, but all shapes fit at 7 alone": f"""
+        g (float[T,N,3] x, {WEIGHTS}) => (float[7,N,2] y) {{
+        all = {GRU} (x, W, R)
+        shape = Constant <value = int64[3] {{7, -1, 2}}> ()
+        y = Reshape (all, shape) }}""",
+    # A recurrence that torch.export or a trace unrolled, by sequences, by elements and by slices.
+    "T, axis 0 of x, is declared free, but only its first 3 steps are read": """
+        g (float[T,N,2] x, float[2,2] W) => (float[N,2] y) {
+        all = MatMul (x, W)
+        steps = SplitToSequence <axis = 0, keepdims = 0> (all)
+        zero = Constant <value = int64 {0}> ()
+        one = Constant <value = int64 {1}> ()
+        two = Constant <value = int64 {2}> ()
+        a = SequenceAt (steps, zero)
+        b = SequenceAt (steps, one)
+        c = SequenceAt (steps, two)
+        ra = Relu (a)
+        sb = Add (ra, b)
+        rb = Relu (sb)
+        y = Add (rb, c) }""",
+    "T, axis 1 of x, is declared free, but only its first 2 steps are read": """
+        g (float[N,T,2] x) => (float[N,2] y) {
+        zero = Constant <value = int64 {0}> ()
+        one = Constant <value = int64 {1}> ()
+        a = Gather <axis = 1> (x, zero)
+        b = Gather <axis = 1> (x, one)
+        ra = Relu (a)
+        y = Add (ra, b) }""",
+    "T, axis 1 of x, is declared free, but only its first 4 steps are read": """
+        g (float[N,T,2] x) => (float[N,4,2] y) {
+        t = Relu (x)
+        start = Constant <value = int64[1] {0}> ()
+        end = Constant <value = int64[1] {4}> ()
+        axis = Constant <value = int64[1] {1}> ()
+        y = Slice (t, start, end, axis) }""",
+    "LSTM_1: initial_h is constant, of batch_size 1, although X has any": f"""
+        g (float[T,N,3] x, float[1,8,3] W, float[1,8,2] R) => (float[T,1,N,2] y) {{
+        h = Constant <value = float[1,1,2] {{0, 0}}> ()
+        y = {LSTM} (x, W, R, , , h) }}""",
+    "GRU_0: initial_h is the input h, of batch_size 1, although X has any": f"""
+        g (float[T,N,3] x, float[1,1,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        y = {GRU} (x, W, R, , , h) }}""",
+    "LSTM_2: initial_h and initial_c are computed for batch_size 1, although X has any": """
+        g (float[N,T,3] x, float[1,8,3] W, float[1,8,2] R) => (float[N,T,1,2] y) {
+        k = Constant <value = float[1,1,2] {0, 0}> ()
+        h = Relu (k)
+        y = LSTM <hidden_size = 2, layout = 1> (x, W, R, , , h, h) }""",
+    "GRU_1: initial_h is a constant other than 0: learned, or": f"""
+        g (float[T,1,3] x, {WEIGHTS}) => (float[T,1,1,2] y) {{
+        h = Constant <value = float[1,1,2] {{0, 0.5}}> ()
+        y = {GRU} (x, W, R, , , h) }}""",
 }
 
 
@@ -45,6 +106,45 @@ def test_what_a_model_declares_of_sizes_wrongly_is_told(parse, sentence, text):
     assert told.startswith(sentence)
 
 
+@every(
+    "producer, bias, is_told",
+    [
+        ("pytorch", 0, True),
+        ("tf2onnx", 0, False),
+        ("tf2onnx", 1, True),
+        ("", 1, False),
+    ],
+    ids=str,
+)
+def test_a_reset_before_the_product_is_told_of_frameworks_that_reset_after_it(
+    parse, producer, bias, is_told
+):
+    """PyTorch's GRU always does, Keras's if it has two biases."""
+    zeros = ", ".join("0" * 11)
+    model = parse(f"""g (float[T,1,3] x, {WEIGHTS}) => (float[T,1,1,2] y) {{
+        b = Constant <value = float[1,12] {{{zeros}, {bias}}}> ()
+        y = GRU <hidden_size = 2> (x, W, R, b) }}""")
+    model.proto.producer_name, model.proto.producer_version = producer, "1.2"
+
+    told = [*export_faults(model)]
+
+    assert [each[: each.index(",")] for each in told] == [
+        "GRU_1: linear_before_reset is 0"
+    ] * is_told
+
+
+def test_a_sentence_ends_with_the_exporter_and_the_report_of_it(parse):
+    """If the exporter is one of which it is known."""
+    ((_, text), *_) = FAULTS.items()
+    model = parse(text)
+    model.proto.producer_name, model.proto.producer_version = "pytorch", "2.13.0"
+    model.proto.graph.metadata_props.add(key="pkg.torch.export.ExportedProgram")
+
+    (told,) = export_faults(model)
+
+    assert told.endswith("which is free (pytorch 2.13.0; pytorch/pytorch#191855)")
+
+
 SOUND = {
     "sizes that follow": f"""g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
         y = {GRU} (x, W, R) }}""",
@@ -54,6 +154,35 @@ SOUND = {
         g (float[T,3] x) => (float[more,3] y) { y = Concat <axis = 0> (x, x) }""",
     "formulas of symbols": """
         g (float[T,3] x, float[D,3] z) => (float[T,3] y) { y = Identity (x) }""",
+    "one step that is read": """
+        g (float[N,T,2] x) => (float[N,2] y) {
+        zero = Constant <value = int64 {0}> ()
+        y = Gather <axis = 1> (x, zero) }""",
+    "steps that are read beside all": """
+        g (float[N,T,2] x) => (float[N,T,2] y) {
+        start = Constant <value = int64[1] {0}> ()
+        end = Constant <value = int64[1] {4}> ()
+        axis = Constant <value = int64[1] {1}> ()
+        s = Slice (x, start, end, axis)
+        m = ReduceMax <axes = [1]> (s)
+        y = Add (x, m) }""",
+    "a window that a longer input fills": """
+        g (float[N,1,T] x, float[1,1,5] W) => (float[N,1,t] y) { y = Conv (x, W) }""",
+    "a size that several mend": """
+        g (float[N,T,12] x) => (float[a,12] y) {
+        shape = Constant <value = int64[2] {-1, 12}> ()
+        y = Reshape (x, shape) }""",
+    "a state of the batch of X": f"""
+        g (float[T,N,3] x, float[1,N,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        y = {GRU} (x, W, R, , , h) }}""",
+    "zeros of the batch of X": f"""
+        g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        n = Shape <start = 1, end = 2> (x)
+        one = Constant <value = int64[1] {{1}}> ()
+        two = Constant <value = int64[1] {{2}}> ()
+        shape = Concat <axis = 0> (one, n, two)
+        h = ConstantOfShape (shape)
+        y = {GRU} (x, W, R, , , h) }}""",
 }
 
 

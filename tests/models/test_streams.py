@@ -143,18 +143,6 @@ FAULTS = {
         y, c_out, h_out = LSTM <hidden_size = 2> (x, W, R, , , h_in, c_in) }""",
     "x: its axis of time, 0, is frozen to 37 steps": f"""g (float[37,1,3] x, {WEIGHTS})
         => (float[37,1,1,2] y) {{ y = GRU <hidden_size = 2> (x, W, R) }}""",
-    "GRU_1: initial_h is a constant of batch_size 1, although X has any": f"""
-        g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
-        h = Constant <value = float[1,1,2] {{0, 0}}> ()
-        y = GRU <hidden_size = 2> (x, W, R, , , h) }}""",
-    "GRU_0: initial_h is the input h, of batch_size 1, although X has any": f"""
-        g (float[T,N,3] x, float[1,1,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
-        y = GRU <hidden_size = 2> (x, W, R, , , h) }}""",
-    "GRU_2: initial_h is computed for batch_size 1, although X has any": f"""
-        g (float[N,T,3] x, {WEIGHTS}) => (float[N,T,1,2] y) {{
-        k = Constant <value = float[1,1,2] {{0, 0}}> ()
-        h = Relu (k)
-        y = GRU <hidden_size = 2, layout = 1> (x, W, R, , , h) }}""",
 }
 
 
@@ -164,6 +152,16 @@ def test_what_makes_streaming_wrong_is_warned_of(parse, sentence, text):
     warnings = streams_of(parse(text)).warnings
 
     assert any(each.startswith(sentence) for each in warnings), warnings
+
+
+def test_a_size_like_the_length_is_not_time(parse):
+    """Of an axis of 37 that a longer one does not make the sequence longer."""
+    text = """g (float[37,1,3] x, float[1,1,37] h, float[1,111,3] W, float[1,111,37] R)
+        => (float[37,1,1,37] y) { y = GRU <hidden_size = 37> (x, W, R, , , h) }"""
+
+    (told,) = streams_of(parse(text)).warnings
+
+    assert told.startswith("x: its axis of time, 0, is frozen to 37 steps")
 
 
 def test_a_batch_that_an_initial_state_fixes_is_not_free(parse):
