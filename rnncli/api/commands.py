@@ -66,6 +66,7 @@ _TURN = threading.RLock()
     *(Selected, Implementation),
     output=traits("-o", kind=OptionKind.WRITTEN, metavar="DIR"),
     format=traits(kind=OptionKind.NAME, known=LAYOUTS),
+    golden=traits(kind=OptionKind.NAME, known=("certified", "float64")),
     seed=traits(kind=OptionKind.COUNT),
     max_cases=traits(kind=OptionKind.COUNT, least=1, metavar="N"),
     save_suite=traits(kind=OptionKind.WRITTEN, metavar="FILE.yaml"),
@@ -79,6 +80,7 @@ def generate(
     select: str = "",
     seed: int | None = None,
     weights: str = "",
+    golden: str = "",
     steps: bool = False,
     device: str | Path = "",
     max_cases: int | None = None,
@@ -97,6 +99,8 @@ def generate(
         select: As in `Selected`.
         seed: Seed of the inputs, instead of the suite's.
         weights: As in `Implementation`.
+        golden: Expected values computed in float64 and rounded once, or proved (extra `certified`),
+            instead of what the suite says of each case.
         steps: Also store the signals of every step: pre-activations, gates, cell and hidden states.
         device: Move the cases into what a device takes, as FILE says (docs/howto/limits.md), keep
             those that still catch a bug, and add others for bugs that those do not catch.
@@ -148,6 +152,8 @@ def generate(
     if weights:
         place = PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
         read = read.with_weights(place)
+    if golden:
+        read = read.with_golden(_one_of("golden", golden, ("certified", "float64")))
     plan = generation.GenerationPlan(
         suite=read.with_steps() if steps else read,
         selection=select,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ARCHIVE = ("archive", "layout", "cases", "bytes", "sha256")
+# Cases beyond which a pack of a folder for each is slow to copy.
+MANY_CASES = 1000
 STATEMENTS = "rnncli.verifying.tracing.statements"
 
 
@@ -58,6 +60,11 @@ def generate(suite: str, *, limits: Limits = UNLIMITED, as_json: bool = False, *
         report = commands.generate(suite, **asked, progress=progress.reach)
     traceback = click.get_current_context().find_root().meta.get("traceback", False)
     show_generation(report, is_check=asked["check"], as_json=as_json, traceback=traceback)
+    if report.manifest and report.cases > MANY_CASES and LAYOUTS[asked["format"]].files:
+        files = f"{len(report.manifest.sums())} files"
+        say(
+            f"{report.folder} has {files}; with --format npz or h5 the tensors of all cases are one"
+        )
     return report.exit_code
 
 

@@ -249,7 +249,9 @@ def require(kind: str) -> None:
     try:
         backend_named(KINDS[kind].backend)
     except Unsupported as error:
-        raise Unsupported(f"{error}; golden: float64 needs no extra") from error
+        raise Unsupported(
+            f"{error}; --golden float64, or golden: float64 in a suite, needs no extra"
+        ) from error
 
 
 def recurrence_at(stack: Recurrence, k: int) -> Recurrence:

@@ -225,6 +225,7 @@ def premises(suite: Suite) -> dict[str, Any]:
         "suite": sha256(text),
         "seed": suite.seed,
         "weights": suite.weights,
+        "golden": suite.golden,
         "steps": suite.steps,
         "files": files,
         "code": _code(),

@@ -248,6 +248,10 @@ class Suite:
         """Return the suite with the weights of every model in one place, a key of `WEIGHTS`."""
         return self._with(weights=weights)
 
+    def with_golden(self, golden: str) -> Suite:
+        """Return the suite with one origin of the expected values of every case."""
+        return self._with(golden=golden)
+
     def with_steps(self) -> Suite:
         """Return the suite with the signals of every step stored."""
         return self._with(steps=True)
