@@ -10,20 +10,24 @@ import re
 from collections import defaultdict
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.models.model import (
+    attribute_value,
     captured_names,
     declared_shape,
     display_name,
     nodes_that_make,
     operator_name,
+    rooted,
 )
+from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.skeleton import facts_of, inferred, shapes_in
 from rnncli.models.streams import CONTINUED, DataFlow, is_batch_first
+from rnncli.operators.checking import shape_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,14 +68,19 @@ REPORTS = {
 TWO_BIASES = frozenset(("tf2onnx", "keras2onnx", "OnnxMLTools"))
 
 
-def export_faults(model: Model) -> Iterator[str]:
-    """Yield in sentences what an exporter did to a model that its author will not have meant."""
+class ExportFaults(NamedTuple):
+    """What an exporter did to a model that its author will not have meant."""
+
+    sentences: tuple[str, ...]
+    unevaluated: tuple[UnevaluatedNode, ...]  # recurrent nodes that break their specification
+
+
+def export_faults(model: Model) -> ExportFaults:
+    """Find what an exporter did to a model; the model is not run."""
     export = Export(model)
-    yield from export.unrolled()
-    yield from export.states()
-    yield from export.resets()
-    frozen = [*export.frozen()]
-    yield from frozen or export.misdeclared()
+    found = [*export.unrolled(), *export.states(), *export.resets()]
+    found += [*export.frozen()] or [*export.misdeclared()]
+    return ExportFaults(tuple(found), tuple(export.misshapen()))
 
 
 class Export:
@@ -82,7 +91,7 @@ class Export:
         self._nodes = [*enumerate(model.proto.graph.node)]
         self._free: dict[str, Pair] = {}  # the sizes of each symbol
         self._places: dict[Pair, str] = {}  # the first axis that has them, in words
-        self._told: set[Pair] = set()  # those of dimensions that are known to be frozen
+        self._told: dict[Pair, int] = {}  # those of dimensions that are frozen, and to what
         numbers = count(UNIT, UNIT)
         shapes: dict[str, list[Pair | str]] = {}
         for value in model.inputs:
@@ -147,11 +156,11 @@ class Export:
         }
         sizes = [*SIZES, *sorted(number for number in numbers if 0 < number < UNIT)]
         most = MOST_INFERRED // max(1, len(self._nodes) * len(self._free))
-        for pair in self._places.keys() - self._told:
+        for pair in self._places.keys() - self._told.keys():
             fitting = {size for size in sizes[:most] if self._fits({pair: size})}
             others = fitting - {1}  # at which much is broadcast
             if len(others or fitting) == 1 and not self._fits({pair: max(fitting) + 1}):
-                self._told.add(pair)
+                self._told[pair] = max(fitting)
                 only = " and ".join(map(str, sorted(fitting)))
                 yield (
                     f"{self._places[pair]}, is declared free, but all shapes fit at {only} alone:"
@@ -191,7 +200,7 @@ class Export:
         """Yield the axes of outputs whose size is not the declared one."""
         for name, axis, own, wanted, pair in self._wrong(self._shapes):
             told = f"{name}: its axis {axis} is declared {own}, but"
-            if {wanted, pair} & self._told:
+            if {wanted, pair} & self._told.keys():
                 continue
             if pair in self._places:
                 by = self._by("time") if isinstance(own, int) else ""
@@ -229,7 +238,7 @@ class Export:
                     what = "constant, of" if constant else "computed for"
                     what = f"the input {name}, of" if name in self._flow.inputs else what
                     fixed[f"{what} batch_size {size[0]}"].append(role)
-                    self._told.add(batch)
+                    self._told[batch] = size[0]
             for what, named in fixed.items():
                 be = "are" if len(named) > 1 else "is"
                 yield f"{site.name}: {' and '.join(named)} {be} {what}, although X has any"
@@ -241,6 +250,22 @@ class Export:
                     f"{site.name}: {' and '.join(found)} {be} other than 0: learned, or a state"
                     f" that was frozen when the model was exported{self._by('states')}"
                 )
+
+    def misshapen(self) -> Iterator[UnevaluatedNode]:
+        """Yield the recurrent nodes whose inputs do not fit together at any size."""
+        for site, row, _ in self._flow.recurrent:
+            shapes = {}
+            for each, name in zip(row.inputs, site.node.input, strict=False):
+                shape = self._shapes.get(name)
+                if shape is not None and None not in shape:
+                    shapes[each.name] = tuple(
+                        pair[0] if pair[0] == pair[1] else self._told.get(pair, 1)
+                        for pair in filter(None, shape)
+                    )
+            attributes = {each.name: attribute_value(each) for each in site.node.attribute}
+            if found := [*shape_problems(row, attributes, shapes)]:
+                path = rooted(self._model, (*site.path, site.name))
+                yield UnevaluatedNode(site.name, operator_name(site.node), path, "; ".join(found))
 
     def resets(self) -> Iterator[str]:
         """Yield GRU nodes that reset before the product, unlike the framework they are from."""
@@ -267,7 +292,7 @@ class Export:
                     continue
                 read = self._positions(value.name, pair)
                 if read and len(read) > 1 and read == {*range(len(read))}:
-                    self._told.add(pair)
+                    self._told[pair] = len(read)
                     yield (
                         f"{self._places[pair]}, is declared free, but only its first {len(read)}"
                         f" steps are read: frozen when the recurrence was unrolled"

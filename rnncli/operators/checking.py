@@ -112,7 +112,7 @@ def _input_problems(
         values = inputs[row.name]
         sentences = [
             *_dtype_problems(operator, row, inputs),
-            *_shape_problems(row, values.shape, sizes, variant),
+            *_shape_problems(row, inputs, sizes, variant),
         ]
         if not operator.empty_sizes and 0 in values.shape:
             sentences.append(f"{row.name} must have no empty dimension, got {list(values.shape)}")
@@ -170,10 +170,26 @@ def element_type(values: Array) -> str:
         return str(values.dtype)
 
 
+def shape_problems(
+    operator: Operator, attributes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[str]:
+    """Yield the violations that the shapes of some inputs of a node show alone."""
+    if any(attribute_problems(operator, attributes)):
+        return
+    completed = complete(operator, attributes)
+    variant = operator.variant(completed)
+    blanks = {name: np.broadcast_to(np.int8(0), shape) for name, shape in shapes.items()}
+    sizes = _sizes(operator, completed, blanks, variant)
+    for row in operator.inputs:
+        if row.name in shapes:
+            yield from _shape_problems(row, blanks, sizes, variant)
+
+
 def _shape_problems(
-    row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], variant: int
+    row: Input, inputs: Mapping[str, Array], sizes: Mapping[str, Size], variant: int
 ) -> Iterator[str]:
     """Yield a wrong rank, or sizes that contradict others, with the reason."""
+    actual = inputs[row.name].shape
     dims = row.of_rank(len(actual), variant)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
     got = f"got {list(actual)}"
@@ -187,7 +203,11 @@ def _shape_problems(
     if wrong:
         reasons = dict.fromkeys(sizes[dims[k].symbol].reason for k in wrong)
         listed = "[" + ", ".join(map(str, expected)) + "]"
-        yield f"{row.name} must be {listed} = {spelled}, {got}: {'; '.join(reasons)}"
+        # The cell of such an LSTM is wider than its hidden state.
+        is_wider = [actual[k] > int(expected[k]) for k in wrong] == [True]
+        is_projected = row.role == "initial_c" and is_wider and wrong[0] == len(dims) - 1
+        hint = ", as of an LSTM with projection, which ONNX has not" * is_projected
+        yield f"{row.name} must be {listed} = {spelled}, {got}: {'; '.join(reasons)}{hint}"
 
 
 def _length_problems(row: Input, lengths: Array, T: int) -> Iterator[str]:

@@ -37,13 +37,15 @@ def model_record(model: Model) -> dict[str, Any]:
 
     Unsupported nodes and what is wrong with the states are included.
     """
-    graph, streams = model.proto.graph, streams_of(model)
+    graph, streams, exported = model.proto.graph, streams_of(model), export_faults(model)
+    unevaluated = [*unevaluated_nodes(model), *exported.unevaluated]
 
     def axes(found: Mapping[str, FreeAxis]) -> dict[str, Any]:
         return {name: {"axis": each.axis, "reason": each.reason} for name, each in found.items()}
 
     return {
         "model": model.name,
+        "producer": f"{model.proto.producer_name} {model.proto.producer_version}".strip(),
         "ir_version": model.proto.ir_version,
         "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
         "inputs": {value.name: describe_value(value) for value in model.inputs},
@@ -52,9 +54,9 @@ def model_record(model: Model) -> dict[str, Any]:
         "states": [pair._asdict() for pair in streams.pairs],
         "time": axes(streams.time),
         "batch": axes(streams.batch),
-        "warnings": [*streams.warnings, *export_faults(model)],
+        "warnings": [*exported.sentences, *streams.warnings],
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
-        "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
+        "not_evaluated": [_unevaluated(node) for node in unevaluated],
     }
 
 

@@ -14,6 +14,7 @@ are `STEPS` and `SEQUENCES`, or as many of them as the model runs at.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from bisect import bisect_left
 from functools import cache, cached_property
@@ -62,6 +63,8 @@ LARGEST_TRY = 1 << 20
 LARGEST, LARGEST_POWER, SMALL = 1 << 16, 1 << 14, 16
 """The largest size tried, the largest not mentioned by a node, and the end of the full range."""
 POWERS = [1 << k for k in range(1, LARGEST_POWER.bit_length())]
+SHAPES = re.compile(r"must be \[([^]]*)\](?: = \[[^]]*\])?, got \[([^]]*)\]")
+"""The wanted and the given shape in a sentence of `rnncli.operators.checking`."""
 MOST_NUMBERS = 64
 """The number of elements up to which a constant's values count as sizes."""
 
@@ -309,9 +312,12 @@ class NodeTrials:
         return self._error(sizes) is None
 
     def _error(self, sizes: Sizes) -> str | None:
-        """Return the message of the failure, or None if the node runs."""
+        """Return the message of the failure, or None if the node runs.
+
+        Of a wanted shape and the given one only the sizes that differ are in it.
+        """
         made = self._attempt(self._run, sizes)
-        return str(made) if isinstance(made, RnncliError) else None
+        return SHAPES.sub(_unlike, str(made)) if isinstance(made, RnncliError) else None
 
     def _facts(self, sizes: Sizes) -> list[tuple[int, ...]]:
         """Return shapes and small integer tensors of the node's inputs; [] if not reached."""
@@ -343,6 +349,11 @@ class NodeTrials:
             elif isinstance(error, Exhausted):
                 raise
             return error
+
+
+def _unlike(shapes: re.Match[str]) -> str:
+    pairs = zip(*(each.split(", ") for each in shapes.groups()), strict=False)
+    return "; ".join(f"{a} not {b}" for a, b in pairs if a != b)
 
 
 def advice_on(values: Sequence[ValueInfoProto], telling: Sequence[FreeDimension]) -> str:

@@ -187,7 +187,7 @@ def _run(task: Task) -> tuple[RunReport, ...]:
     task.request.arithmetic.check()  # before reading a large model
     loaded = load_target(task.target, seed=task.request.seed)
     if isinstance(loaded, Model):
-        for fault in export_faults(loaded):
+        for fault in export_faults(loaded).sentences:
             warnings.warn(f"{task.target}: {fault}", RnncliWarning, stacklevel=2)
     runs = list(execute(loaded, task.request))
     for run in runs:

@@ -177,6 +177,18 @@ def test_only_sizes_that_could_mend_a_failure_are_named(shape, dims, advice):
     assert str(caught.value).endswith(f"inputs were generated for x float32 [T, N, 3]; {advice}")
 
 
+def test_a_size_that_only_moves_what_is_wrong_is_not_named():
+    """A state of the batch of X but of another width is so at any batch."""
+    text = """g (float[T, N, 3] x) => (y) <float[1] one = {1}, int64[3] w = {1, 6, 3},
+        int64[3] r = {1, 6, 2}, int64[1] D = {1}, int64[1] H = {5}> {
+        W = Expand (one, w)  R = Expand (one, r)  n = Shape <start = 1, end = 2> (x)
+        k = Concat <axis = 0> (D, n, H)  h = ConstantOfShape (k)
+        y = GRU <hidden_size = 2> (x, W, R, "", "", h)
+    }"""
+    with pytest.raises(InvalidRequest, match="no other size that was tried mends it"):
+        ran(text)
+
+
 def test_the_search_is_bounded(monkeypatch):
     """What no size mends ends after so many runs, none of them on many elements."""
     sizes = []
