@@ -500,11 +500,15 @@ class Evaluator:
         wanted = self.output_names if output_names is None else output_names
         return [values[name] for name in wanted]
 
-    def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def outputs(
+        self, feed_inputs: Mapping[str, Any], after: tuple[Step, Mapping[Any, Any]] | None = None
+    ) -> dict[str, Any]:
         """Run a prepared model, and return its outputs by name.
 
         Initializers that are fed are no constants of the nodes that run. Random operators draw the
-        same numbers as in the last run; NumPy's warnings about NaN and infinity are off.
+        same numbers as in the last run; NumPy's warnings about NaN and infinity are off. With a
+        step of an earlier run on the same inputs, and the values that it left, what follows it runs
+        alone.
 
         Raises:
             RnncliError: a node cannot be evaluated; the sentence names it.
@@ -516,23 +520,29 @@ class Evaluator:
                 self._variants[replaced] = Evaluator(
                     self._body, self.opsets, library, replaced=replaced
                 )
-            return self._variants[replaced].outputs(feed_inputs)
+            return self._variants[replaced].outputs(feed_inputs, after)
         if library.arithmetic.host != ONNX:
             library.threads = threads()
         for operator in library.drawing:
             operator.begin_run()
         with np.errstate(all="ignore"):
-            values = self._evaluated(feed_inputs)
+            values = self._evaluated(feed_inputs, after)
         return {name: values[name] for name in self.output_names}
 
-    def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
+    def _evaluated(
+        self, feed_inputs: Mapping[str, Any], after: tuple[Step, Mapping[Any, Any]] | None = None
+    ) -> dict[Any, Any]:
         """Evaluate the nodes in order; return the values that are left, by name."""
         memory, activity, watch = current_budget(), current_activity(), self._library.watch
         model = self._library.model.name
         # An omitted input is named ""; constants may have names that others have outside.
         values: dict[Any, Any] = {"": None, **feed_inputs, **self._constants}
+        steps: Sequence[Step] = self._steps
+        if after:
+            values = {**after[1]}
+            steps = steps[self._steps.index(after[0]) + 1 :]
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
-        for step in self._steps:
+        for step in steps:
             try:
                 if activity:
                     node = step.operator.onnx_node

@@ -25,6 +25,7 @@ from rnncli.models.model import Model, check_inputs, check_names, declared_shape
 from rnncli.models.streams import streams_of
 from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered, round_to
 from rnncli.numerics.profiles import PROFILES
+from rnncli.running.matching import matched
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
 
@@ -65,7 +66,14 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     for run in runs:
         if expected and isinstance(loaded, Model) and is_generated:
             _warn_of_ones(loaded, run, request.expected_from)
-        yield run._replace(expected=expected) if expected else run
+        if not expected:
+            yield run
+            continue
+        source, inputs = request.expected_from, run.inputs.keys() - run.outputs.keys()
+        theirs = {name: values for name, values in expected.items() if name not in inputs}
+        if not theirs:
+            raise InvalidRequest(f"{source}: holds inputs of {loaded.name} alone, and no outputs")
+        yield run._replace(expected=matched(theirs, run.outputs, source))
 
 
 def _warn_of_ones(model: Model, run: Run, source: str) -> None:

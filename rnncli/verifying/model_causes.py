@@ -7,6 +7,7 @@ those of the program, as far as it gave them.
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from itertools import combinations
@@ -19,29 +20,34 @@ from rnncli.judging.comparing.margins import errors_of, problem_of
 from rnncli.judging.explaining.fitting import LEAST_ULPS, READING, replacing
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.tolerances.tolerance import ulp_width
-from rnncli.models.evaluator import prepare
+from rnncli.models.evaluator import Evaluator, Library
 from rnncli.models.model import rooted
-from rnncli.mutants.catalogue import MUTANTS, mutants_of
+from rnncli.models.observation import Watch
+from rnncli.models.steps import OwnRecurrentNode
+from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.mutant import PER_DIRECTION, Change, Mutant
 from rnncli.mutants.runs import Runs, part_of
 from rnncli.numerics import dtype_of
 from rnncli.recurrence.readings import READINGS
 from rnncli.running.request import OutputsCause
+from rnncli.talk.terminal import tell
+from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.models.model import Model
-    from rnncli.models.observation import Occurrence
+    from rnncli.models.observation import Observer, Occurrence
+    from rnncli.models.steps import Step
     from rnncli.mutants.mutant import Run as MutantRun
     from rnncli.recurrence.recurrence import Recurrence, Result
     from rnncli.running.request import Request, Run
 
     Path = tuple[str, ...]
 
-# Families whose bugs conversions have: they come first, in case time runs out.
+# Families whose bugs conversions and kernels often have: they come first, as time may run out.
 FIRST = (
     *("gate order", "linear_before_reset", "biases", "weight layout", "transposes", "directions"),
     *("layout", "initial states", "activations", "peepholes", "lengths"),
@@ -50,6 +56,8 @@ FIRST = (
 LAYERS = "layers"
 # The seconds after which no more hypotheses are begun.
 SECONDS = 30.0
+# Those after which a terminal is told what takes so long.
+NOTICE = 2.0
 # The part of the wrong elements that a bug must explain to be told where it does not explain all.
 MOST_OF = 0.5
 
@@ -70,6 +78,23 @@ class PlacedFit(NamedTuple):
     margin: float  # the largest error / tolerance
 
 
+class Snapshots(Watch):
+    """A watch that keeps what a run left before each recurrent node, at most depth in a body."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer)
+        self.before: dict[Path, tuple[Step, Mapping[Any, Any]] | None] = {}
+        self._last: tuple[Step, Mapping[Any, Any]] | None = None
+
+    def ran(self, step: Step, values: MutableMapping[str | None, Any]) -> None:
+        """Process a step that has run."""
+        if isinstance(step.operator, OwnRecurrentNode):
+            self.before.setdefault(step.path, self._last)
+        super().ran(step, values)
+        if len(step.path) == 1:
+            self._last = step, {**values}
+
+
 class WrongModel:
     """A model beside outputs of another program that differ, and what bugs make of the model.
 
@@ -87,8 +112,11 @@ class WrongModel:
         self._count: dict[Path, int] = {}
         self._bugs: Mapping[Path, Mutant] = {}
         self._given: Mapping[Path, Tensors] = {}
-        self._evaluator = prepare(model, **request.arithmetic._asdict(), observer=self._observe)
+        snapshots = Snapshots(self._observe)
+        library = Library(model, request.arithmetic, snapshots)
+        self._evaluator = Evaluator(model.proto.graph, model.opsets, library)
         self._right = self._evaluator.outputs(run.inputs)
+        self._before = {rooted(model, path): left for path, left in snapshots.before.items()}
         self._theirs = {
             name: values
             for name, values in (run.expected or {}).items()
@@ -126,8 +154,9 @@ class WrongModel:
     ) -> Tensors | None:
         """Return the model's outputs with bugs, or given outputs, of nodes; None if it fails."""
         self._bugs, self._given = bugs, given or {}
+        first = next(path for path in self.nodes if path in self._bugs or path in self._given)
         try:
-            return self._evaluator.outputs(self._inputs)
+            return self._evaluator.outputs(self._inputs, self._before[first])
         except Exhausted:
             raise
         except RnncliError:  # as bugs may, where a model checks shapes
@@ -151,79 +180,91 @@ class WrongModel:
             margin = max(margin, float(apart.max(initial=0.0)))
         return PlacedFit(explained, spoiled, margin)
 
-    def tried(self) -> Iterator[tuple[Placed, PlacedFit]]:
-        """Try every hypothesis: on all nodes at once, then on each by itself."""
+    def groups(self) -> Iterator[Iterator[tuple[Placed, PlacedFit]]]:
+        """Yield the hypotheses in groups: on all nodes of a cell at once, and on each by itself.
+
+        Those that conversions have come first, on all nodes.
+        """
         by_cell: dict[str, list[Path]] = {}
         for path, occurrence in self.nodes.items():
             by_cell.setdefault(occurrence.node.operator.cell.name, []).append(path)
-        for cell, paths in by_cell.items():
-            for mutant in _by_family(mutants_of(cell)) if len(paths) > 1 else ():
-                yield from self._tried_in(mutant, paths)
-        for path, occurrence in self.nodes.items():
-            yield from self._tried_alone(path, occurrence)
-        for one, other in combinations(self.nodes, 2):
-            weights = _recurrence(self.nodes[one]), _recurrence(self.nodes[other])
-            if _are_alike(*weights):
-                taken = [_with_weights(theirs, "") for theirs in reversed(weights)]
-                bugs = dict(zip((one, other), taken, strict=True))
-                if outputs := self.outputs(bugs):
-                    sentence = "Each of the two layers has the weights of the other."
-                    yield Placed("layers-swapped", sentence, bugs), self.fit(outputs)
+        for first in (True, False):
+
+            def mutants(cell: str, first: bool = first) -> list[Mutant]:
+                return [m for m in mutants_of(cell) if _is_first(m) is first]
+
+            for cell, paths in by_cell.items():
+                if len(paths) > 1:
+                    yield self._tried_in(mutants(cell), paths)
+            for path, occurrence in self.nodes.items():
+                own = [*self._own(path)] if first else []
+                yield self._tried_alone(path, own + mutants(occurrence.node.operator.cell.name))
+            if first:
+                yield self._swapped()
 
     def _tried_in(
-        self, mutant: Mutant, paths: Sequence[Path]
+        self, mutants: Sequence[Mutant], paths: Sequence[Path]
     ) -> Iterator[tuple[Placed, PlacedFit]]:
-        """Try a bug in several nodes, unless it is seen in at most one."""
+        """Try bugs that several nodes have, unless they are seen in at most one."""
         recurrences = {path: _recurrence(self.nodes[path]) for path in paths}
-        seen = {path: mutant for path, each in recurrences.items() if not mutant.unseen(each)}
-        if len(seen) > 1 and (outputs := self.outputs(seen)):
-            yield Placed(mutant.id, mutant.sentence, seen), self.fit(outputs)
+        for mutant in mutants:
+            bugs = {path: mutant for path, each in recurrences.items() if not mutant.unseen(each)}
+            if len(bugs) > 1 and (outputs := self.outputs(bugs)):
+                yield Placed(mutant.id, mutant.sentence, bugs), self.fit(outputs)
 
     def _tried_alone(
-        self, path: Path, occurrence: Occurrence
+        self, path: Path, mutants: Sequence[Mutant]
     ) -> Iterator[tuple[Placed, PlacedFit]]:
-        """Try the bugs of one node; those that give the same outputs cost one evaluation."""
-        recurrence = _recurrence(occurrence)
-        others = {at[-1]: _recurrence(each) for at, each in self.nodes.items() if at != path}
-        mutants = [
-            *_readings_of(occurrence),
-            *_of_layers(recurrence, others),
-            *(m for m in _by_family(mutants_of(recurrence.cell.name)) if not m.unseen(recurrence)),
-        ]
-        if self._count[path] > 1:
-            for mutant in mutants:
-                if outputs := self.outputs({path: mutant}):
-                    yield Placed(mutant.id, mutant.sentence, {path: mutant}), self.fit(outputs)
-            return
-        known: dict[tuple[bytes, ...], PlacedFit] = {}
-        runs = Runs(recurrence)
+        """Try bugs of one node; those that give it the same outputs cost one evaluation."""
+        occurrence = self.nodes[path]
+        runs, known = Runs(_recurrence(occurrence)), dict[tuple[bytes, ...], PlacedFit]()
         for mutant in mutants:
+            if mutant.unseen(runs.recurrence):
+                continue
+            placed = Placed(mutant.id, mutant.sentence, {path: mutant})
+            if self._count[path] > 1:
+                if outputs := self.outputs(placed.bugs):
+                    yield placed, self.fit(outputs)
+                continue
             for _, result in runs.results([(mutant,)]):
                 made = occurrence.node.outputs_of(part_of(result, 0))
                 key = tuple(values.tobytes() for values in made.values())
                 if key not in known and (outputs := self.outputs({}, {path: made})):
                     known[key] = self.fit(outputs)
                 if key in known:
-                    yield Placed(mutant.id, mutant.sentence, {path: mutant}), known[key]
+                    yield placed, known[key]
+
+    def _own(self, path: Path) -> Iterator[Mutant]:
+        """Yield the hypotheses of a node that no table has: other readings, and bugs of layers."""
+        node, inputs = self.nodes[path].node, self.nodes[path].inputs
+        for name, own in node.readings.items():
+            for choice in READINGS[name].choices:
+                if choice != own:
+                    id_ = f"{name}={choice}"
+                    other = node.under({name: choice}).recurrence(inputs)
+                    yield Mutant(id_, (), READING, sentence_of(id_), "", replacing(other))
+        others = {at[-1]: _recurrence(each) for at, each in self.nodes.items() if at != path}
+        yield from _of_layers(_recurrence(self.nodes[path]), others)
+
+    def _swapped(self) -> Iterator[tuple[Placed, PlacedFit]]:
+        """Try each two layers with each other's weights."""
+        for pair in combinations(self.nodes, 2):
+            weights = [_recurrence(self.nodes[path]) for path in pair]
+            if _are_alike(*weights):
+                taken = [_with_weights(theirs, "") for theirs in reversed(weights)]
+                bugs = dict(zip(pair, taken, strict=True))
+                if outputs := self.outputs(bugs):
+                    sentence = "Each of the two layers has the weights of the other."
+                    yield Placed("layers-swapped", sentence, bugs), self.fit(outputs)
 
 
 def _recurrence(occurrence: Occurrence) -> Recurrence:
     return occurrence.node.recurrence(occurrence.inputs)
 
 
-def _by_family(mutants: Sequence[Mutant]) -> list[Mutant]:
-    return sorted(mutants, key=lambda m: FIRST.index(m.family) if m.family in FIRST else len(FIRST))
-
-
-def _readings_of(occurrence: Occurrence) -> Iterator[Mutant]:
-    """Yield the other choices of a node's readings as mutants."""
-    node = occurrence.node
-    for name, own in node.readings.items():
-        for choice in READINGS[name].choices:
-            if choice != own:
-                other = node.under({name: choice}).recurrence(occurrence.inputs)
-                id_ = f"{name}={choice}"
-                yield Mutant(id_, (), READING, sentence_of(id_), "", replacing(other))
+def _is_first(mutant: Mutant) -> bool:
+    """Whether a bug is one that conversions have, and no finer variant of one."""
+    return mutant.family in FIRST and is_scored(mutant.id)
 
 
 def _of_layers(right: Recurrence, others: Mapping[str, Recurrence]) -> Iterator[Mutant]:
@@ -275,15 +316,22 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
     search = WrongModel(model, request, run, tolerance)
     if not (search.wrong and search.nodes):
         return None
-    end, stopped = time.monotonic() + SECONDS, False
+    begun, tried, stopped, is_told = time.monotonic(), 0, False, False
     fits: list[tuple[Placed, PlacedFit]] = []
-    tried = 0
-    for placed, fit in search.tried():
-        tried += 1
-        if fit.explained >= MOST_OF * search.wrong and not fit.spoiled:
-            fits.append((placed, fit))
-        if time.monotonic() > end:
-            stopped = True
+    for group in search.groups():
+        for placed, fit in group:
+            tried += 1
+            if fit.explained >= MOST_OF * search.wrong and not fit.spoiled:
+                fits.append((placed, fit))
+            seconds = time.monotonic() - begun
+            if seconds > NOTICE and not is_told and sys.stderr.isatty():
+                is_told = True
+                nodes = counted(len(search.nodes), "recurrent node")
+                tell(f"{model.name}: trying known bugs in {nodes}, for at most {SECONDS:g} s")
+            stopped = seconds > SECONDS
+            if stopped:
+                break
+        if stopped or any(fit.explained == search.wrong for _, fit in fits):
             break
     if not fits:
         return None

@@ -1,0 +1,83 @@
+"""Outputs of another program under the names, shapes and types of a model's own."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from rnncli.errors import RnncliWarning
+from rnncli.numerics import dtype_of, round_to
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.files.formats.format import Tensors
+    from rnncli.numerics import Array
+
+# The most axes longer than 1 that are looked at in another order.
+MOST_AXES = 5
+
+
+def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str) -> Tensors:
+    """Return another program's outputs by the model's names; warn of what is not as it was.
+
+    An output of a name that the model lacks is taken for the only one that has its shape, or has it
+    in other words, see `order_of`, if no other output of that program is. Real numbers take the
+    model's type.
+    """
+
+    def told(sentence: str) -> None:
+        warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=3)
+
+    found = {name: values for name, values in theirs.items() if name in ours}
+    left = {name: values for name, values in theirs.items() if name not in ours}
+    for is_strict in (True, False):
+        fits = {
+            (name, own): order
+            for name, values in left.items()
+            for own, wanted in ours.items()
+            if own not in found
+            and (order := order_of(values.shape, wanted.shape)) is not None
+            and not (is_strict and order)
+        }
+        for (name, own), order in fits.items():
+            if sum(name == one or own == other for one, other in fits) == 1:
+                values, shape = left.pop(name), ours[own].shape
+                found[own] = in_order(values, order, shape)
+                is_moved = order and order != (*range(values.ndim),)
+                moved = f", axes in the order {', '.join(map(str, order))}," if is_moved else ""
+                sizes = f"'{name}' {list(values.shape)}{moved} is compared with '{own}'"
+                told(f"{sizes} {list(shape)}: no other output has its sizes")
+    for name, values in found.items():
+        dtype = dtype_of(ours[name])
+        if dtype.is_float and values.dtype.kind == "f" and values.dtype != dtype.numpy:
+            found[name] = round_to(values, dtype)
+            told(f"'{name}' is of type {values.dtype}, compared in the model's, {dtype}")
+    return {**found, **left}
+
+
+def order_of(shape: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the order of axes in which a shape is the wanted one but for axes of size 1.
+
+    Returns:
+        () for the wanted shape itself, and None if there is no such order, or more than one that
+        is not its own.
+    """
+    if tuple(shape) == tuple(wanted):
+        return ()
+    long = [axis for axis, size in enumerate(shape) if size != 1]
+    sizes = [size for size in wanted if size != 1]
+    orders = [[*long]] if [shape[axis] for axis in long] == sizes else []
+    if not orders and len(long) <= MOST_AXES:
+        orders = [[*each] for each in permutations(long) if [shape[axis] for axis in each] == sizes]
+    if len(orders) != 1:
+        return None
+    rest = [axis for axis in range(len(shape)) if axis not in long]
+    moved = iter(orders[0])
+    return tuple(axis if axis in rest else next(moved) for axis in range(len(shape)))
+
+
+def in_order(values: Array, order: Sequence[int], shape: Sequence[int]) -> Array:
+    """Return values with their axes in an order, in a shape."""
+    return (values.transpose(order) if order else values).reshape(shape)

@@ -1,0 +1,83 @@
+"""Outputs of another program, and which of a model's they are."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from rnncli.running.matching import matched, order_of
+
+OURS = {"Y": np.zeros((6, 1, 2, 5), np.float32), "Y_h": np.zeros((1, 2, 5), np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "names", "said"),
+    [
+        ({"Y": (6, 1, 2, 5)}, ["Y"], []),
+        (
+            {"out": (6, 1, 2, 5)},
+            ["Y"],
+            ["'out' [6, 1, 2, 5] is compared with 'Y' [6, 1, 2, 5]: no other"],
+        ),
+        ({"out": (6, 2, 5)}, ["Y"], ["'out' [6, 2, 5] is compared with 'Y'"]),
+        (
+            {"out": (2, 6, 5)},
+            ["Y"],
+            ["'out' [2, 6, 5], axes in the order 1, 0, 2, is compared with"],
+        ),
+        ({"a": (6, 2, 5), "b": (2, 5)}, ["Y", "Y_h"], ["'a'", "'b'"]),
+        ({"a": (6, 2, 5), "b": (6, 2, 5)}, ["a", "b"], []),
+        ({"a": (6, 1, 2, 5), "b": (6, 2, 5)}, ["Y", "b"], ["'a'"]),
+        ({"out": (7, 2, 5)}, ["out"], []),
+        ({"Y": (2, 6, 5)}, ["Y"], []),
+    ],
+)
+def test_an_output_is_the_only_one_of_its_shape(theirs, names, said):
+    """By name, then by shape, then by shape in other words; where two might be it, none is."""
+    given = {name: np.zeros(shape, np.float32) for name, shape in theirs.items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = matched(given, OURS, "out.npz")
+
+    assert [*found] == names
+    assert len(caught) == len(said)
+    assert all(each in str(told.message) for each, told in zip(said, caught, strict=True))
+    for name, values in found.items():
+        if name in OURS and name not in theirs:
+            assert values.shape == OURS[name].shape
+
+
+def test_values_keep_their_places():
+    """Axes in another order are put in the model's."""
+    values = np.arange(60, dtype=np.float32).reshape(6, 1, 2, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = matched({"out": values[:, 0].swapaxes(0, 1)}, OURS, "out.npz")
+
+    assert np.array_equal(found["Y"], values)
+
+
+def test_what_numpy_computes_in_float64_is_compared_in_the_models_type():
+    """It is rounded once, and that is said."""
+    values = np.full((1, 2, 5), 1 + 2.0**-40)
+    with pytest.warns(match="'Y_h' is of type float64, compared in the model's, float32"):
+        found = matched({"Y_h": values}, OURS, "out.npz")
+
+    assert found["Y_h"].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted", "order"),
+    [
+        ((2, 3), (2, 3), ()),
+        ((3, 2), (2, 3), (1, 0)),
+        ((3, 1, 2), (2, 3), (2, 1, 0)),
+        ((4, 4, 5), (5, 4, 4), None),
+        ((4, 4, 5), (4, 4, 1, 5), (0, 1, 2)),
+        ((), (1, 1), ()),
+        ((2, 3), (2, 4), None),
+    ],
+)
+def test_an_order_of_axes_is_found_where_there_is_one(shape, wanted, order):
+    """Sizes that are alike leave it open."""
+    assert order_of(shape, wanted) == order
