@@ -14,13 +14,13 @@ from rnncli.numerics import dtype_named
 from rnncli.reports.failures import differing, excerpt, fitting, located, unoptimised
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
 from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, index_text, listed, one_line, shown
+from rnncli.talk.words import counted, index_text, listed, one_line, plural, shown, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import AgainstReport, OutputsCause, TargetReport
+    from rnncli.running.request import AgainstReport, OutputsCause, RunReport, TargetReport
 
 
 COLUMNS = (
@@ -31,7 +31,9 @@ COMPARED = (
     *("output", "dtype", "shape", "verdict", "differing"),
     *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
 )
-AGAINST = ("target", "data set", "against", *COMPARED)
+# With measured tolerances, errors are told in parts of these.
+OF_TOLERANCE = (*COMPARED[:6], "of tolerance", *COMPARED[8:])
+AGAINST = ("target", "data set", "against", *OF_TOLERANCE)
 TERMINAL_COLUMNS = 8
 # Columns that a drawn table lacks if all is 0 there, by index.
 ZERO_ALONE = (COLUMNS.index("nan"), COLUMNS.index("inf"))
@@ -68,6 +70,10 @@ class RunPrinter:
             sys.stdout.flush()
             for sentence in _failures(report):
                 click.echo(sentence, err=True)
+            is_told = not self.as_json and (is_drawn() or self.total == 1)
+            for run in report.runs if is_told else ():
+                if sentence := _conclusion(run):
+                    click.echo(sentence, err=not is_drawn())
             if traceback and report.traceback:
                 click.echo(report.traceback, err=True)
         self.progress.advance()
@@ -81,8 +87,8 @@ class RunPrinter:
             if against := run.against:
                 if against.comparison:
                     place = (report.target, run.name or None, against.title)
-                    compared = [(*place, *compared_row(output)) for output in against.comparison]
-                    columns = range(len(place), len(place) + TERMINAL_COLUMNS)
+                    compared = [(*place, *against_row(output)) for output in against.comparison]
+                    columns = range(len(place), len(place) + TERMINAL_COLUMNS - 1)
                     self._show_rows(AGAINST, compared, columns, f"{title} against {against.title}")
                 continue
             rows = [
@@ -97,13 +103,6 @@ class RunPrinter:
             idle = {k for k in ZERO_ALONE if not any(row[k] for row in rows)}
             drawn = [k for k in range(2, len(COLUMNS) - 1) if k not in idle]
             self._show_rows(COLUMNS, rows, drawn, f"{title}, {run.seconds:.3g} s")
-            is_right = run.comparison and all(output.agrees for output in run.comparison)
-            if is_right and (is_drawn() or self.total == 1):
-                error = max(output.max_abs or 0.0 for output in run.comparison)
-                outputs = counted(len(run.comparison), "output")
-                by = f" by {run.name}" if run.name else ""
-                sentence = f"right: {outputs} as expected{by}, with errors up to {shown(error)}"
-                click.echo(sentence, err=not is_drawn())
 
     def _show_rows(
         self,
@@ -135,7 +134,6 @@ def _failures(report: TargetReport) -> Iterator[str]:
         if wrong:
             yield one_line(f"FAIL {report.target} {run.name}".rstrip())
             yield from (f"  {one_line(difference(output))}" for output in wrong)
-            yield f"  tolerance: {one_line(run.tolerance)}"
         if wrong and run.cause:
             yield from (f"  {one_line(line)}" for line in _caused(run.cause))
         if wrong and run.name:
@@ -148,6 +146,33 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(each)}" for each in run.against.unexercised)
         elif run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
+
+
+def _conclusion(run: RunReport) -> str:
+    """Return whether outputs agree, by how much of which tolerance, and at which sizes; or ""."""
+    told = run.against or run
+    if not told.comparison:
+        return ""
+    count = counted(len(told.comparison), "output")
+    wrong = [output for output in told.comparison if not output.agrees]
+    word = f"right: {count} as expected" if told is run else f"agrees: {count}"
+    if wrong:
+        word = f"differs: {len(wrong)} of {count}"
+    elif run.against and run.against.exit_code:
+        word = f"unproved: {count} {plural(len(told.comparison), 'agrees', 'agree')}"
+    by = f" by {run.name}" if run.name and told is run else ""
+    if told is run and not wrong:
+        by += (
+            f", with errors up to {shown(max(output.max_abs or 0.0 for output in run.comparison))}"
+        )
+    margins = [output.of_tolerance for output in wrong or told.comparison]
+    of = max((margin for margin in margins if margin is not None), default=0.0)
+    if of > 1:
+        by += f", {times(of)} the tolerance ({one_line(told.tolerance)})"
+    elif of:
+        by += f", {of:.2g} of the tolerance ({one_line(told.tolerance)})"
+    sizes = ", ".join(f"{symbol}={size}" for symbol, size in told.sizes.items())
+    return f"{word}{by}{f', at {sizes}' if sizes else ''}"
 
 
 def _caused(cause: OutputsCause) -> Iterator[str]:
@@ -222,6 +247,13 @@ def compared_row(output: OutputComparison) -> tuple[Any, ...]:
         output.mean_abs,
         *worst,
     )
+
+
+def against_row(output: OutputComparison) -> tuple[Any, ...]:
+    """Return an output's line in the table of `rnncli run --against`, as `OF_TOLERANCE` says."""
+    row = compared_row(output)
+    of = None if output.problem or output.of_tolerance is None else f"{output.of_tolerance:.2g}"
+    return (*row[:6], of, *row[8:])
 
 
 def difference(output: OutputComparison) -> str:

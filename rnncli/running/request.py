@@ -203,6 +203,8 @@ class AgainstReport(NamedTuple):
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
     right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
+    tolerance: str = ""  # of the comparison, in words
+    sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
 
     @property
     def title(self) -> str:
@@ -221,6 +223,8 @@ class AgainstReport(NamedTuple):
             "node": self.node and self.node.record(),
             "search": self.search,
             "right_with": self.right_with,
+            "tolerance": self.tolerance,
+            "sizes": dict(self.sizes),
         }
 
 
@@ -251,6 +255,7 @@ class ExpectedReport(NamedTuple):
 
     comparison: tuple[OutputComparison, ...]
     tolerance: str  # in words: whose it is
+    sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # of outputs that differ
 
 
@@ -263,6 +268,7 @@ class RunReport(NamedTuple):
     # expected and unexpected outputs; empty if no outputs were expected
     comparison: tuple[OutputComparison, ...] = ()
     tolerance: str = ""  # of that comparison, in words
+    sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # why expected outputs differ, if that is known
     against: AgainstReport | None = None  # of an implementation, if one was asked as well
 
@@ -285,7 +291,7 @@ class TargetReport(NamedTuple):
                 "seconds": run.seconds,
                 "outputs": [output._asdict() for output in run.outputs],
                 "comparison": [output.record() for output in run.comparison],
-                **({"tolerance": run.tolerance} if run.tolerance else {}),
+                **({"tolerance": run.tolerance, "sizes": {**run.sizes}} if run.tolerance else {}),
                 **({"cause": run.cause.record()} if run.cause else {}),
                 **({"against": run.against.record()} if run.against else {}),
             }

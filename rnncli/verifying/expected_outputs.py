@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import Unsupported
 from rnncli.models.model import Model
+from rnncli.models.streams import streams_of
 from rnncli.running.request import ExpectedReport
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.running.request import Request, Run
 
+# Whose a tolerance is, in words.
 MEASURED = "measured on the model"
-STORED = "stored beside them"
-OWN = "the given one"
+STORED = "stored beside the outputs"
+GIVEN = "given"
 FIXED = "--atol 1e-5 --rtol 1e-3 --max-ulp 1"
 
 
@@ -41,7 +43,7 @@ class ExpectedOutputs:
         if request.expected_from:  # which need not have all
             outputs = {name: values for name, values in outputs.items() if name in wanted}
         if not request.own_tolerances:
-            words, tolerance = OWN, request.tolerance
+            words, tolerance = GIVEN, request.tolerance
         elif request.expected_from and isinstance(loaded, Model):
             from rnncli.verifying.whole_model import expectation
 
@@ -50,9 +52,10 @@ class ExpectedOutputs:
                 words = MEASURED
                 outputs = {name: exact[name] for name in outputs}
             except Unsupported as error:
-                words = f"{FIXED}, since none can be measured: {error}"
+                words = f"{FIXED}; none can be measured: {error}"
         compared = compare(outputs, wanted, tolerance)
-        report = ExpectedReport(tuple(compared), words)
+        sizes = streams_of(loaded).sizes_of(run.inputs) if isinstance(loaded, Model) else {}
+        report = ExpectedReport(tuple(compared), words, sizes)
         if compared.exit_code != 1 or not isinstance(loaded, Model):
             return report
         from rnncli.verifying.model_causes import cause_of

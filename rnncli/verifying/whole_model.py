@@ -28,6 +28,7 @@ from rnncli.judging.tolerances.tolerance import Tolerance, ulp_width
 from rnncli.models.evaluator import prepare
 from rnncli.models.model import Model
 from rnncli.models.node_listing import random_nodes
+from rnncli.models.streams import streams_of
 from rnncli.models.widened_model import has_levels, widened, widened_model
 from rnncli.numerics import dtype_named, dtype_of, limit_of, round_to, says_nothing
 from rnncli.numerics.randomness import seed_key, uniform
@@ -38,6 +39,7 @@ from rnncli.running.target import short_names
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
 from rnncli.verifying.exercise import Exercise
+from rnncli.verifying.expected_outputs import GIVEN, MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,7 +94,11 @@ class RuntimeRival:
 
         with closing(self.subject.open()) as opened:
             attempt = opened.attempt(vector)
-            report = AgainstReport(self.subject.name, opened.describe())
+            report = AgainstReport(
+                *(self.subject.name, opened.describe()),
+                tolerance=MEASURED if request.own_tolerances else GIVEN,
+                sizes=streams_of(loaded).sizes_of(run.inputs),
+            )
             if attempt.status is not Status.RAN:
                 right_with = self.subject.right_with(is_right)
                 said = attempt.message or "no message"

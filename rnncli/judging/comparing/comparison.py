@@ -66,6 +66,8 @@ class OutputComparison:
     # part; None for dtypes other than floating point
     max_ulp: float | None = None
     mean_abs: float | None = None  # the mean absolute difference of all elements
+    # the largest error / tolerance; None for dtypes other than floating point
+    of_tolerance: float | None = None
     unjudged: int = 0  # number of elements whose tolerance says nothing
     worst: WorstElement | None = None  # the worst element; None if all elements are equal
 
@@ -158,7 +160,7 @@ def _compared(
 
     is_text, is_inexact = dtype.numpy.kind == "O", dtype.is_float or dtype.numpy.kind == "c"
     differing = unequal = 0
-    max_abs = max_rel = max_ulp = sum_abs = widest = largest = 0.0
+    max_abs = max_rel = max_ulp = sum_abs = widest = largest = margin = 0.0
     worst: tuple[bool, float, int] = (False, -1.0, 0)  # differs, error, position
     # Overflow to infinity and NaN from infinities are results here, not accidents.
     with np.errstate(all="ignore"):
@@ -180,6 +182,10 @@ def _compared(
             max_abs = max(max_abs, float(absolute.max()))
             max_rel = max(max_rel, float(relative.max()))
             max_ulp = max(max_ulp, float(ulp.max(initial=0.0)))
+            if is_inexact:
+                of_width = np.where(equal, 0.0, absolute / here.allowed(w))
+                of_ulp = np.where(equal, 0.0, ulp / here.max_ulp)
+                margin = max(margin, float(np.fmax.reduce(np.fmin(of_width, of_ulp))))
             sum_abs += float(absolute.sum())
             candidates = ~agrees if not agrees.all() else ~equal
             k = int(np.where(candidates, absolute, -1.0).argmax())
@@ -208,6 +214,7 @@ def _compared(
         max_abs=None if is_text else max_abs,
         max_rel=None if is_text else max_rel,
         max_ulp=max_ulp if is_inexact else None,
+        of_tolerance=margin if is_inexact else None,
         mean_abs=None if is_text else sum_abs / max(wanted.size, 1),
         unjudged=int(np.isnan(limits.atol).sum()),
         worst=element,
