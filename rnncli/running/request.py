@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 # Elements per chunk.
 PIECE = 1 << 16
+# Whose a tolerance is, in words.
+MEASURED = "measured on the model"
+STORED = "stored beside the outputs"
+GIVEN = "given"
+FIXED = "--atol 1e-5 --rtol 1e-3 --max-ulp 1"
 
 
 class TensorSummary(NamedTuple):

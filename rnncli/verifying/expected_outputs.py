@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING
 from rnncli.errors import Unsupported
 from rnncli.models.model import Model
 from rnncli.models.streams import streams_of
-from rnncli.running.request import ExpectedReport
+from rnncli.running.request import FIXED, GIVEN, MEASURED, STORED, ExpectedReport
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.running.request import Request, Run
-
-# Whose a tolerance is, in words.
-MEASURED = "measured on the model"
-STORED = "stored beside the outputs"
-GIVEN = "given"
-FIXED = "--atol 1e-5 --rtol 1e-3 --max-ulp 1"
 
 
 @dataclass(frozen=True, slots=True)

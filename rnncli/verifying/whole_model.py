@@ -34,12 +34,11 @@ from rnncli.numerics import dtype_named, dtype_of, limit_of, round_to, says_noth
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.packs.vector import Status
 from rnncli.running.model_vector import vector_of_run
-from rnncli.running.request import AgainstReport, NodeFinding
+from rnncli.running.request import GIVEN, MEASURED, AgainstReport, NodeFinding
 from rnncli.running.target import short_names
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
 from rnncli.verifying.exercise import Exercise
-from rnncli.verifying.expected_outputs import GIVEN, MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

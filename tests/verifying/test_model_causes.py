@@ -10,8 +10,8 @@ from rnncli.models.stacked_model import stacked_model
 from rnncli.models.weights import from_torch
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.running.execution import execute
-from rnncli.running.request import Request
-from rnncli.verifying.expected_outputs import MEASURED, ExpectedOutputs
+from rnncli.running.request import MEASURED, Request
+from rnncli.verifying.expected_outputs import ExpectedOutputs
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 H, INPUTS = 5, 4
