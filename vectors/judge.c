@@ -772,7 +772,8 @@ typedef struct {
   const char *pack, *results, *prefix; /* the case's folders; "" or "calls/N/" */
   const char *declared;                /* READING=CHOICE of the device, or NULL */
   int *is_contested;                   /* becomes 1 if the case has that reading */
-  int is_refused, must_refuse;
+  const char *refusal; /* the first line of refused.txt, or NULL without that file */
+  int must_refuse;
 } Call;
 
 static Content result_of(const Call *call, const char *steps, const char *name, size_t size) {
@@ -930,9 +931,11 @@ static void judge_signals(const Call *call, Judged *judged) {
 static Judged judged_outputs(const Call *call, const Answers *answers, const Got *got, int strange,
                              const char *names, char *reading) {
   Judged judged = {.verdict = DIFFERS};
-  if (agrees(answers, got, &judged) && !strange) judged.verdict = PASS;
+  int agree = agrees(answers, got, &judged);
+  if (agree && !strange) judged.verdict = PASS;
   else if (!strange && !call->declared) judge_readings(call, got, &judged, reading);
-  else put(judged.where, "%s%s", *judged.where ? "; " : "", names);
+  else if (!agree) put(judged.where, "%s%s", *judged.where ? "; " : "", names);
+  else sprintf(judged.where, "%s; the requested outputs are right", names);
   if (judged.verdict == PASS && answers->are_wide) {
     judged.verdict = SKIPPED;
     judged.is_answered = 0;
@@ -963,8 +966,8 @@ static Judged judge_call(const Call *call, char *reading) {
     got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
     present += got.content[k].is_there;
   }
-  if (call->is_refused && present) judged = ended(CRASHED, "refused.txt and outputs are there");
-  else if (call->is_refused) judged = ended(call->must_refuse ? PASS : REFUSED, "");
+  if (call->refusal && present) judged = ended(CRASHED, "refused.txt and outputs are there");
+  else if (call->refusal) judged = ended(call->must_refuse ? PASS : REFUSED, call->refusal);
   else if (!present) judged = ended(MISSING, "no results for it");
   else if (call->must_refuse) judged = ended(ACCEPTED, "ran, although invalid");
   else judged = judged_outputs(call, &answers, &got, strange, names, reading);
@@ -1084,18 +1087,23 @@ static void check_readings(const Json *json, const Json *manifest, Value record,
   }
 }
 
-static int is_refused(const char *results) {
+/* Reads the first line of the device's reason, as much as fits; NULL if it refused nothing. */
+static const char *refusal_of(const char *results, char reason[LONGEST_NAME]) {
   char path[LONGEST_PATH];
   join(path, results, "refused.txt");
   Content content = content_of(path, LARGEST_TEXT);
+  size_t length = content.size < LONGEST_NAME - 1 ? content.size : LONGEST_NAME - 1;
+  if (length) memcpy(reason, content.data, length);
+  reason[length] = 0;
+  reason[strcspn(reason, "\r\n")] = 0;
   free(content.data);
-  return content.is_there;
+  return content.is_there ? reason : NULL;
 }
 
 static Judged judge_case(const char *pack, const char *results, const char *declared,
                          int *is_contested, MeanErrors *means, const Json *manifest, Value record,
                          const char *id) {
-  char own[LONGEST_PATH], theirs[LONGEST_PATH], path[LONGEST_PATH];
+  char own[LONGEST_PATH], theirs[LONGEST_PATH], path[LONGEST_PATH], reason[LONGEST_NAME];
   char name[LONGEST_PATH + 32], wanted[LONGEST_PATH], got[65], expect[LONGEST_PATH];
   if (!is_safe(id) || strchr(id, '/') || strlen(id) >= LONGEST_NAME)
     stop(BAD_INPUT, "%s: '%s' cannot name a case", manifest->path, id);
@@ -1119,7 +1127,8 @@ static Judged judge_case(const char *pack, const char *results, const char *decl
   Value sets = get(&json, 0, "data_sets", ARRAY);
   for (Value k = first(&json, sets); k; k = after(&json, sets, k))
     check_readings(&json, manifest, record, get(&json, k, "other_readings", OBJECT));
-  Call call = {&json, 0, own, theirs, "", declared, is_contested, is_refused(theirs), must_refuse};
+  const char *refusal = refusal_of(theirs, reason);
+  Call call = {&json, 0, own, theirs, "", declared, is_contested, refusal, must_refuse};
   Judged judged = judge_calls(&call, means);
   free(json.tokens);
   free(content.data);

@@ -49,11 +49,15 @@ your kernel makes of them. It reads `inputs` and writes `outputs`:
 
     tar xzf {archive}
     cc -std=c99 -O2 -o judge {folder}/judge.c -lm
-    mkdir -p results/test_ID/outputs
-    your_kernel {folder}/{name}/test_ID results/test_ID
-    ./judge {folder}/{name} results ID
+    for case in {folder}/{name}/test_*; do
+      results=results/$(basename "$case")
+      mkdir -p "$results/outputs"
+      your_kernel "$case" "$results" 2> "$results/said" || mv "$results/said" "$results/refused.txt"
+    done
+    ./judge {folder}/{name} results
 
-Without IDs the judge takes every case; `./judge --help` has its exit codes.
+With IDs behind `results` the judge takes these cases alone; `./judge --help` has its exit codes. A
+case that your kernel refuses is one with the reason in `refused.txt`.
 """,
     "c": """\
 `case.h` of each {path} is a C99 and C++17 header for a kernel that is compiled with

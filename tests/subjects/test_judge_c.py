@@ -245,6 +245,17 @@ def test_it_agrees_on_results_that_are_not_whole(judge, copy, name):
     assert (said.code == 0) == all(verdict == "pass" for verdict, _ in wanted.values())
 
 
+def test_it_says_why(judge, copy):
+    """The first line of a refusal; that an output which nobody asked for is all that is wrong."""
+    refuse(copy / "right", ID)
+    SPOILT["not requested"](copy / "right")
+    out = judge_c.run(judge, copy / "pack", copy / "right").out.splitlines()
+
+    assert f"refused\t{ID}\t0\tno room" in out
+    (line,) = (line for line in out if line.startswith("differs\tgru_14_single\t"))
+    assert line.endswith(" was not requested; the requested outputs are right")
+
+
 def write_reading(results, vector, reading, calls):
     """Write the answers under another reading for some calls, and the case's own for others."""
     for number, call in enumerate(vector.calls):
