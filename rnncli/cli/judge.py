@@ -23,6 +23,7 @@ from rnncli.cli.options import (
 )
 from rnncli.errors import InvalidRequest
 from rnncli.limits import OF_SMOKE, Limits
+from rnncli.options import flag_of
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
@@ -44,6 +45,11 @@ FILES: Mapping[str, Any] = {
         metavar="FILE",
         help="Also draw the margin of every case and errors over time, to FILE.png, .svg or .pdf"
         " (extra `report`).",
+    ),
+    "save_xfails": row(
+        type=FILE,
+        metavar="FILE",
+        help="Also write every failure, with its cause, as a known one that --xfails FILE reads.",
     ),
 }
 REPORTS: Mapping[str, Any] = {
@@ -336,8 +342,8 @@ def report(runs: tuple[Path, ...], *, as_json: bool = False, **files: str | None
     written = [name for name, path in files.items() if path]
     if written and len(reports) > 1:
         raise InvalidRequest(
-            f"--{written[0]} is written for one run, and there are {len(reports)}; `rnncli site`"
-            " makes pages of several"
+            f"{flag_of(written[0])} is written for one run, and there are {len(reports)};"
+            " `rnncli site` makes pages of several"
         )
     for each in reports:
         show_report(each, as_json=as_json)

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file, write_text
-from rnncli.files.seals import MARKUP
+from rnncli.files.seals import MARKUP, YAML
 from rnncli.judging.comparing.verdict import FAILURES, MEANINGS, Verdict
-from rnncli.reports.failures import failure_groups, refusals, sentences
+from rnncli.reports.failures import diagnosed, failure_groups, reasons, refusals, sentences
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import biased_sentences, diagnosed_edits
 from rnncli.talk.words import counted, inline, one_line, times, visible
@@ -103,6 +104,21 @@ def _count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: f
     for name, count in counts.items():
         element.set(name, str(count))
     element.set("time", f"{seconds:.6f}")
+
+
+def write_xfails(path: Path, report: VerificationReport) -> None:
+    """Write the cases that fail, or were expected to, with their verdicts and causes.
+
+    The file is of the form that `--xfails` reads (`judging.comparing.xfails`), by ids.
+    """
+    lines = [f"# {one_line(report.title)}"]
+    for case in report.cases:
+        verdict = case.details
+        if verdict.verdict not in FAILURES or verdict.allowed:
+            continue
+        cause = next(chain(diagnosed(report, case), reasons(case)))
+        lines.append(f"{case.id} [{verdict.verdict}]  {verdict.expected or one_line(cause)}")
+    write_text(path, "\n".join(lines) + "\n", YAML)
 
 
 def write_markdown(path: Path, report: VerificationReport) -> None:

@@ -46,6 +46,7 @@ WRITERS = {
     "markdown": "rnncli.reports.ci:write_markdown",
     "html": "rnncli.reports.html:write_html",
     "plot": "rnncli.reports.plots:write_plot",
+    "save_xfails": "rnncli.reports.ci:write_xfails",
 }
 
 

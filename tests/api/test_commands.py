@@ -26,7 +26,7 @@ from rnncli.limits import OF_SUBJECTS
 from rnncli.options import traits_of, words_of
 
 # Options that only print or write a report, or that bound the whole process.
-REPORTS = {"as_json", "junit", "markdown", "html", "plot"}
+REPORTS = {"as_json", "junit", "markdown", "html", "plot", "save_xfails"}
 OF_COMMANDS = {
     "generate": {"as_json", "max_memory"},
     "verify": REPORTS,

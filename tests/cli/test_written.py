@@ -41,7 +41,7 @@ COMMAND_LINES = {
 }
 # What writes files -> the name of one.
 FILES = {
-    **{f"{JUDGE} --{kind}": "x" for kind in ("html", "markdown", "junit")},
+    **{f"{JUDGE} --{kind}": "x" for kind in ("html", "markdown", "junit", "save-xfails")},
     **{f"{JUDGE} --plot x.{kind}": "" for kind in ("png", "svg", "pdf")},
     "score P --matrix": "x",
     "score P --html": "x",

@@ -239,7 +239,9 @@ def test_a_missing_extra_is_said_before_anything_is_written(tmp_path, monkeypatc
     monkeypatch.setitem(goldens.KINDS, "certified", kind)
     monkeypatch.setattr(goldens, "backend_named", _unusable)
 
-    with pytest.raises(Unsupported, match=r"pip'? install .*; --golden float64, or golden: float64 "):
+    with pytest.raises(
+        Unsupported, match=r"pip'? install .*; --golden float64, or golden: float64 "
+    ):
         write(tmp_path / "pack")
     assert not (tmp_path / "pack").exists()
 

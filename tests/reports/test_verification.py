@@ -16,10 +16,12 @@ from rnncli.cases.schemas import schema_text
 from rnncli.errors import InvalidRequest
 from rnncli.files.described import check
 from rnncli.judging.comparing.verdict import (
+    FAILURES,
     MEANINGS,
     CaseVerdict,
     Verdict,
 )
+from rnncli.judging.comparing.xfails import read_xfails
 from rnncli.judging.report import Tally
 from rnncli.reports import verification_schema as lines_of
 from rnncli.reports.verification import (
@@ -130,6 +132,20 @@ def test_reports_go_where_they_are_wanted(tmp_path):
     write_reports(every_verdict(), files)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "a.xml"]
+
+
+def test_failures_are_written_as_known_ones(tmp_path):
+    """Each with its verdict and a reason, as `--xfails` reads them; what is allowed is none."""
+    report, path = every_verdict(), tmp_path / "known.txt"
+    write_reports(report, {"save_xfails": str(path)})
+    known = read_xfails(path)
+
+    failing = {case.id: case.verdict for case in report.cases if case.details.fails}
+    expected = {case.id: case.verdict for case in report.cases if case.details.expected}
+    assert failing
+    assert {entry.pattern: entry.verdicts for entry in known.entries} == {
+        name: {verdict} for name, verdict in (failing | expected).items() if verdict in FAILURES
+    }
 
 
 @pytest.mark.parametrize("kind", WRITERS)
