@@ -438,7 +438,7 @@ class Findings(list[tuple["Place", str]]):
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper with lists and short mappings on one line and without aliases."""
+    """A dumper with lists but of sentences and short mappings on one line, without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Write equal values again, so that readers need not look elsewhere."""
@@ -448,6 +448,16 @@ class _Dumper(yaml.SafeDumper):
 
 # Ids, whose class is one of text, are written as text.
 _Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str(text)))
+
+
+def _represent_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    are_sentences = any(isinstance(each, str) and each.count(" ") > MOST_WORDS for each in values)
+    style = False if are_sentences else None
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=style)
+
+
+MOST_WORDS = 5  # of what is not a sentence
+_Dumper.add_representer(list, _represent_list)
 
 
 def as_yaml(record: Mapping[str, Any]) -> str:

@@ -79,6 +79,7 @@ def export_faults(model: Model) -> ExportFaults:
     """Find what an exporter did to a model; the model is not run."""
     export = Export(model)
     found = [*export.unrolled(), *export.states(), *export.resets()]
+    found += export.unread()
     found += [*export.frozen()] or [*export.misdeclared()]
     return ExportFaults(tuple(found), tuple(export.misshapen()))
 
@@ -142,7 +143,8 @@ class Export:
         proto = self._model.proto
         is_dynamo = any("torch.export" in each.key for each in proto.graph.metadata_props)
         report = REPORTS.get(("torch.export" if is_dynamo else proto.producer_name, what))
-        return f" ({proto.producer_name} {proto.producer_version}; {report})" if report else ""
+        version = proto.producer_version.split(maxsplit=1)[0] if proto.producer_version else ""
+        return f" ({proto.producer_name} {version}; {report})" if report else ""
 
     def frozen(self) -> Iterator[str]:
         """Yield the free axes of inputs at one size of which alone the model fits together."""
@@ -284,6 +286,14 @@ class Export:
                     f" product, as 1 does{self._by('reset')}"
                 )
 
+    def unread(self) -> Iterator[str]:
+        """Yield the inputs, but for states, that nothing reads."""
+        states = {pair.input for pair in self._flow.pairs()}
+        ends = {value.name for value in self._model.proto.graph.output}
+        for value in self._model.inputs:
+            if value.name not in self._readers.keys() | ends | states:
+                yield f"{value.name}: no node reads this input: what did is not in the model"
+
     def unrolled(self) -> Iterator[str]:
         """Yield the free axes of inputs of which only the first so many positions are read."""
         for value in self._model.inputs:
@@ -321,7 +331,7 @@ class Export:
             if name in ends or shape.count(pair) != 1:
                 return None
             axis = shape.index(pair)
-            for node in self._readers[name]:
+            for node in self._readers.get(name, ()):
                 found = self._taken(node, axis, len(shape))
                 if node.op_type == "Shape":
                     continue
@@ -340,7 +350,7 @@ class Export:
         if node.domain or (node.op_type in ("Gather", "SplitToSequence") and own != axis):
             return None
         if node.op_type == "SplitToSequence" and len(node.input) == 1:
-            taken = [reader for name in node.output for reader in self._readers[name]]
+            taken = [reader for name in node.output for reader in self._readers.get(name, ())]
             if any(reader.op_type != "SequenceAt" for reader in taken):
                 return None
             places = [self._flow.constant(reader.input[1]) for reader in taken]

@@ -3,15 +3,18 @@
 from dataclasses import astuple
 
 import onnx
+from support.real_models import DATA, PATHS
 from support.tables import every
 
 from rnncli.jobs.workers import HERE
 from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.models.exports import export_faults
+from rnncli.models.loading import load_model
 from rnncli.reports.inspection import model_record
 from rnncli.running.request import ListedTarget, Request
 from rnncli.running.tasks import plan, run_all
 
+EXPORTS = DATA / "exports"
 WEIGHTS = "float[1,6,3] W, float[1,6,2] R"
 GRU = "GRU <hidden_size = 2, linear_before_reset = 1>"
 LSTM = "LSTM <hidden_size = 2>"
@@ -93,6 +96,9 @@ FAULTS = {
         k = Constant <value = float[1,1,2] {0, 0}> ()
         h = Relu (k)
         y = LSTM <hidden_size = 2, layout = 1> (x, W, R, , , h, h) }""",
+    "lens: no node reads this input": f"""
+        g (float[T,N,3] x, int64[N] lens, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        y = {GRU} (x, W, R) }}""",
     "GRU_1: initial_h is a constant other than 0: learned, or": f"""
         g (float[T,1,3] x, {WEIGHTS}) => (float[T,1,1,2] y) {{
         h = Constant <value = float[1,1,2] {{0, 0.5}}> ()
@@ -171,7 +177,9 @@ SOUND = {
     "symbols of outputs alone": """
         g (float[T,3] x) => (float[more,3] y) { y = Concat <axis = 0> (x, x) }""",
     "formulas of symbols": """
-        g (float[T,3] x, float[D,3] z) => (float[T,3] y) { y = Identity (x) }""",
+        g (float[T,3] x, float[D,3] z) => (float[T,3] y, float[D,3] v) {
+        y = Identity (x)
+        v = Identity (z) }""",
     "one step that is read": """
         g (float[N,T,2] x) => (float[N,2] y) {
         zero = Constant <value = int64 {0}> ()
@@ -214,6 +222,45 @@ def test_a_sound_model_is_not_accused(parse, text):
                 size.dim_param = "2*T + 1"
 
     assert export_faults(model) == ((), ())
+
+
+# Model -> how its sentences begin.
+DECLARED = "y: its axis 1 is declared 7, but is as long as seq, axis 1 of x"
+UNROLLED = "axis 1 of x, is declared free, but only its first 7 steps are read"
+REAL = {
+    "lstm_dynamo": [DECLARED],
+    "lstm_projection_dynamo": [DECLARED],
+    "gru_reset_before_dynamo": ["node_gru__1: linear_before_reset is 0", DECLARED],
+    "lstm_reversed_by_hand_dynamo": ["seq, axis 1 of x, is declared free, but all shapes fit at 7"],
+    "rnn_dynamo": [f"s27, {UNROLLED}"],
+    "lstm_cell_loop_ts": [f"seq, {UNROLLED}"],
+    "lstm_reshape_ts": [
+        "y: its axis 0 is declared batch, but is 2",
+        "y: its axis 1 is declared seq",
+    ],
+    "lstm_batch_of_2_ts": ["batch, axis 0 of x, is declared free, but all shapes fit at 2 alone"],
+    "gru_learned_state_ts": ["/r/GRU: initial_h is a constant other than 0"],
+    "gru_stateful_tf2onnx": ["GRU__485: initial_h is a constant other than 0"],
+    "lstm_stateful_keras": [
+        "LSTM__31: initial_h and initial_c are constant, of batch_size 2, although X has any",
+        "LSTM__31: initial_h and initial_c are constants other than 0",
+    ],
+}
+
+
+@every("name, begins", REAL.items(), ids=str)
+def test_what_real_exporters_did_is_told(name, begins):
+    """Of PyTorch's two exporters, tf2onnx and Keras."""
+    told = export_faults(load_model(EXPORTS / f"{name}.onnx")).sentences
+
+    assert len(told) == len(begins)
+    assert all(map(str.startswith, told, begins)), told
+
+
+@every("path", PATHS.values(), ids=lambda path: path.stem)
+def test_real_models_that_agree_with_their_outputs_are_not_accused(path):
+    """Those whose recorded outputs rnncli computes."""
+    assert export_faults(load_model(path)) == ((), ())
 
 
 def test_inspect_and_run_tell_it(parse, tmp_path):
