@@ -72,7 +72,8 @@ class DressRecord(Described):
 Quantise = Annotated[
     dict[str, DressRecord] | UnsetType,
     "the tensors that are integers: inputs before DequantizeLinear, outputs behind QuantizeLinear;"
-    " lists of scales are repeated along the axis; only of quantised units",
+    " of a list of scales index i along the axis has scale i modulo their count; only of quantised"
+    " units",
 ]
 Flags = Annotated[Texts, "why the case exists; each is explained in `notes`"]
 Tags = Annotated[

@@ -38,11 +38,17 @@ if TYPE_CHECKING:
 def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
     """Write the cases of a pack to one file, one case in memory at a time; return its manifest.
 
+    The group of a case in an HDF5 file has the attributes of its node.
+
     Raises:
         InvalidRequest: the disk refuses.
         UnreadableFile: a case is damaged.
     """
     write_tensors(path, cast("Tensors", _PackTensors(pack)))
+    if path.suffix == ".h5":
+        from rnncli.files.formats import h5
+
+        h5.add_attributes(path, {case.id: case.attributes for case in pack.manifest.cases})
     records = tuple(with_entries(record, files=Sums()) for record in pack.manifest.cases)
     return Manifest(header, records, {path.name: sha256_of(path)})
 

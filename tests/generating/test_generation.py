@@ -11,12 +11,15 @@ from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 
+import h5py
 import jsonschema
+import numpy as np
 import pytest
 from support.small_suite import TEXT, small_suite
 
 import rnncli
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.files.described import jsonable
 from rnncli.files.lock import LOCK, writing
 from rnncli.generating import generation, goldens
 from rnncli.generating.generation import GenerationPlan, check, generate
@@ -81,6 +84,16 @@ def test_layouts_convert_into_each_other(packs, tmp_path, origin, layout):
     convert_pack(open_pack(packs / origin), tmp_path / "pack", layout)
 
     assert contents(tmp_path / "pack") == contents(packs / layout)
+
+
+def test_groups_of_hdf5_have_the_attributes_of_nodes(packs):
+    """Programs that read no JSON find them beside the tensors of a case."""
+    with h5py.File(packs / "h5" / "vectors.h5") as file:
+        for case in open_pack(packs / "h5").cases:
+            found = {
+                name: np.asarray(value).tolist() for name, value in file[case.id].attrs.items()
+            }
+            assert found == jsonable(case.attributes)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

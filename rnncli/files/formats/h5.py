@@ -28,7 +28,7 @@ from rnncli.files.seals import HDF5
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from rnncli.files.seals import Seal
@@ -122,6 +122,14 @@ def write(path: Path, tensors: Tensors, seal: Seal | None = None) -> None:
         file.flush()
         image = file.id.get_file_image()
     write_bytes(path, image, seal)
+
+
+def add_attributes(path: Path, groups: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give groups of a file attributes of HDF5: numbers, texts and lists of them, by name."""
+    with h5py.File(path, "r+", libver=LIBVER) as file:
+        for name, attributes in groups.items():
+            for key, value in attributes.items():
+                file.require_group(name).attrs[key] = value
 
 
 def _datasets(file: h5py.h5f.FileID) -> Iterator[_Found]:
