@@ -162,8 +162,8 @@ DRESS_KEYS: Mapping[str, KeyRow] = {
         {"enum": [*INPUT_TYPES]},
     ),
     "scale": KeyRow(
-        "a number, rounded to float32; or a list of them, repeated along the axis: index i has number"
-        " i modulo their count",
+        "a number, rounded to float32; or a list of them, repeated along the axis: index i has"
+        " number i modulo their count",
         _one_or_several({"type": "number", "exclusiveMinimum": 0}),
         "a positive number",
         lambda n: type(n) in (int, float) and 0 < n < np.finfo(np.float32).max,
