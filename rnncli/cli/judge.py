@@ -52,9 +52,14 @@ FILES: Mapping[str, Any] = {
         help="Also write every failure, with its cause, as a known one that --xfails FILE reads.",
     ),
 }
+VERBOSE = row(
+    "-v",
+    is_flag=True,
+    help="Print every failing case by itself, and the counts by feature.",
+)
 REPORTS: Mapping[str, Any] = {
     name: row(*each.flags, **each.settings, section="Reports")
-    for name, each in {"as_json": SHARED["as_json"], **FILES}.items()
+    for name, each in {"as_json": SHARED["as_json"], "verbose": VERBOSE, **FILES}.items()
 }
 # Options of the release before.
 OF_RELATE = dict.fromkeys(["--metamorphic", "--relation", "--sizes"], "`rnncli relate PACK ...`")
@@ -67,6 +72,7 @@ def reported(
     judge: Callable[..., VerificationReport],
     *what: Any,
     as_json: bool,
+    verbose: bool,
     note: Callable[[VerificationReport], str] = lambda _: "",
     **asked: Any,
 ) -> int:
@@ -83,7 +89,7 @@ def reported(
         report = judge(*what, **asked, progress=progress.reach)
     if said := note(report):
         say(said)
-    show_report(report, as_json=as_json)
+    show_report(report, as_json=as_json, verbose=verbose)
     write_reports(report, files)
     return report.exit_code
 
@@ -318,8 +324,10 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
         say(sentence)
 
 
-@command(runs=RUNS, as_json=SHARED["as_json"], **FILES)
-def report(runs: tuple[Path, ...], *, as_json: bool = False, **files: str | None) -> int:
+@command(runs=RUNS, as_json=SHARED["as_json"], verbose=VERBOSE, **FILES)
+def report(
+    runs: tuple[Path, ...], *, as_json: bool = False, verbose: bool = False, **files: str | None
+) -> int:
     """Report runs again from the lines that `rnncli verify --json` printed.
 
     It prints what `rnncli verify` printed, and the exit code is that of the run, or of the worst of
@@ -346,7 +354,7 @@ def report(runs: tuple[Path, ...], *, as_json: bool = False, **files: str | None
             " `rnncli site` makes pages of several"
         )
     for each in reports:
-        show_report(each, as_json=as_json)
+        show_report(each, as_json=as_json, verbose=verbose)
         write_reports(each, files)
     return max((each.exit_code for each in reports), key=WORST_LAST.index)
 

@@ -13,7 +13,15 @@ from xml.etree import ElementTree as ET
 from rnncli.files.atomic import atomic_file, write_text
 from rnncli.files.seals import MARKUP, YAML
 from rnncli.judging.comparing.verdict import FAILURES, MEANINGS, Verdict
-from rnncli.reports.failures import diagnosed, failure_groups, reasons, refusals, sentences
+from rnncli.reports.failures import (
+    UNTRIED,
+    FailureGroup,
+    diagnosed,
+    failure_groups,
+    reasons,
+    refusals,
+    sentences,
+)
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import biased_sentences, diagnosed_edits
 from rnncli.talk.words import counted, inline, one_line, times, visible
@@ -176,11 +184,18 @@ def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
 
 
 def _failure_blocks(report: VerificationReport) -> Iterator[str]:
-    """Yield a collapsible block for each failure while space remains, then the number left."""
+    """Yield a collapsible block for each cause, then for each of its cases that ran.
+
+    There are as many as there is space for; the others are counted.
+    """
     room, left = LIMIT, 0
+    blocks: list[FailureGroup] = []
     for group in failure_groups(report):
-        about = f"<code>{_escaped(one_line(group.title))}</code> {group.cases[0].verdict}"
-        body = _escaped("\n".join(group.sentences(report))) if room >= 0 else ""
+        ran = [case for case in group.cases if case.verdict not in UNTRIED]
+        blocks += [group, *(FailureGroup([case]) for case in ran if len(group.cases) > 1)]
+    for each in blocks:
+        about = f"<code>{_escaped(one_line(each.title))}</code> {each.cases[0].verdict}"
+        body = _escaped("\n".join(each.sentences(report))) if room >= 0 else ""
         block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
         room -= len(block.encode())
         if room >= 0:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.numerics import dtype_named
-from rnncli.talk.words import counted, index_text, listed, marked, times, up_to, visible
+from rnncli.talk.words import (
+    counted,
+    index_text,
+    listed,
+    marked,
+    one_line,
+    times,
+    up_to,
+    visible,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +32,6 @@ if TYPE_CHECKING:
 
 # Failures whose only content is the reason that nothing was computed.
 UNTRIED = frozenset({Verdict.REFUSED, Verdict.MISSING})
-# The number of similar failures up to which each is reported singly.
-MOST_ALIKE = 2
 # Reasons are similar if this many first words agree.
 WORDS_ALIKE = 16
 # The number of ids listed for cases that are reported together.
@@ -44,47 +52,126 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 class FailureGroup(NamedTuple):
-    """Failing cases reported together: a single one, or many without outputs for one reason."""
+    """Failing cases that have one cause: a bug that fits them all, a reason, a broken relation."""
 
-    cases: Sequence[JudgedCase]
+    cases: Sequence[JudgedCase]  # in the pack's order
+    # hypotheses that give the outputs of each; () if none does, or nothing is wrong by value
+    fits: Sequence[str] = ()
+
+    @property
+    def example(self) -> JudgedCase:
+        """The smallest case, which is the shortest to repeat."""
+        return min(self.cases, key=lambda case: math.prod(case.record.sizes.values()))
 
     @property
     def title(self) -> str:
-        """The name of the group: an id, or the number of cases and the first ids."""
-        ids = [case.id for case in self.cases]
-        return ids[0] if len(ids) == 1 else f"{len(ids)} cases: {listed(ids, MOST_NAMED)}"
+        """The id of a single case, or the number of cases by operator."""
+        if len(self.cases) == 1:
+            return self.cases[0].id
+        operators = Counter(case.operator.rpartition("-")[0] for case in self.cases)
+        by = ", ".join(f"{count} {name}" for name, count in operators.most_common())
+        alone = f" of {name}" if len(operators) == 1 and (name := next(iter(operators))) else ""
+        return f"{len(self.cases)} cases{f' ({by})' if len(operators) > 1 else alone}"
+
+    def cause(self, report: VerificationReport) -> str:
+        """Return what the cases have in common, in one sentence."""
+        case, verdict = self.example, self.example.details
+        if report.diagnosis and report.diagnosis.cause_of(case.id):
+            lines = diagnosed(report, case)
+        elif self.fits:
+            from rnncli.judging.explaining.hypotheses import naming
+
+            lines = iter([naming(self.fits)])
+        elif verdict.right_with:
+            lines = iter([unoptimised(verdict.right_with)])
+        elif case.relation and len(self.cases) > 1:
+            lines = notes(report, case)
+        elif verdict.message or verdict.expected or verdict.lacks_wrong_values:
+            alike = len({each.details.message for each in self.cases}) > 1
+            lines = (f"{line}{' (and alike)' * alike}" for line in reasons(case))
+        elif len(self.cases) > 1:
+            lines = iter([f"{verdict.verdict}: no known bug was found"])
+        else:
+            lines = reasons(case)
+        return marked(next(lines))
 
     def sentences(self, report: VerificationReport) -> Iterator[str]:
-        """Yield the sentences about the group; of many cases, one for each reason."""
-        first = self.cases[0]
+        """Yield the sentences about a case, or of many the cause, an example and the ids."""
         if len(self.cases) == 1:
-            yield from sentences(report, first)
+            yield from sentences(report, self.cases[0])
             return
-        alike = len({case.details.message for case in self.cases}) > 1
-        for line in reasons(first):
-            yield marked(f"{line} (and alike)" if alike else line)
-        yield marked(f"repeat the first: {report.repeat(first.details)}")
+        example, cause = self.example, self.cause(report)
+        yield cause
+        wrong = [each for each in example.details.outputs if each.verdict is Verdict.DIFFERS]
+        line = next(reasons(example))
+        if wrong and not example.details.message:
+            worst = max(wrong, key=lambda output: output.margin)
+            line = output_sentence(worst, example.record.dtype)
+        if not cause.startswith(marked(line)):
+            yield marked(f"{example.id}: {line}")
+        if not (example.relation or example.details.message or self.fits):
+            yield from map(marked, notes(report, example))
+        yield marked(f"repeat {example.id}: {report.repeat(example.details)}")
+        others = [case.id for case in self.cases if case is not example]
+        yield marked(f"others: {listed(others, MOST_NAMED)}")
+
+    def block(self, report: VerificationReport) -> Iterator[str]:
+        """Yield the group as lines: its title, and the sentences indented."""
+        yield f"FAIL {one_line(self.title)}"
+        for sentence in self.sentences(report):
+            yield "  " + sentence.replace("\n", "\n    ")
+
+    def line(self, report: VerificationReport) -> str:
+        """Return the group in one line, with its smallest case if that ran."""
+        is_named = len(self.cases) == 1 or self.example.verdict in UNTRIED
+        more = "" if is_named else f", such as {self.example.id}"
+        return one_line(f"FAIL {self.title}{more}: {self.cause(report)}")
 
 
-def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
-    """Yield the failing cases, grouped if many were refused or missing for a similar reason."""
+def failure_groups(report: VerificationReport) -> list[FailureGroup]:
+    """Return the failing cases by cause: those with outputs first, then the most cases first.
+
+    Cases that differ are together if one bug fits them all, first the bug that fits the most.
+    """
+    fitting: list[JudgedCase] = []
     groups: dict[Any, list[JudgedCase]] = {}
     for case in [case for case in report.cases if case.details.fails]:
-        verdict = case.details
-        alike: tuple[str, ...] = (verdict.id,)
-        if verdict.verdict in UNTRIED and not verdict.data_set:
-            alike = (verdict.verdict, *_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
-        groups.setdefault(alike, []).append(case)
-    for cases in groups.values():
-        whole = len(cases) > MOST_ALIKE
-        yield from [FailureGroup(cases)] if whole else (FailureGroup([case]) for case in cases)
+        if (key := _cause_of(report, case)) is None:
+            fitting.append(case)
+        else:
+            groups.setdefault(key, []).append(case)
+    found = [FailureGroup(cases) for cases in groups.values()]
+    while fitting:
+        counts = Counter(name for case in fitting for name in case.details.fits)
+        name = max(counts, key=counts.__getitem__)
+        cases = [case for case in fitting if name in case.details.fits]
+        same = [e for e in cases[0].details.fits if all(e in case.details.fits for case in cases)]
+        found.append(FailureGroup(cases, same))
+        fitting = [case for case in fitting if name not in case.details.fits]
+    order = {case.id: k for k, case in enumerate(report.cases)}
+    found.sort(key=lambda each: order[each.cases[0].id])
+    return sorted(found, key=lambda each: (each.cases[0].verdict in UNTRIED, -len(each.cases)))
+
+
+def _cause_of(report: VerificationReport, case: JudgedCase) -> tuple[Any, ...] | None:
+    """Return what else fails for the same cause has, too; None if bugs that fit decide."""
+    verdict = case.details
+    if cause := report.diagnosis and report.diagnosis.cause_of(case.id):
+        return ("cause", cause.hypothesis)
+    if verdict.verdict not in FAILURES:
+        return ("expected", verdict.expected)
+    if verdict.fits:
+        return None
+    if verdict.verdict is Verdict.DIFFERS or verdict.verdict is Verdict.UNEXERCISED:
+        problems = [_VARYING.sub("", each.problem) for each in verdict.outputs if each.problem]
+        return (verdict.verdict, case.relation, verdict.right_with, *problems[:1])
+    return (verdict.verdict, *_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
 
 
 def refused_groups(report: VerificationReport) -> list[FailureGroup]:
     """Return the refused cases that fail, grouped by reason, the largest group first."""
     groups = failure_groups(report)
-    refused = [each for each in groups if each.cases[0].verdict is Verdict.REFUSED]
-    return sorted(refused, key=lambda group: -len(group.cases))
+    return [each for each in groups if each.cases[0].verdict is Verdict.REFUSED]
 
 
 def refusals(report: VerificationReport) -> Iterator[str]:

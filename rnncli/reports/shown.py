@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import MEANINGS
-from rnncli.reports.failures import reasons, sentences
+from rnncli.reports.failures import failure_groups, reasons
 from rnncli.reports.runs import COMPARED, compared_row, difference
 from rnncli.reports.scores import COUNTS, score_sentence, structure_sentence
 from rnncli.reports.tables import drawn
@@ -16,7 +16,7 @@ from rnncli.reports.verification import (
     diagnosis_sentences,
     undiagnosed_sentences,
 )
-from rnncli.talk.words import counted, one_line, times, visible
+from rnncli.talk.words import counted, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,11 +39,9 @@ LEFT = 'style="text-align:left;vertical-align:top"'
 
 
 def verification_lines(report: VerificationReport) -> Iterator[str]:
-    """Yield what is wrong with each case that fails, the causes, and the counts."""
-    for case in report.cases:
-        if case.details.fails:
-            yield f"FAIL {one_line(case.id)}"
-            yield from (f"  {line}" for line in sentences(report, case))
+    """Yield the failures by cause, the diagnosis, and the counts."""
+    for group in failure_groups(report):
+        yield from group.block(report)
     if report.diagnosis is not None:
         yield from diagnosis_sentences(report.diagnosis)
     yield from closing(report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from rnncli.files.described import as_data
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
-from rnncli.reports.failures import excerpt, failure_groups, untried
+from rnncli.reports.failures import FailureGroup, excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
-from rnncli.talk.terminal import say
+from rnncli.talk.terminal import in_two_rows, rows_of, say, say_text, width_of
 from rnncli.talk.words import counted, listed, one_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -36,6 +37,12 @@ CAUSES = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst marg
 # The beginning of reasons from `--require`; the reasons of one case are separated by semicolons.
 REQUIRES = "requires "
 MOST_NAMED = 8
+# Rows of a terminal that a report takes.
+SCREEN = 40
+# Reasons for skipped cases that a terminal shows.
+MOST_REASONS = 3
+# Rows of a drawn table that are not its own: empty ones, the heading, and the line below it.
+ROWS_OF_HEADING = 5
 # Columns of a table on a terminal that stay even if zero everywhere.
 ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
@@ -50,7 +57,9 @@ WRITERS = {
 }
 
 
-def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
+def show_report(
+    report: VerificationReport, *, as_json: bool = False, verbose: bool = False
+) -> None:
     """Print a report: data to stdout; failures and the counts in words to stderr."""
     if as_json:
         print_json_line(run_record(report))
@@ -60,27 +69,71 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
             for record in diagnosis_records(report.diagnosis):
                 print_json_line(record)
         print_json_line(summary_record(report))
-    else:
-        for group in failure_groups(report):
-            say(f"FAIL {group.title}")
-            for sentence in group.sentences(report):
-                click.echo("  " + sentence.replace("\n", "\n    "), err=True)
-        # On a terminal a table of operators and one of features; in a pipe, one with all cases.
-        if is_drawn():
-            _draw("operator", report.by_operator)
-            _draw(report.flag_noun, report.by_flag)
-        else:
-            operators = [_row("operator", tally) for tally in report.by_operator]
-            flags = [_row("flag", tally) for tally in report.by_flag]
-            print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
+
+    width = 0 if verbose else width_of(sys.stderr)
+    edits = [*diagnosed_edits(report.diagnosis)] if report.diagnosis is not None else []
+    below = [line for sentence, edit in edits for line in (sentence, *_edited(edit))]
+    last = closing(report, MOST_REASONS if width else sys.maxsize)
+    if not as_json:
+        left = SCREEN - rows_of([*below, *last], width)
+        blocks = [*_failure_blocks(report, width, left, verbose=verbose)]
+        for line in chain(*blocks):
+            say_text(line)
+        room = left - rows_of(chain(*blocks), width) if width else sys.maxsize
+        _show_counts(report, room, verbose=verbose)
     sys.stdout.flush()
-    if report.diagnosis is not None:
-        for sentence, edit in diagnosed_edits(report.diagnosis):
-            say(sentence)
-            for line in edit if is_drawn() else ():
-                click.echo(f"    {line}", err=True)
-    for sentence in closing(report):
+    for line in below:
+        say_text(line)
+    for sentence in last:
         say(sentence)
+
+
+def _edited(edit: Iterable[str]) -> list[str]:
+    """Return the lines of an edit below its sentence, on a terminal."""
+    return [f"    {line}" for line in edit] if is_drawn() else []
+
+
+def _failure_blocks(
+    report: VerificationReport, width: int, room: int, *, verbose: bool
+) -> Iterator[Sequence[str]]:
+    """Yield a block of lines for each cause of failures, or for each case that fails.
+
+    On a terminal that has too few rows for all, the first causes have all their lines, others one,
+    and the rest is counted.
+    """
+    groups = failure_groups(report)
+    if verbose:
+        groups = [FailureGroup([case]) for case in report.cases if case.details.fails]
+    blocks = [[*group.block(report)] for group in groups]
+    if not width or rows_of(chain(*blocks), width) <= room:
+        yield from blocks
+        return
+    lines = [in_two_rows(group.line(report), width) for group in groups]
+    costs = [rows_of([line], width) for line in lines]
+    room -= 1  # for the last line
+    brief = sum(total <= room for total in accumulate(costs))
+    room -= sum(costs[:brief])
+    for block, line, cost in zip(blocks[:brief], lines, costs, strict=False):
+        more = rows_of(block, width) - cost
+        yield block if more <= room else [line]
+        room -= more if more <= room else 0
+    rest = sum(len(group.cases) for group in groups[brief:])
+    others = f"{counted(rest, 'more case fails', 'more cases fail')}; " if rest else ""
+    yield [f"{others}-v shows every case, as do --json, --html and --junit"]
+
+
+def _show_counts(report: VerificationReport, room: int, *, verbose: bool) -> None:
+    """Print one table in a pipe; on a terminal that of operators, or of relations, in its rows."""
+    if not is_drawn():
+        operators = [_row("operator", tally) for tally in report.by_operator]
+        flags = [_row("flag", tally) for tally in report.by_flag]
+        print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
+        return
+    tables = {"operator": report.by_operator, report.flag_noun: report.by_flag}
+    by = "operator" if report.verb == "verify" else report.flag_noun
+    for name, tallies in tables.items():
+        if verbose or (name == by and len(tallies) <= room - ROWS_OF_HEADING):
+            _draw(name, tallies)
 
 
 def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
@@ -128,17 +181,21 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         check_plot(plot)
 
 
-def closing(report: VerificationReport) -> list[str]:
+def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
-    A line before the counts gives requirements that would skip refused cases; lines after them
-    report errors that lean one way, too few answered cases, and last whether the implementation
-    conforms to its claim.
+    Of more reasons than `most` the others are counted. A line before the counts gives requirements
+    that would skip refused cases; lines after them report errors that lean one way, too few
+    answered cases, and last whether the implementation conforms to its claim.
     """
     verdicts = (case.details for case in report.cases)
     readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
     lines = [f"acceptable {count}: as {name} has it" for name, count in readings.most_common()]
-    lines += [*skips(report), *filter(None, [untried(report)])]
+    reasons = [*skips(report)]
+    more = len(reasons) - most
+    lines += reasons[:most] if more > 1 else reasons
+    lines += [f"skipped for {more} more reasons; -v shows them"] * (more > 1)
+    lines += filter(None, [untried(report)])
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""

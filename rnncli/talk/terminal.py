@@ -6,24 +6,111 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rnncli.talk.words import one_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import TextIO
 
+# Columns of a terminal that does not say how many it has.
+USUAL_WIDTH = 80
 INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
 
 # What receives notes of progress: the command line adds a printer, the library itself prints none.
 LISTENERS: list[Callable[[str], None]] = []
 
 
-def say(sentence: str) -> None:
-    """Write a sentence as a line to standard error."""
-    sys.stderr.write(f"{one_line(sentence)}\n")
-    sys.stderr.flush()
+# First word of a line -> its colour.
+COLOURS = {"FAIL": "red", "warning:": "yellow"}
+# First words of lines that are copied to a shell, and stay one line.
+COMMANDS = ("repeat", "to skip")
+
+
+def say(sentence: str, colour: str = "") -> None:
+    """Write a sentence as a line to standard error; see `say_text`."""
+    say_text(one_line(sentence), colour)
+
+
+def say_text(text: str, colour: str = "") -> None:
+    """Write lines to standard error, on a terminal folded between words and in colour.
+
+    Args:
+        text: printable lines, of which those of a stranger are marked, see `marked`.
+        colour: that of all of it; by default `COLOURS` has that of a line's first word.
+    """
+    width, shown = width_of(sys.stderr), visible(text)
+    if width:
+        shown = "\n".join(row for line in shown.split("\n") for row in folded(line, width))
+    if has_colour(sys.stderr):
+        import click
+
+        first = shown[:1].strip() and shown.split(maxsplit=1)[0]
+        tint = colour or COLOURS.get(first)
+        kept = shown if colour else first
+        shown = (click.style(kept, fg=tint, bold=True) if tint else kept) + shown[len(kept) :]
+    stream = drawing(sys.stderr)
+    stream.write(f"{shown}\n")
+    stream.flush()
+
+
+def folded(line: str, width: int) -> list[str]:
+    """Return a line as rows of a terminal, folded between words; those after the first indented.
+
+    A word that is longer than a row is left whole, as a command is that somebody copies.
+
+    Args:
+        line: one line.
+        width: the columns of the terminal; 0 of what is not one, whose rows have no end.
+    """
+    if len(line) <= (width or len(line)) or line.lstrip().startswith(COMMANDS):
+        return [line]
+    from textwrap import wrap
+
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    return wrap(
+        line,
+        width,
+        subsequent_indent=indent,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def in_two_rows(line: str, width: int) -> str:
+    """Return a line without its middle if it takes more: reasons stand at the end of messages."""
+    rows = folded(line, width)
+    if len(rows) <= 2:
+        return line
+    return f"{rows[0]} ... {line[8 - width :].partition(' ')[2]}"
+
+
+def rows_of(lines: Iterable[str], width: int) -> int:
+    """Return how many rows of a terminal lines take."""
+    rows = [row for text in lines for line in text.split("\n") for row in folded(line, width)]
+    return sum(max(1, -(-len(row) // (width or len(row) or 1))) for row in rows)
+
+
+def width_of(stream: TextIO) -> int:
+    """Return the columns of a terminal; 0 of another stream, whose lines have no end."""
+    if not stream.isatty():
+        return 0
+    with suppress(OSError, ValueError):
+        told = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(stream.fileno()).columns
+        return max(0, told) or USUAL_WIDTH
+    return USUAL_WIDTH
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether lines are coloured: on a terminal that has colours, unless NO_COLOR is set."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    asked = bool(os.environ.get("FORCE_COLOR"))
+    return asked or (stream.isatty() and os.environ.get("TERM", "dumb") != "dumb")
 
 
 def tell(sentence: str) -> None:

@@ -26,13 +26,13 @@ from rnncli.limits import OF_SUBJECTS
 from rnncli.options import traits_of, words_of
 
 # Options that only print or write a report, or that bound the whole process.
-REPORTS = {"as_json", "junit", "markdown", "html", "plot", "save_xfails"}
+REPORTS = {"as_json", "verbose", "junit", "markdown", "html", "plot", "save_xfails"}
 OF_COMMANDS = {
     "generate": {"as_json", "max_memory"},
     "verify": REPORTS,
     "relate": REPORTS,
-    "diagnose": {"as_json"},
-    "score": {"as_json", "minimise", "matrix_file", "html_file"},
+    "diagnose": {"as_json", "verbose"},
+    "score": {"as_json", "verbose", "minimise", "matrix_file", "html_file"},
 }
 # Parameters of functions that commands have no option for.
 OF_FUNCTIONS = {"progress"}

@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_entries
 from support.verifications import (
     HOSTILE,
     REPORTS,
@@ -18,6 +19,7 @@ from support.verifications import (
 )
 
 from rnncli.judging.comparing.verdict import OutputVerdict, Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.reports.failures import (
     failure_groups,
@@ -68,42 +70,113 @@ def untried_report(messages, **more):
 @pytest.mark.parametrize(
     ("messages", "titles"),
     [
-        (["no float64"] * 2, ["rnn_0", "rnn_1"]),
-        (["no float64"] * 3, ["3 cases: rnn_0, rnn_1, rnn_2"]),
-        (["no float64"] * 34, ["34 cases: rnn_0, rnn_1, rnn_2, rnn_3 and 30 more"]),
-        (["no LSTM(22)", "no LSTM(1)", "no GRU(3)"], ["3 cases: rnn_0, rnn_1, rnn_2"]),
+        (["no float64"], ["rnn_0"]),
+        (["no float64"] * 2, ["2 cases of RNN"]),
+        (["no float64"] * 34, ["34 cases of RNN"]),
+        (["no LSTM(22)", "no LSTM(1)", "no GRU(3)"], ["3 cases of RNN"]),
         (
             [
                 BATCHWISE.format("rnn.h:48", " [with T = float]", "ou nee..."),
                 BATCHWISE.format("lstm_base.h:53", "", "ou need su..."),
                 BATCHWISE.format("deep_cpu_gru.h:56", "", "..."),
             ],
-            ["3 cases: rnn_0, rnn_1, rnn_2"],
+            ["3 cases of RNN"],
         ),
-        (["a", "b", "a", "b", "a"], ["3 cases: rnn_0, rnn_2, rnn_4", "rnn_1", "rnn_3"]),
+        (["a", "b", "b", "b", "a"], ["3 cases of RNN", "2 cases of RNN"]),
     ],
 )
-def test_many_that_are_refused_for_a_like_reason_are_said_at_once(messages, titles):
+def test_what_is_refused_for_a_like_reason_is_said_at_once(messages, titles):
     """Operators, versions and places in a source make no other reason."""
     found = untried_report(messages)
-    groups = list(failure_groups(found))
+    first, *more = failure_groups(found)
 
-    assert [group.title for group in groups] == titles
-    assert sum(len(group.cases) for group in groups) == len(messages)
-    (first, *_) = groups
-    like = len(set(messages)) > 1 and len(first.cases) == len(messages)
+    assert [group.title for group in (first, *more)] == titles
+    assert sum(len(group.cases) for group in (first, *more)) == len(messages)
+    alike = len({case.details.message for case in first.cases}) > 1
     lines = list(first.sentences(found))
-    assert lines[0] == f"refused: {messages[0]}{' (and alike)' * like}"
-    assert lines[-1].startswith("repeat")
-    assert lines[-1].endswith("-k id:rnn_0")
+    message = first.cases[0].details.message
+    assert lines[0] == f"refused: {message}{' (and alike)' * alike}"
+    assert any(f" -k id:{first.cases[0].id}" in line for line in lines)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.DIFFERS, Verdict.CRASHED, Verdict.ACCEPTED])
-def test_what_ran_is_said_one_by_one(verdict):
-    """Two crashes with one message may have two causes."""
-    cases = [judged(f"rnn_{k}", verdict, {"message": "killed"}) for k in range(9)]
+@pytest.mark.parametrize("verdict", [Verdict.CRASHED, Verdict.TIMEOUT, Verdict.ACCEPTED])
+def test_what_ran_and_has_no_outputs_goes_by_what_it_said(verdict):
+    """Two messages are two groups, and none is that of another verdict."""
+    messages = ["killed by SIGABRT", "killed by SIGSEGV", "killed by SIGABRT"]
+    cases = [judged(f"rnn_{k}", verdict, {"message": each}) for k, each in enumerate(messages)]
+    groups = failure_groups(report([*cases, judged("gru_0", Verdict.REFUSED, {"message": "no"})]))
 
-    assert len(list(failure_groups(report(cases)))) == 9
+    assert [[case.id for case in group.cases] for group in groups] == [
+        ["rnn_0", "rnn_2"],
+        ["rnn_1"],
+        ["gru_0"],
+    ]
+
+
+def fitting(case_id, *bugs, size=3):
+    """A case that differs, and that these bugs fit."""
+    sizes = {"seq_length": size, "batch_size": 2, "input_size": 3, "hidden_size": 3}
+    return judged(case_id, Verdict.DIFFERS, differing(fits=dict.fromkeys(bugs, 0.5)), sizes=sizes)
+
+
+def test_cases_that_one_bug_fits_are_said_at_once():
+    """By the bugs that fit each of them; what nothing fits is another group."""
+    found = report(
+        [
+            fitting("rnn_0", "tail", "clip-ignored"),
+            fitting("gru_0", "lengths-ignored", "lengths-largest", size=9),
+            fitting("gru_1", "clip-scope", "lengths-largest", "lengths-ignored", size=2),
+            fitting("lstm_0", "lengths-ignored", "lengths-largest", "tail"),
+            fitting("lstm_1"),
+            fitting("lstm_2"),
+        ]
+    )
+    bugs, unknown, single = failure_groups(found)
+
+    assert bugs.title == "3 cases (2 GRU, 1 LSTM)"
+    cause, example, repeat, others = bugs.sentences(found)
+    assert cause == "fits lengths-ignored or lengths-largest"
+    assert example.startswith("gru_1: Y: 6 of 40 differ (up to 3 ulp), worst at ")
+    assert repeat.startswith("repeat gru_1: rnncli verify ")
+    assert others == "others: gru_0, lstm_0"
+    assert bugs.line(found) == f"FAIL {bugs.title}, such as gru_1: {cause}"
+    assert next(unknown.sentences(found)) == "differs: no known bug was found"
+    assert single.line(found) == "FAIL rnn_0: fits tail or clip-ignored"
+
+
+def test_a_diagnosis_decides_what_is_said_at_once():
+    """Its causes fit all failures together, and some bugs a few of them by chance."""
+    found = REPORTS["diagnosed"]
+    cause = found.diagnosis.causes[0]
+    explained = [fitting("lstm_8", "tail"), fitting("lstm_9", "lengths-ignored")]
+    causes = (with_entries(cause, explains=("lstm_8", "lstm_9")),)
+    found = replace(report(explained), diagnosis=Diagnosis(causes))
+    (group,) = failure_groups(found)
+
+    assert group.cause(found).startswith(f"diagnosis: {cause.hypothesis}: ")
+
+
+def test_relations_that_are_broken_are_said_at_once():
+    """The relation is what the cases have in common."""
+    cases = [
+        judged(f"lstm_{k}::{name}", Verdict.DIFFERS, {"message": f"Y at t {k}"}, relation=name)
+        for k, name in enumerate(["split", "again", "split"])
+    ]
+    found = report(cases)
+    split, again = failure_groups(found)
+
+    assert next(split.sentences(found)).startswith("asked: ")
+    assert "  lstm_0::split: differs: Y at t 0" in split.block(found)
+    assert again.line(found) == "FAIL lstm_1::again: differs: Y at t 1"
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_each_failing_case_is_in_one_group(name):
+    """None is lost."""
+    found = REPORTS[name]
+    grouped = [case.id for group in failure_groups(found) for case in group.cases]
+
+    assert sorted(grouped) == sorted(case.id for case in found.cases if case.details.fails)
 
 
 def test_a_report_says_which_requirement_skips_what_is_refused():

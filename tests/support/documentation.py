@@ -31,7 +31,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from support.terminals import LONGEST, shown
+from support.terminals import LONGEST, folded, shown, unfolded
 from support.transcripts import (
     ROOT,
     checkout,
@@ -164,7 +164,8 @@ class Runner:
                     shown = after if below else END._replace(span=(block.span[1],) * 2)
                     printed = self.python(block.code)
                     if not same(shown.code, printed, drawn=True):
-                        yield shown.span, printed if below else f"{BELOW}{printed}"
+                        kept = elided(shown.code, printed) if shown.code else printed
+                        yield shown.span, kept if below else f"{BELOW}{kept}"
 
     def file(self, block):
         """Write a block to the file that its title names."""
@@ -194,10 +195,13 @@ class Runner:
             code, printed = shown(["bash", "-c", command.line], cwd=self.folder, env=environment())
             expected = int(wanted[1]) if wanted and command is last else 0
             assert code == expected, f"{command.line}: exit code {code}\n{printed}"
-            if not same(command.shown, printed, drawn=True):
+            was, now = unfolded(command.shown), unfolded(printed)
+            if not same(was, now, drawn=True):
                 start = text.index(f"$ {command.line}\n", block.span[0]) + len(command.line) + 3
-                lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
-                yield (start, start + len(command.shown)), "".join(f"{line}\n" for line in lines)
+                lines = [line.rstrip() for line in now.splitlines() if line.strip()]
+                new = "".join(f"{line}\n" for line in lines)
+                kept = folded(elided(was, new) if was else new)
+                yield (start, start + len(command.shown)), kept
 
     def python(self, code):
         """Run a block of Python as the next lines of the page's program; return what it prints."""
@@ -218,8 +222,9 @@ def rewrite(path):
     found = sorted((rewritten if path.suffix == ".txt" else changes)(path))
     text = path.read_text("utf-8")
     for (start, end), printed in reversed(found):
-        shown = text[start:end]
-        text = text[:start] + (elided(shown, printed) if shown else printed) + text[end:]
+        is_transcript = path.suffix == ".txt" and start < end
+        new = elided(text[start:end], printed) if is_transcript else printed
+        text = text[:start] + new + text[end:]
     path.write_text(text, "utf-8")
     return len(found)
 

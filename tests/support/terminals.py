@@ -1,4 +1,8 @@
-"""Programs at a terminal of 80 columns, and what it shows of them."""
+"""Programs at a terminal of 80 columns, and what it shows of them.
+
+Lines are folded there between words, at places that move with a number or the name of a folder: so
+texts are compared unfolded.
+"""
 
 import fcntl
 import os
@@ -7,6 +11,8 @@ import struct
 import subprocess
 import termios
 import threading
+
+from rnncli.talk import terminal
 
 COLUMNS = 80
 LONGEST = 600  # seconds for one program, on a busy machine
@@ -44,6 +50,27 @@ def shown(command, **given):
         os.close(its)
         os.close(ours)
     return code, printed.removesuffix(END).decode().replace("\r\n", "\n")
+
+
+def unfolded(text):
+    """Return lines whole that a terminal shows folded: the first word of a row had no room."""
+    lines = []
+    room = COLUMNS  # of the row above
+    for row in text.splitlines():
+        indent = len(row) - len(row.lstrip())
+        word = row.split(" ", indent + 1)[indent] if row.strip() else ""
+        if word and len(word) >= room and indent == 2 + len(lines[-1]) - len(lines[-1].lstrip()):
+            lines[-1] += f" {row.lstrip()}"
+        else:
+            lines.append(row)
+        room = COLUMNS - len(row) if row.strip() and row != "..." else COLUMNS
+    return "".join(f"{line}\n" for line in lines)
+
+
+def folded(text):
+    """Return lines as a terminal shows them."""
+    rows = (row for line in text.splitlines() for row in terminal.folded(line, COLUMNS))
+    return "".join(f"{row}\n" for row in rows)
 
 
 def _mark(process, terminal):

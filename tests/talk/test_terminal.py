@@ -1,12 +1,18 @@
 """Text that reaches a terminal only shows, and what becomes of it when a stream is full or shut."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from support import terminals
 
+from rnncli.talk.terminal import folded, in_two_rows, rows_of, say
 from rnncli.talk.words import one_line, visible
+
+COLOURS = {"TERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}
+PLAIN = {name: value for name, value in os.environ.items() if name not in COLOURS}
 
 # An OSC that sets a title, an SGR, C1, DEL, marks of direction and of no width, half a pair, a tag.
 HOSTILE = "a\x1b]0;owned\x07\x1b[31m\x9b1m\x7f\u202e\u2066\u200f\u200b\ufeff\ud800\U000e0041\r!"
@@ -26,6 +32,66 @@ def test_text_is_left_alone():
 
     assert visible(f"{text}\t\n\r\n") == f"{text}\t\n\n"
     assert one_line(f"{text}\t\n") == rf"{text}\t\n"
+
+
+LINES = {
+    "": [""],
+    "FAIL lstm_14": ["FAIL lstm_14"],
+    "  Y: 3 of 9 differ, got 0.5": ["  Y: 3 of 9 differ,", "    got 0.5"],
+    "a " + "b" * 30 + " c": ["a", "  " + "b" * 30, "  c"],
+    "  repeat: rnncli verify vectors/core": ["  repeat: rnncli verify vectors/core"],
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_folded_between_words(line):
+    """The rows after the first are indented; a long word is whole, and so is a command to copy."""
+    assert folded(line, 20) == LINES[line]
+    assert folded(line, 0) == [line]
+    assert rows_of([line, line], 20) == 2 * sum(-(-max(1, len(row)) // 20) for row in LINES[line])
+
+
+def test_pages_compare_lines_that_are_whole():
+    """Whatever place they were folded at."""
+    lines = "\n".join(f"  FAIL {'word ' * k}x" for k in range(40)) + "\n"
+
+    assert max(map(len, terminals.folded(lines).splitlines())) <= terminals.COLUMNS
+    assert terminals.unfolded(terminals.folded(lines)) == lines
+
+
+def test_a_line_in_two_rows_keeps_its_end():
+    """What a runtime says first is the same of all refusals."""
+    line = f"refused: {'[ONNXRuntimeError] : 1 ' * 9}GRU does not support double yet"
+
+    assert in_two_rows("short", 80) == "short"
+    assert rows_of([in_two_rows(line, 80)], 80) == 2
+    assert in_two_rows(line, 80).endswith(" GRU does not support double yet")
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_a_terminal_that_has_colours_gets_them(variables, coloured):
+    """And none that the user does not want; what a stranger writes sets none."""
+    code = f"from rnncli.talk.terminal import say; say('FAIL ' + {HOSTILE!r})"
+    _, printed = terminals.shown([sys.executable, "-c", code], env={**PLAIN, **variables})
+
+    assert printed.startswith("\x1b[31m\x1b[1mFAIL\x1b[0m" if coloured else "FAIL")
+    assert r"\x1b[31m\x9b" in printed
+
+
+def test_a_pipe_gets_lines_as_they_are(capsys):
+    """Whole, and without colours."""
+    say("FAIL " + "word " * 40)
+
+    assert capsys.readouterr().err == "FAIL " + "word " * 40 + "\n"
 
 
 # Commands that print data, fail, and read standard input; and what each gives with open streams.

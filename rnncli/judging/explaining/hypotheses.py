@@ -188,7 +188,7 @@ def edit_of(hypothesis: str) -> list[str]:
     return [line for row in rows for line in difference(row.cells, row.edits).splitlines()]
 
 
-def naming(fits: Mapping[str, float]) -> str:
+def naming(fits: Iterable[str]) -> str:
     """Return which hypotheses fit, in words; with the sentence if just one does."""
     names = list(fits)
     if len(names) == 1:
