@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
-    from rnncli.running.request import AgainstReport, OutputsCause, RunReport, TargetReport
+    from rnncli.running.request import (
+        AgainstReport,
+        ErrorSize,
+        OutputsCause,
+        RunReport,
+        TargetReport,
+    )
 
 
 COLUMNS = (
@@ -136,6 +142,8 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
         if wrong and run.cause:
             yield from (f"  {one_line(line)}" for line in _caused(run.cause))
+        if wrong and run.error_size:
+            yield f"  {_sized(run.error_size)}"
         if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
@@ -190,6 +198,24 @@ def _caused(cause: OutputsCause) -> Iterator[str]:
     yield from (f"    {line}" for line in cause.edit)
     if cause.stopped:
         yield f"  no time for more than {counted(cause.tried, 'hypothesis', 'hypotheses')}"
+
+
+def _sized(size: ErrorSize) -> str:
+    """Return how large errors are, and what makes such errors."""
+    whole = f"errors up to {size.largest:.3g}, {size.rms:.2g} of the largest value on average"
+    if size.numbers_of:
+        whole += f", and all values are {size.numbers_of} numbers"
+    if not size.likes:
+        return whole
+    first = size.likes[0]
+    if size.is_same:
+        return (
+            f"{whole}: those of {first.name}, with which they correlate by {first.correlation:.2f}"
+        )
+    if not first.is_near:
+        return f"{whole}: {times(first.times)} those of {first.name}, the nearest arithmetic tried"
+    named = [f"{each.name} ({times(each.times)})" for each in size.likes]
+    return f"{whole}: as large as those of {' and of '.join(named)}"
 
 
 def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:

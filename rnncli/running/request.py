@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Elements per chunk.
 PIECE = 1 << 16
+# Errors are alike in size up to this factor, and the same from this correlation on.
+NEAR, SAME = 2.0, 0.9
 # Whose a tolerance is, in words.
 MEASURED = "measured on the model"
 STORED = "stored beside the outputs"
@@ -208,6 +210,7 @@ class AgainstReport(NamedTuple):
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
     right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
+    error_size: ErrorSize | None = None  # of outputs that no bug explains
     tolerance: str = ""  # of the comparison, in words
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
 
@@ -228,6 +231,7 @@ class AgainstReport(NamedTuple):
             "node": self.node and self.node.record(),
             "search": self.search,
             "right_with": self.right_with,
+            "error_size": self.error_size and self.error_size.record(),
             "tolerance": self.tolerance,
             "sizes": dict(self.sizes),
         }
@@ -255,6 +259,38 @@ class OutputsCause(NamedTuple):
         }
 
 
+class LikeArithmetic(NamedTuple):
+    """An arithmetic beside errors that were found."""
+
+    name: str  # in words
+    times: float  # the size of the errors that were found / that of its own
+    correlation: float  # of the two, 1 if they are the same errors
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the errors are of one size."""
+        return 1 / NEAR <= self.times <= NEAR
+
+
+class ErrorSize(NamedTuple):
+    """How large errors are that no bug explains, and which arithmetics make such errors."""
+
+    largest: float  # the largest absolute error of an output
+    rms: float  # the root of their mean square, in parts of the largest value of each output
+    # those of that size, or one: the nearest in size
+    likes: tuple[LikeArithmetic, ...]
+    numbers_of: str = ""  # the narrower type that represents all values, where it is no chance
+
+    @property
+    def is_same(self) -> bool:
+        """Whether an arithmetic makes the same errors."""
+        return any(each.is_near and each.correlation >= SAME for each in self.likes)
+
+    def record(self) -> dict[str, Any]:
+        """Return the sizes as JSON values."""
+        return {**self._asdict(), "likes": [each._asdict() for each in self.likes]}
+
+
 class ExpectedReport(NamedTuple):
     """What became of outputs that another program gave for the same model and inputs."""
 
@@ -262,6 +298,7 @@ class ExpectedReport(NamedTuple):
     tolerance: str  # in words: whose it is
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # of outputs that differ
+    error_size: ErrorSize | None = None  # of outputs that no bug explains
 
 
 class RunReport(NamedTuple):
@@ -275,6 +312,7 @@ class RunReport(NamedTuple):
     tolerance: str = ""  # of that comparison, in words
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # why expected outputs differ, if that is known
+    error_size: ErrorSize | None = None  # of outputs that no bug explains
     against: AgainstReport | None = None  # of an implementation, if one was asked as well
 
 
@@ -298,6 +336,7 @@ class TargetReport(NamedTuple):
                 "comparison": [output.record() for output in run.comparison],
                 **({"tolerance": run.tolerance, "sizes": {**run.sizes}} if run.tolerance else {}),
                 **({"cause": run.cause.record()} if run.cause else {}),
+                **({"error_size": run.error_size.record()} if run.error_size else {}),
                 **({"against": run.against.record()} if run.against else {}),
             }
             for run in self.runs

@@ -50,8 +50,13 @@ class ExpectedOutputs:
         compared = compare(outputs, wanted, tolerance)
         sizes = streams_of(loaded).sizes_of(run.inputs) if isinstance(loaded, Model) else {}
         report = ExpectedReport(tuple(compared), words, sizes)
-        if compared.exit_code != 1 or not isinstance(loaded, Model):
+        if not (isinstance(loaded, Model) and any(output.differing for output in compared)):
             return report
         from rnncli.verifying.model_causes import cause_of
+        from rnncli.verifying.model_precision import error_size
 
-        return report._replace(cause=cause_of(loaded, request, run, tolerance))
+        size = error_size(loaded, request, run.inputs, wanted)
+        is_known = size is not None and size.is_same
+        cause = None if is_known else cause_of(loaded, request, run, tolerance)
+        is_known = cause is not None and cause.explained == cause.wrong
+        return report._replace(cause=cause, error_size=None if is_known else size)
