@@ -23,7 +23,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.selected import Selected
 from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS, SINGLE_FILES
-from rnncli.reports.tables import print_json_line, print_records
+from rnncli.reports.tables import print_json_line, print_records, print_table
 from rnncli.talk.terminal import say
 from rnncli.talk.words import one_line
 
@@ -114,6 +114,7 @@ def list(  # noqa: A001 -- the name of the command
     *,
     select: str = "",
     device: str = "",
+    table: bool = False,
     statements: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -131,6 +132,7 @@ def list(  # noqa: A001 -- the name of the command
     rnncli list vectors/core --json --statements
 
     Options:
+        table: Print a table: also dtype, sizes and flags of each case.
         statements: With --json: add the statements of the specifications that each case checks.
     """
     if statements and not as_json:
@@ -182,6 +184,17 @@ def list(  # noqa: A001 -- the name of the command
     if as_json:
         for record in records:
             print_json_line(record)
+    elif table:
+        sizes = [e.written.get("sizes", {}) if isinstance(e, Entry) else e.sizes for e in cases]
+        rows = [
+            (
+                *(each["id"], each["dtype"]),
+                " ".join(f"{name[0]}{size}" for name, size in of.items()),
+                " ".join(each["flags"]),
+            )
+            for each, of in zip(records, sizes, strict=True)
+        ]
+        print_table(("case", "dtype", "sizes", "flags"), rows, whole=("sizes",))
     else:
         click.echo("\n".join(each["id"] for each in records))
     if outside:
