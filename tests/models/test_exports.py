@@ -14,7 +14,7 @@ from rnncli.reports.inspection import model_record
 from rnncli.running.request import ListedTarget, Request
 from rnncli.running.tasks import plan, run_all
 
-EXPORTS = DATA / "exports"
+EXPORTS = DATA / "exports" / "faulty"
 WEIGHTS = "float[1,6,3] W, float[1,6,2] R"
 GRU = "GRU <hidden_size = 2, linear_before_reset = 1>"
 LSTM = "LSTM <hidden_size = 2>"
