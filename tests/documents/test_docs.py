@@ -57,7 +57,7 @@ def test_what_is_shown_is_compared(shown, printed, agree):
 def test_the_glossary_is_in_order():
     """Whoever looks a word up finds it where the alphabet has it."""
     text = (ROOT / "docs/explanation/glossary.md").read_text("utf-8")
-    terms = re.findall(r"^(\w.*)\n:  ", text, re.MULTILINE)
+    tables = [re.findall(r"^\| ([^|]+) \|", part, re.MULTILINE)[2:] for part in text.split("\n## ")]
 
-    assert terms == sorted(terms)
-    assert len(terms) > 40
+    assert all(tables)
+    assert [sorted(terms) for terms in tables] == tables

@@ -79,7 +79,7 @@ def test_the_button_copies_commands_alone(browser, site):
         "(document.querySelector('{}'))"
     )
     first = browser.evaluate(copied.replace("{}", ".language-console pre > code"))
-    assert first == "rnncli verify vectors/core --runtime onnxruntime -k id:gru_14_threshold"
+    assert first == "rnncli verify core --runtime onnx-reference -k id:lstm_14_ragged"
 
     browser.open(site / "howto/ci/index.html")
     other = browser.evaluate(copied.replace("{}", ".language-sh pre > code"))
