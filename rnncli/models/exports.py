@@ -127,6 +127,8 @@ class Export:
             }
             return shapes_in(inferred(self._model, sizes, trusting=False, strict=strict).proto)
 
+        if not (self._free or self._flow.recurrent):
+            return {}  # nothing that these tell could be wrong
         first = at(0)
         second = at(1) if self._free else first
         return {
