@@ -36,7 +36,8 @@ def operator_named(name: str) -> Operator:
         serving = _serving(versions, int(version)) if is_opset else None
         hint = f"; opset {version} uses {serving.name}" if serving else ""
         raise InvalidRequest(f"unknown operator '{name:.80}': there are {listed}{hint}")
-    raise InvalidRequest(f"unknown operator '{name:.80}'{did_you_mean(name, OPERATORS)}")
+    hint = did_you_mean(name, OPERATORS) or "; `rnncli ops` lists them"
+    raise InvalidRequest(f"unknown operator '{name:.80}'{hint}")
 
 
 # Pickled by name: each process has its own row, compared by identity.

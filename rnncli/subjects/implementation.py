@@ -138,8 +138,7 @@ class Implementation:
         check(self)
         if len(self._named) != 1:
             listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
-            python = "in Python a function, or Implementation(runtime=...) and so on"
-            raise InvalidRequest(f"say what to judge: one of {listed}; {python}")
+            raise InvalidRequest(f"say what to judge: one of {listed}")
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(
                 f"a function or an Implementation is judged, not {self.function!r}"

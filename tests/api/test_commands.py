@@ -205,7 +205,7 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
     [
         (
             {},
-            "one of --runtime, --backend, --results, --command, --harness; in Python a function",
+            "one of --runtime, --backend, --results, --command, --harness",
         ),
         ({"backend": "numpy", "function": right}, "say what to judge"),
         ({"function": right, "jobs": 2}, "--jobs is not for a function"),
