@@ -6,17 +6,18 @@
 
 static char line[1 << 20], dir[4096];
 
-/* Load an input; return NULL if there is none, or it is not float32. */
-static float *load(const char *name, long *dims) {
-  char key[64], file[4096];
+/* Load an input of four bytes an element; return NULL if there is none of that type. */
+static void *load(const char *name, const char *type, long *dims) {
+  char key[64], file[4096], dtype[16];
   snprintf(key, sizeof key, "\"%s\":{\"file\":", name);
   char *at = strstr(line, key);
   dims[0] = dims[1] = dims[2] = 1;
-  if (!at || sscanf(at + strlen(key), "\"%4095[^\"]\",\"dtype\":\"float32\",\"shape\":[%ld,%ld,%ld",
-                    file, dims, dims + 1, dims + 2) < 2)
+  const char *row = "\"%4095[^\"]\",\"dtype\":\"%15[^\"]\",\"shape\":[%ld,%ld,%ld";
+  if (!at || sscanf(at + strlen(key), row, file, dtype, dims, dims + 1, dims + 2) < 3 ||
+      strcmp(dtype, type))
     return NULL;
   size_t count = dims[0] * dims[1] * dims[2];
-  float *data = malloc(4 * count + 4);
+  void *data = malloc(4 * count + 4);
   FILE *stream = fopen(file, "rb");
   if (!stream || fread(data, 4, count, stream) != count) exit(1);
   fclose(stream);
@@ -25,7 +26,7 @@ static float *load(const char *name, long *dims) {
 
 /* Write an output if it is asked for; return how many were written before and with it. */
 static int save(int before, const char *name, const float *data, size_t count, const char *shape) {
-  char key[64], path[4200], *asked = strstr(line, "\"outputs\":[");
+  char key[64], path[4200], *asked = strstr(strstr(line, "\"initializers\":"), "\"outputs\":[");
   snprintf(key, sizeof key, "\"%s\"", name);
   char *found = strstr(asked, key);
   if (!found || found > strchr(asked, ']')) return before;
@@ -38,33 +39,42 @@ static int save(int before, const char *name, const float *data, size_t count, c
 }
 
 static void run(int seq) {
-  long xd[3], wd[3], rd[3], bd[3], hd[3], H;
+  long xd[3], wd[3], rd[3], bd[3], hd[3], ld[3];
   char *attributes = strstr(line, "\"attributes\":{"), end = 0, shape[96];
-  float *X = load("X", xd), *W = load("W", wd), *R = load("R", rd), *B = load("B", bd);
-  float *h0 = load("initial_h", hd);
-  if (!strstr(line, "\"operator\":\"RNN-") || !X || strstr(line, "\"sequence_lens\":{") ||
-      sscanf(attributes, "\"attributes\":{\"hidden_size\":%ld%c", &H, &end) != 2 || end != '}') {
-    printf("{\"seq\":%d,\"skipped\":true,\"message\":\"only plain forward RNN in float32\"}\n", seq);
+  float *X = load("X", "float32", xd), *W = load("W", "float32", wd), *R = load("R", "float32", rd);
+  float *B = load("B", "float32", bd), *h0 = load("initial_h", "float32", hd);
+  int *lengths = load("sequence_lens", "int32", ld);
+  sscanf(attributes, "\"attributes\":{\"hidden_size\":%*d%c", &end);
+  const char *reason = !strstr(line, "\"operator\":\"RNN-") ? "only RNN"
+                       : !X || strstr(line, "\"quantise\":") ? "only float32"
+                       : end != '}' && attributes[14] != '}' ? "no attribute but hidden_size"
+                                                             : NULL;
+  if (reason) {
+    printf("{\"seq\":%d,\"skipped\":true,\"message\":\"%s\"}\n", seq, reason);
   } else {
-    long T = xd[0], N = xd[1], I = xd[2];
-    float *Y = calloc((T + 1) * N * H + 1, 4); /* Y[0] is the state before the first step */
-    if (h0) memcpy(Y, h0, 4 * N * H);
-    for (long k = 0; k < T * N * H; k++) {
-      long u = k % H, row = k / H; /* row = t * N + n */
-      float sum = B ? B[u] + B[H + u] : 0;
-      for (long i = 0; i < I; i++) sum += W[u * I + i] * X[row * I + i];
-      for (long j = 0; j < H; j++) sum += R[u * H + j] * Y[row * H + j];
-      Y[N * H + k] = tanhf(sum);
+    long T = xd[0], N = xd[1], I = xd[2], H = rd[2];
+    float *Y = calloc(T * N * H + 1, 4), *h = calloc(N * H + 1, 4);
+    if (h0) memcpy(h, h0, 4 * N * H);
+    for (long row = 0; row < T * N; row++) {
+      long t = row / N, n = row % N;
+      if (lengths && t >= lengths[n]) continue; /* Y stays 0, and the state as it is */
+      for (long u = 0; u < H; u++) {
+        float sum = B ? B[u] + B[H + u] : 0;
+        for (long i = 0; i < I; i++) sum += W[u * I + i] * X[row * I + i];
+        for (long j = 0; j < H; j++) sum += R[u * H + j] * h[n * H + j];
+        Y[row * H + u] = tanhf(sum);
+      }
+      memcpy(h + n * H, Y + row * H, 4 * H);
     }
     printf("{\"seq\":%d,\"outputs\":{", seq);
     snprintf(shape, sizeof shape, "[%ld,1,%ld,%ld]", T, N, H);
-    int written = save(0, "Y", Y + N * H, T * N * H, shape);
+    int written = save(0, "Y", Y, T * N * H, shape);
     snprintf(shape, sizeof shape, "[1,%ld,%ld]", N, H);
-    save(written, "Y_h", Y + T * N * H, N * H, shape);
+    save(written, "Y_h", h, N * H, shape);
     puts("}}");
-    free(Y);
+    free(Y), free(h);
   }
-  free(X), free(W), free(R), free(B), free(h0);
+  free(X), free(W), free(R), free(B), free(h0), free(lengths);
 }
 
 int main(void) {

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from click.testing import CliRunner
@@ -18,8 +19,12 @@ SAMPLES = documentation.ROOT / "docs/harnesses"
 PACK = documentation.ROOT / "vectors/core"
 HOSTILE = shlex.join([sys.executable, "-I", "-S", hostile_harness.__file__])
 NAMES = ["start", "rnn_14", "gru_14", "lstm_14", "unsupported", "stop"]
-
-
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+COMPILERS = {
+    "harness.c": ("cc", "-std=c99", *STRICT),
+    "harness.cpp": ("c++", "-std=c++17", *STRICT),
+    "harness.rs": ("rustc", "--edition", "2021", "-D", "warnings"),
+}
 CODE = (SAMPLES / "harness.py").read_text("utf-8")
 
 
@@ -34,18 +39,21 @@ def samples(tmp_path_factory):
     """The commands of the sample harnesses."""
     folder = tmp_path_factory.mktemp("samples")
     commands = {"harness.py": program(folder, CODE)}
-    if compiler := shutil.which("cc"):
-        flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-        source, commands["harness.c"] = SAMPLES / "harness.c", f"{folder}/harness"
-        subprocess.run([compiler, *flags, "-o", commands["harness.c"], source, "-lm"], check=True)
+    if node := shutil.which("node"):
+        commands["harness.mjs"] = shlex.join([node, f"{SAMPLES}/harness.mjs"])
+    for name, (compiler, *flags) in COMPILERS.items():
+        if shutil.which(compiler):
+            commands[name] = f"{folder}/{compiler}"
+            build = [compiler, *flags, "-o", commands[name], SAMPLES / name]
+            subprocess.run([*build, *["-lm"] * (compiler == "cc")], check=True)
     return commands
 
 
-@pytest.fixture(params=["harness.py", "harness.c"])
+@pytest.fixture(params=["harness.py", "harness.mjs", *COMPILERS])
 def sample(samples, request):
     """The command of one sample harness."""
     if request.param not in samples:
-        pytest.skip("no C compiler")
+        pytest.skip("no node or compiler")
     return samples[request.param]
 
 
@@ -68,18 +76,29 @@ def test_a_sample_is_wired_right(sample):
 
 
 def test_a_sample_is_right_wherever_it_answers(sample):
-    """On every RNN of the core pack."""
+    """On every RNN of the core pack, those with lengths and initial states among them."""
     report = rnncli.verify(
         PACK,
         rnncli.Implementation(harness=sample),
         cases=rnncli.Selected(select="rnn"),
         allow_refused=True,
-        min_cases=6,
     )
 
     assert report.passed
-    verdicts = {case.verdict for case in report.cases}
-    assert verdicts <= {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.REFUSED}
+    verdicts = Counter(case.verdict for case in report.cases)
+    assert verdicts == {Verdict.PASS: 11, Verdict.ACCEPTABLE: 1, Verdict.REFUSED: 48}
+
+
+def test_a_sample_refuses_units(sample):
+    """Integers are not read as floats."""
+    report = rnncli.verify(
+        documentation.ROOT / "vectors/units",
+        rnncli.Implementation(harness=sample),
+        cases=rnncli.Selected(select="rnn"),
+        allow_refused=True,
+    )
+
+    assert {case.verdict for case in report.cases} == {Verdict.REFUSED}
 
 
 def test_a_broken_sample_is_found(tmp_path):
