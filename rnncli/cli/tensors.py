@@ -35,13 +35,16 @@ def compare(
     B holds the expected values. Of folders with test data sets only the outputs are compared.
     Without a tolerance, elements must be equal; -0.0 equals 0.0, and NaN equals NaN unless
     --no-equal-nan is given. With tolerances, an element agrees if |a - b| <= atol + rtol * |b|, or
-    if the two are at most --max-ulp units in the last place apart.
+    if the two are at most --max-ulp units in the last place apart. Of an output that differs, what
+    it has in common with B's is told: that it is transposed, moved, scaled or rounded, or how large
+    its errors are beside those of rounding to a type.
 
     \b
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6
     """
     from rnncli.files.formats import read_outputs
     from rnncli.judging.comparing.comparison import compare as compare_tensors
+    from rnncli.judging.comparing.likeness import beside_roundings, differences
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.reports.runs import print_comparison
 
@@ -51,12 +54,21 @@ def compare(
     tolerance = Tolerance.parse(atol=atol, rtol=rtol, max_ulp=max_ulp, equal_nan=equal_nan)
     if Path(a).is_dir() and Path(b).is_dir():
         say("only outputs are compared: neither inputs nor models")
-    outputs = compare_tensors(read_outputs(a), read_outputs(b), tolerance)
+    got, wanted = read_outputs(a), read_outputs(b)
+    outputs = compare_tensors(got, wanted, tolerance)
+    likes = differences(got, wanted, tolerance)
+    said = {name: [each.sentence for each in found] for name, found in likes.items()}
+    for name, found in likes.items():
+        if got[name].shape == wanted[name].shape and not any(each.explains for each in found):
+            said[name] += filter(None, [beside_roundings(got[name], wanted[name])])
     if as_json:
         for output in outputs:
-            print_json_line(output.record())
+            print_json_line({**output.record(), "likeness": said.get(output.name, [])})
     else:
         print_comparison(outputs)
+        for name, sentences in said.items():
+            for sentence in sentences:
+                say(f"{name}: {sentence}")
     if outputs.exit_code == NothingSelected.exit_code:
         raise NothingSelected(f"{a}, {b}: no element to compare")
     return outputs.exit_code

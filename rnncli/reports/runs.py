@@ -45,6 +45,10 @@ TERMINAL_COLUMNS = 8
 ZERO_ALONE = (COLUMNS.index("nan"), COLUMNS.index("inf"))
 
 
+# Errors that are more times as large as those of an arithmetic have nothing to do with it.
+MOST_TIMES = 100
+
+
 class RunPrinter:
     """Prints reports as they arrive, and the progress of a batch."""
 
@@ -142,6 +146,8 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(difference(output))}" for output in wrong)
         if wrong and run.cause:
             yield from (f"  {one_line(line)}" for line in _caused(run.cause))
+        if wrong:
+            yield from (f"  {one_line(line)}" for line in run.likeness)
         if wrong and run.error_size:
             yield f"  {_sized(run.error_size)}"
         if wrong and run.name:
@@ -205,7 +211,7 @@ def _sized(size: ErrorSize) -> str:
     whole = f"errors up to {size.largest:.3g}, {size.rms:.2g} of the largest value on average"
     if size.numbers_of:
         whole += f", and all values are {size.numbers_of} numbers"
-    if not size.likes:
+    if not size.likes or size.likes[0].times > MOST_TIMES:
         return whole
     first = size.likes[0]
     if size.is_same:

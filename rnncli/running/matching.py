@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 from rnncli.errors import RnncliWarning
+from rnncli.judging.comparing.likeness import in_order, order_of
 from rnncli.numerics import dtype_of, round_to
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
-
-# The most axes longer than 1 that are looked at in another order.
-MOST_AXES = 5
 
 
 def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str) -> Tensors:
@@ -55,29 +52,3 @@ def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str)
             found[name] = round_to(values, dtype)
             told(f"'{name}' is of type {values.dtype}, compared in the model's, {dtype}")
     return {**found, **left}
-
-
-def order_of(shape: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the order of axes in which a shape is the wanted one but for axes of size 1.
-
-    Returns:
-        () for the wanted shape itself, and None if there is no such order, or more than one that
-        is not its own.
-    """
-    if tuple(shape) == tuple(wanted):
-        return ()
-    long = [axis for axis, size in enumerate(shape) if size != 1]
-    sizes = [size for size in wanted if size != 1]
-    orders = [[*long]] if [shape[axis] for axis in long] == sizes else []
-    if not orders and len(long) <= MOST_AXES:
-        orders = [[*each] for each in permutations(long) if [shape[axis] for axis in each] == sizes]
-    if len(orders) != 1:
-        return None
-    rest = [axis for axis in range(len(shape)) if axis not in long]
-    moved = iter(orders[0])
-    return tuple(axis if axis in rest else next(moved) for axis in range(len(shape)))
-
-
-def in_order(values: Array, order: Sequence[int], shape: Sequence[int]) -> Array:
-    """Return values with their axes in an order, in a shape."""
-    return (values.transpose(order) if order else values).reshape(shape)

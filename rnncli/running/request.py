@@ -211,6 +211,7 @@ class AgainstReport(NamedTuple):
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
     right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
     error_size: ErrorSize | None = None  # of outputs that no bug explains
+    likeness: tuple[str, ...] = ()  # of the same: what they have in common with what is wanted
     tolerance: str = ""  # of the comparison, in words
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
 
@@ -231,6 +232,7 @@ class AgainstReport(NamedTuple):
             "node": self.node and self.node.record(),
             "search": self.search,
             "right_with": self.right_with,
+            "likeness": [*self.likeness],
             "error_size": self.error_size and self.error_size.record(),
             "tolerance": self.tolerance,
             "sizes": dict(self.sizes),
@@ -299,6 +301,7 @@ class ExpectedReport(NamedTuple):
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # of outputs that differ
     error_size: ErrorSize | None = None  # of outputs that no bug explains
+    likeness: tuple[str, ...] = ()  # of the same: what they have in common with what is wanted
 
 
 class RunReport(NamedTuple):
@@ -313,6 +316,7 @@ class RunReport(NamedTuple):
     sizes: Mapping[str, int] = {}  # those of free axes of time and of the batch, by symbol
     cause: OutputsCause | None = None  # why expected outputs differ, if that is known
     error_size: ErrorSize | None = None  # of outputs that no bug explains
+    likeness: tuple[str, ...] = ()  # of the same: what they have in common with what is wanted
     against: AgainstReport | None = None  # of an implementation, if one was asked as well
 
 
@@ -336,6 +340,7 @@ class TargetReport(NamedTuple):
                 "comparison": [output.record() for output in run.comparison],
                 **({"tolerance": run.tolerance, "sizes": {**run.sizes}} if run.tolerance else {}),
                 **({"cause": run.cause.record()} if run.cause else {}),
+                **({"likeness": [*run.likeness]} if run.likeness else {}),
                 **({"error_size": run.error_size.record()} if run.error_size else {}),
                 **({"against": run.against.record()} if run.against else {}),
             }

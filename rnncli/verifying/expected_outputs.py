@@ -50,13 +50,8 @@ class ExpectedOutputs:
         compared = compare(outputs, wanted, tolerance)
         sizes = streams_of(loaded).sizes_of(run.inputs) if isinstance(loaded, Model) else {}
         report = ExpectedReport(tuple(compared), words, sizes)
-        if not (isinstance(loaded, Model) and any(output.differing for output in compared)):
+        if compared.exit_code != 1 or not isinstance(loaded, Model):
             return report
-        from rnncli.verifying.model_causes import cause_of
-        from rnncli.verifying.model_precision import error_size
+        from rnncli.verifying.model_causes import explained
 
-        size = error_size(loaded, request, run.inputs, wanted)
-        is_known = size is not None and size.is_same
-        cause = None if is_known else cause_of(loaded, request, run, tolerance)
-        is_known = cause is not None and cause.explained == cause.wrong
-        return report._replace(cause=cause, error_size=None if is_known else size)
+        return report._replace(**explained(loaded, request, run, outputs, wanted, tolerance))

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.errors import Exhausted, RnncliError
+from rnncli.judging.comparing.comparison import compare
+from rnncli.judging.comparing.likeness import differences, in_order, order_of
 from rnncli.judging.comparing.margins import errors_of, problem_of
 from rnncli.judging.explaining.fitting import LEAST_ULPS, READING, replacing
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
@@ -32,6 +34,7 @@ from rnncli.recurrence.readings import READINGS
 from rnncli.running.request import OutputsCause
 from rnncli.talk.terminal import tell
 from rnncli.talk.words import counted
+from rnncli.verifying.model_precision import error_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -354,3 +357,31 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
         tried=tried,
         stopped=stopped,
     )
+
+
+def explained(  # noqa: PLR0917 -- two sides, and what is known of both
+    model: Model, request: Request, run: Run, got: Tensors, wanted: Tensors, tolerance: Tolerance
+) -> dict[str, Any]:
+    """Return why the outputs of another program differ from a model's, as fields of a report.
+
+    It is a bug that gives all of them, or else arithmetic that makes such errors, and what they
+    have in common with the model's.
+    """
+    likes = differences(got, wanted, tolerance)
+    told = tuple(f"{name}: {each.sentence}" for name, found in likes.items() for each in found)
+    arranged = {
+        name: in_order(values, order, got[name].shape)
+        for name, values in wanted.items()
+        if name in got and (order := order_of(values.shape, got[name].shape)) is not None
+    }
+    if not any(output.differing for output in compare(got, arranged, tolerance)):
+        return {"likeness": told}
+    size = error_size(model, request, run.inputs, arranged)
+    if size and size.is_same:
+        return {"error_size": size}
+    cause = cause_of(model, request, run._replace(expected=arranged), tolerance)
+    if cause and cause.explained == cause.wrong:
+        return {"cause": cause}
+    if all(any(each.explains for each in found) for found in likes.values()):
+        return {"likeness": told}
+    return {"cause": cause, "error_size": size, "likeness": told}

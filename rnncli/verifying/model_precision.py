@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.running.request import Request
 
+# Errors are spread alike up to this factor of their mean size, each beside the root mean square.
+SPREAD = 3.0
 # Operators that multiply matrices or kernels.
 PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"})
 
@@ -217,7 +219,10 @@ def error_size(
         except RnncliError:
             continue
         own = float(np.sqrt(np.mean(theirs**2)))
-        if np.isfinite(own) and own:
+        # An arithmetic spreads its errors, or has few: that of one element is of none that does.
+        spread = np.mean(np.abs(theirs)) / own if own else 0.0
+        part = np.mean(np.abs(found)) / size
+        if np.isfinite(own) and 1 / SPREAD <= part / (spread or np.inf) <= SPREAD:
             alike = float(np.mean(found * theirs) / size / own)
             likes.append(LikeArithmetic(arithmetic.name, size / own, alike))
     largest = max(float(np.abs(widened(got[n]) - exact[n]).max()) for n in names)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from rnncli.running.matching import matched, order_of
+from rnncli.running.matching import matched
 
 OURS = {"Y": np.zeros((6, 1, 2, 5), np.float32), "Y_h": np.zeros((1, 2, 5), np.float32)}
 
@@ -64,20 +64,3 @@ def test_what_numpy_computes_in_float64_is_compared_in_the_models_type():
         found = matched({"Y_h": values}, OURS, "out.npz")
 
     assert found["Y_h"].dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("shape", "wanted", "order"),
-    [
-        ((2, 3), (2, 3), ()),
-        ((3, 2), (2, 3), (1, 0)),
-        ((3, 1, 2), (2, 3), (2, 1, 0)),
-        ((4, 4, 5), (5, 4, 4), None),
-        ((4, 4, 5), (4, 4, 1, 5), (0, 1, 2)),
-        ((), (1, 1), ()),
-        ((2, 3), (2, 4), None),
-    ],
-)
-def test_an_order_of_axes_is_found_where_there_is_one(shape, wanted, order):
-    """Sizes that are alike leave it open."""
-    assert order_of(shape, wanted) == order

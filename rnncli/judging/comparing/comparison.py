@@ -221,6 +221,15 @@ def _compared(
     )
 
 
+def agreeing(got: Array, wanted: Array, limits: ElementBounds) -> Array:
+    """Return the mask of the elements that agree, of outputs of one shape and dtype."""
+    dtype = dtype_of(wanted)
+    is_inexact = dtype.is_float or dtype.numpy.kind == "c"
+    g, w = (np.ascontiguousarray(v.reshape(-1), dtype.numpy) for v in (got, wanted))
+    with np.errstate(all="ignore"):
+        return _measured(g, w, limits, is_inexact=is_inexact)[1].reshape(wanted.shape)
+
+
 def _measured(g: Array, w: Array, limits: ElementBounds, *, is_inexact: bool) -> tuple[Array, ...]:
     """Return equal, agrees, absolute difference, size of the wanted, and ulp of a block."""
     none = np.zeros(0)

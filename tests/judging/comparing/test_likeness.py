@@ -1,0 +1,110 @@
+"""What two tensors that differ have in common."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from rnncli.judging.comparing.likeness import beside_roundings, differences, order_of
+from rnncli.judging.tolerances.tolerance import EXACT
+
+DRAW = np.random.default_rng(0).normal
+W = DRAW(size=(6, 2, 5)).astype(np.float32)
+SQUARE = DRAW(size=(4, 4)).astype(np.float32)
+NOISE = DRAW(size=W.shape).astype(np.float32)
+
+
+def as_type(dtype):
+    """The tensor, rounded to a type."""
+    return W.astype(dtype).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("got", "sentence"),
+    [
+        (W + np.float32(0.25), "got is wanted + 0.25"),
+        (W * 2, "got is wanted times 2"),
+        (-W, "got is wanted times -1"),
+        (2 * W - 1, "got is wanted times 2 - 1"),
+        (W[:, :, [0, 2, 1, 4, 3]], "got has along axis 2 the indices 0, 2, 1, 4, 3 of wanted"),
+        (W[::-1], "got is wanted reversed along axis 0"),
+        (np.concatenate([W[:1] * 0, W[:-1]]), "got is wanted one index later along axis 0"),
+        (np.concatenate([W[1:], W[:1] * 0]), "got is wanted one index earlier along axis 0"),
+        (np.round(W, 3), "got is wanted rounded to 3 decimals"),
+        (as_type(np.float16), "got is wanted rounded to float16"),
+        (as_type(ml_dtypes.bfloat16), "got is wanted rounded to bfloat16"),
+        (W * 0, "got is zero throughout"),
+        (W.transpose(1, 0, 2), "with axes in the order 1, 0, 2 60 of 60 elements agree"),
+    ],
+)
+def test_what_explains_all_of_an_error_is_told_alone(got, sentence):
+    """It is one thing."""
+    (like,) = differences({"Y": got}, {"Y": W}, EXACT)["Y"]
+
+    assert like == (sentence, True)
+
+
+def test_axes_of_one_size_may_be_in_another_order_too():
+    """The shape does not tell."""
+    (like,) = differences({"Y": SQUARE.T}, {"Y": SQUARE}, EXACT)["Y"]
+
+    assert like == ("got is wanted with its axes in the order 1, 0", True)
+
+
+@pytest.mark.parametrize(
+    ("got", "sentences"),
+    [
+        (np.where(np.arange(5) == 3, W + NOISE, W), ["only index 3 of axis 2 is wrong, of 5"]),
+        (
+            np.where(np.arange(6)[:, None, None] >= 2, W + NOISE, W),
+            ["only indices from 2 on of axis 0 are wrong, of 6"],
+        ),
+        (
+            np.where(np.arange(6)[:, None, None] % 5 != 0, W + NOISE, W),
+            ["only indices from 1 to 4 of axis 0 are wrong, of 6"],
+        ),
+        (W + np.abs(NOISE), ["got is larger in all of 60 wrong elements"]),
+        (W - np.abs(NOISE), ["got is smaller in all of 60 wrong elements"]),
+        (NOISE, []),
+    ],
+)
+def test_where_errors_are_and_their_sign_explain_nothing_and_are_told(got, sentences):
+    """They are a place to look."""
+    found = differences({"Y": got}, {"Y": W}, EXACT)["Y"]
+
+    assert [each.sentence for each in found] == sentences
+    assert not any(each.explains for each in found)
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [
+        (2.0**-8, "errors are as large as those of rounding to bfloat16"),
+        (2.0**-11, "errors are as large as those of rounding to float16"),
+        (2.0**-3, "errors are 65.8x those"),
+        (1.0, ""),
+        (2.0**-20, ""),
+    ],
+)
+def test_errors_have_a_size_beside_those_of_rounding(size, sentence):
+    """Nothing is said of what no rounding makes."""
+    found = beside_roundings(W * (1 + np.float32(size) * NOISE), W)
+
+    assert found.startswith(sentence)
+    assert bool(found) is bool(sentence)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted", "order"),
+    [
+        ((2, 3), (2, 3), ()),
+        ((3, 2), (2, 3), (1, 0)),
+        ((3, 1, 2), (2, 3), (2, 1, 0)),
+        ((4, 4, 5), (5, 4, 4), None),
+        ((4, 4, 5), (4, 4, 1, 5), (0, 1, 2)),
+        ((), (1, 1), ()),
+        ((2, 3), (2, 4), None),
+    ],
+)
+def test_an_order_of_axes_is_found_where_there_is_one(shape, wanted, order):
+    """Sizes that are alike leave it open."""
+    assert order_of(shape, wanted) == order
