@@ -19,6 +19,7 @@ from rnncli.models.model import (
     attribute_value,
     captured_names,
     declared_shape,
+    describe,
     display_name,
     nodes_that_make,
     operator_name,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from rnncli.models.model import Model
     from rnncli.models.skeleton import Shapes
+    from rnncli.numerics import Array
 
     # A size at both sizes of the free dimensions; None where it is not known.
     Pair = tuple[int, int]
@@ -58,6 +60,8 @@ POINTWISE = frozenset(
         "Unsqueeze",
     )
 )
+TAKING = frozenset(("Gather", "Split", "SplitToSequence"))
+"""Operators that take positions of their axis."""
 # Exporter and what it did -> the public report of it.
 REPORTS = {
     ("torch.export", "time"): "pytorch/pytorch#191855",
@@ -84,10 +88,21 @@ def export_faults(model: Model) -> ExportFaults:
     return ExportFaults(tuple(found), tuple(export.misshapen()))
 
 
+def contradicted(model: Model, outputs: Mapping[str, Array]) -> Iterator[str]:
+    """Yield in sentences the outputs of a run whose fixed sizes are not the declared ones."""
+    for value in model.proto.graph.output:
+        declared, shape = declared_shape(value), outputs[value.name].shape
+        pairs = list(zip(declared or (), shape, strict=False))
+        fits = all(isinstance(own, str) or own == size for own, size in pairs)
+        if declared is not None and not (fits and len(declared) == len(shape)):
+            yield f"{value.name}: is declared {describe(value)}, but is {list(shape)}"
+
+
 class Export:
     """A model's values, with their sizes at two sizes of each free dimension of its inputs."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, freed: tuple[str, int] | None = None) -> None:
+        """Infer all shapes; `freed` is an input and an axis of it that is taken to be free."""
         self._model, self._flow = model, DataFlow(model)
         self._nodes = [*enumerate(model.proto.graph.node)]
         self._free: dict[str, Pair] = {}  # the sizes of each symbol
@@ -99,15 +114,16 @@ class Export:
             shape = shapes.setdefault(value.name, [])
             for axis, size in enumerate(declared_shape(value) or ()):
                 place = f"axis {axis} of {value.name}"
-                if isinstance(size, int):
-                    shape.append((size, size))
-                elif size and not PLAIN.fullmatch(size):
-                    shape.append(size)
+                symbol = place if (value.name, axis) == freed else size or place
+                if isinstance(symbol, int):
+                    shape.append((symbol, symbol))
+                elif size == symbol and not PLAIN.fullmatch(symbol):
+                    shape.append(symbol)
                 else:
-                    if (size or place) not in self._free:
-                        pair = self._free[size or place] = next(numbers), next(numbers)
+                    if symbol not in self._free:
+                        pair = self._free[symbol] = next(numbers), next(numbers)
                         self._places[pair] = f"{size}, {place}" if size else place
-                    shape.append(self._free[size or place])
+                    shape.append(self._free[symbol])
             if declared_shape(value) is None:
                 del shapes[value.name]
         self._inputs = shapes
@@ -297,17 +313,37 @@ class Export:
                 yield f"{value.name}: no node reads this input: what did is not in the model"
 
     def unrolled(self) -> Iterator[str]:
-        """Yield the free axes of inputs of which only the first so many positions are read."""
+        """Yield the axes of inputs whose steps are read one by one, as many as were traced."""
+        # How often weights are read, each time after another.
+        weights = (name for name, tensor in self._flow.stored.items() if len(tensor.dims) > 1)
+        readers = (each for name in weights if len(each := self._readers.get(name, [])) > 1)
+        repeats = {
+            len(each)
+            for each in readers
+            if each[0].output[0] in self._flow.needs(each[-1].output[0])
+        }
         for value in self._model.inputs:
-            for pair in self._shapes.get(value.name, ()):
-                if pair not in self._places:
+            for axis, size in enumerate(declared_shape(value) or ()):
+                export, symbol = self, size or f"axis {axis} of {value.name}"
+                if isinstance(size, int):  # of steps, if weights are read as often
+                    if size < 3 or repeats.isdisjoint((size - 1, size)):
+                        continue
+                    symbol = f"axis {axis} of {value.name}"
+                    export = Export(self._model, (value.name, axis))
+                pair = export._free.get(str(symbol))
+                read = export._positions(value.name, pair) if pair else None
+                if not read or len(read) < 2 or read != {*range(len(read))}:
                     continue
-                read = self._positions(value.name, pair)
-                if read and len(read) > 1 and read == {*range(len(read))}:
+                if size == len(read):
+                    yield (
+                        f"{value.name}: its axis of time, {axis}, is frozen to {size} steps, each"
+                        " with nodes of its own: the recurrence was unrolled"
+                    )
+                elif pair in self._places:
                     self._told[pair] = len(read)
                     yield (
                         f"{self._places[pair]}, is declared free, but only its first {len(read)}"
-                        f" steps are read: frozen when the recurrence was unrolled"
+                        " steps are read: frozen when the recurrence was unrolled"
                     )
 
     @cached_property
@@ -349,8 +385,10 @@ class Export:
         """Return the positions of an axis that a node takes out, if they are constants."""
         attributes: dict[str, Any] = {each.name: each.i for each in node.attribute}
         own = attributes.get("axis", 0) % rank
-        if node.domain or (node.op_type in ("Gather", "SplitToSequence") and own != axis):
+        if node.domain or (node.op_type in TAKING and own != axis):
             return None
+        if node.op_type == "Split":  # into as many as it has outputs, of one step each
+            return {*range(len(node.output))}
         if node.op_type == "SplitToSequence" and len(node.input) == 1:
             taken = [reader for name in node.output for reader in self._readers.get(name, ())]
             if any(reader.op_type != "SequenceAt" for reader in taken):

@@ -152,7 +152,7 @@ class DataFlow:
         self._shapes = shapes_in(self._model.proto)
         self.name = model.name
         self._folder = model.folder
-        self._stored = {tensor.name: tensor for tensor in model.proto.graph.initializer} | {
+        self.stored = {tensor.name: tensor for tensor in model.proto.graph.initializer} | {
             node.output[0]: attribute.t
             for node in model.proto.graph.node
             if node.op_type == "Constant"
@@ -317,7 +317,7 @@ class DataFlow:
         read.update(value.name for body in bodies(self._graph) for value in body.output)
         fed = self.inputs.keys() - {pair.input for pair in pairs}
         for begin, end, _ in pairs:
-            needs = self._needs(end)
+            needs = self.needs(end)
             if begin not in read:
                 yield f"{begin}: a state that no node reads"
             elif begin not in needs:
@@ -339,7 +339,7 @@ class DataFlow:
         """Yield the recurrent nodes, outside bodies, whose initial state depends on no state."""
         for site, _, roles in self.recurrent:
             begin = roles.get("initial_h")
-            if not (site.path or (begin and self._needs(begin) & states)):
+            if not (site.path or (begin and self.needs(begin) & states)):
                 yield site.name
 
     def forgetting(self, times: set[str]) -> Iterator[str]:
@@ -369,8 +369,8 @@ class DataFlow:
         "" is an absent input, and stands for 0.
         """
         while name:
-            if name in self._stored:
-                return tensor_values(self._stored[name], self._folder)
+            if name in self.stored:
+                return tensor_values(self.stored[name], self._folder)
             node = next((n for n in self._graph.node if name in n.output), None)
             if node is None or node.op_type not in MOVING | {"Tile", "ConstantOfShape"}:
                 return None
@@ -392,7 +392,7 @@ class DataFlow:
         made = (n for b in bodies(self._graph) for n in b.node if n.op_type == "Constant")
         return self._model.initializers.union(*(node.output for node in made))
 
-    def _needs(self, output: str) -> set[str]:
+    def needs(self, output: str) -> set[str]:
         """Return the values that an output depends on."""
         needs, left = {output}, [output]
         while left:

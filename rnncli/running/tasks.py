@@ -20,7 +20,7 @@ from rnncli.files.formats import FOLDER, format_of, write_output
 from rnncli.files.formats.format import DataSet, flatten
 from rnncli.jobs.workers import in_order
 from rnncli.limits import held, watched
-from rnncli.models.exports import export_faults
+from rnncli.models.exports import contradicted, export_faults
 from rnncli.models.model import Model
 from rnncli.models.tensor_values import external_files
 from rnncli.numerics import says_nothing, warn_of_nan
@@ -186,10 +186,13 @@ def run_task(task: Task) -> TargetReport:
 def _run(task: Task) -> tuple[RunReport, ...]:
     task.request.arithmetic.check()  # before reading a large model
     loaded = load_target(task.target, seed=task.request.seed)
-    if isinstance(loaded, Model):
-        for fault in export_faults(loaded).sentences:
-            warnings.warn(f"{task.target}: {fault}", RnncliWarning, stacklevel=2)
+    faults = export_faults(loaded).sentences if isinstance(loaded, Model) else ()
+    for fault in faults:
+        warnings.warn(f"{task.target}: {fault}", RnncliWarning, stacklevel=2)
     runs = list(execute(loaded, task.request))
+    for sentence in contradicted(loaded, runs[0].outputs) if isinstance(loaded, Model) else ():
+        if not any(fault.startswith(sentence[: sentence.index(":") + 1]) for fault in faults):
+            warnings.warn(f"{task.target}: {sentence}", RnncliWarning, stacklevel=2)
     for run in runs:
         warn_of_nan(run.inputs.values(), run.outputs)
     if task.saved_inputs:

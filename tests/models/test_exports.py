@@ -2,6 +2,7 @@
 
 from dataclasses import astuple
 
+import numpy as np
 import onnx
 from support.real_models import DATA, PATHS
 from support.tables import every
@@ -84,6 +85,16 @@ FAULTS = {
         end = Constant <value = int64[1] {4}> ()
         axis = Constant <value = int64[1] {1}> ()
         y = Slice (t, start, end, axis) }""",
+    "x: its axis of time, 0, is frozen to 3 steps, each with nodes of its own": """
+        g (float[3,N,2] x, float[1,2] b) => (float[1,N,2] y) {
+        R = Constant <value = float[2,2] {1, 0, 0, 1}> ()
+        p, q, r = Split <axis = 0> (x)
+        h = MatMul (p, R)
+        i = Add (h, q)
+        j = MatMul (i, R)
+        k = Add (j, r)
+        l = MatMul (k, R)
+        y = Add (l, b) }""",
     "LSTM_1: initial_h is constant, of batch_size 1, although X has any": f"""
         g (float[T,N,3] x, float[1,8,3] W, float[1,8,2] R) => (float[T,1,N,2] y) {{
         h = Constant <value = float[1,1,2] {{0, 0}}> ()
@@ -192,6 +203,15 @@ SOUND = {
         s = Slice (x, start, end, axis)
         m = ReduceMax <axes = [1]> (s)
         y = Add (x, m) }""",
+    "views that one layer sees": """
+        g (float[N,3,2] x) => (float[N,1,2] y) {
+        W = Constant <value = float[2,2] {1, 0, 0, 1}> ()
+        p, q, r = Split <axis = 1> (x)
+        a = MatMul (p, W)
+        b = MatMul (q, W)
+        c = MatMul (r, W)
+        ab = Add (a, b)
+        y = Add (ab, c) }""",
     "a window that a longer input fills": """
         g (float[N,1,T] x, float[1,1,5] W) => (float[N,1,t] y) { y = Conv (x, W) }""",
     "a size that several mend": """
@@ -239,6 +259,7 @@ REAL = {
         "y: its axis 1 is declared seq",
     ],
     "lstm_batch_of_2_ts": ["batch, axis 0 of x, is declared free, but all shapes fit at 2 alone"],
+    "rnn_loop_jax": ["in_0: its axis of time, 1, is frozen to 7 steps, each with nodes of its own"],
     "gru_learned_state_ts": ["/r/GRU: initial_h is a constant other than 0"],
     "gru_stateful_tf2onnx": ["GRU__485: initial_h is a constant other than 0"],
     "lstm_stateful_keras": [
@@ -250,7 +271,7 @@ REAL = {
 
 @every("name, begins", REAL.items(), ids=str)
 def test_what_real_exporters_did_is_told(name, begins):
-    """Of PyTorch's two exporters, tf2onnx and Keras."""
+    """Of PyTorch's two exporters, tf2onnx, Keras and JAX."""
     told = export_faults(load_model(EXPORTS / f"{name}.onnx")).sentences
 
     assert len(told) == len(begins)
@@ -277,3 +298,19 @@ def test_inspect_and_run_tell_it(parse, tmp_path):
 
     for told in (model_record(model)["warnings"], report.warnings):
         assert any(sentence in each for each in told), told
+
+
+def test_run_tells_the_outputs_of_another_size_than_declared(parse, tmp_path):
+    """Of what inference does not know, once per output, and not again what is told already."""
+    model = parse("""g (float[T,3] x, int64[2] s) => (float[5,3] y, float[4,3] z) {
+        y = Reshape (x, s)
+        z = Identity (x) }""")
+    path, shape = tmp_path / "m.onnx", tmp_path / "s.npy"
+    onnx.save(model.proto, path)
+    np.save(shape, np.array([2, 3]))
+    request = Request(tolerance=EXACT, dims={"T": 2}, input_files={"s": str(shape)})
+    (report,) = run_all(plan([ListedTarget(str(path))], request), HERE)
+
+    z = "z: its axis 0 is declared 4, but is as long as T, axis 0 of x, which is free"
+    y = "y: is declared float32 [5, 3], but is [2, 3]"
+    assert report.warnings == (f"{path}: {z}", f"{path}: {y}")
