@@ -12,7 +12,7 @@ from rnncli.cli.command import command, hold
 from rnncli.cli.options import MODEL, ByteSize, Name, Written, more_targets, row
 from rnncli.generating import MOST_BYTES, MOST_CASES
 from rnncli.limits import UNLIMITED, Limits
-from rnncli.talk.terminal import say
+from rnncli.talk.terminal import say, say_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ def extract(
             if model:
                 raise
             sentence, code = explain(error)  # the next one is tried all the same
-            click.echo(sentence, err=True)
+            say_text(sentence)
             codes.add(code)
     if made:
         show_packs(made, as_json=as_json)

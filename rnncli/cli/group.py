@@ -13,7 +13,7 @@ import click
 from rnncli import __version__
 from rnncli.errors import RnncliWarning, did_you_mean, explain
 from rnncli.jobs import signals
-from rnncli.talk.terminal import LISTENERS, OUTPUT, say
+from rnncli.talk.terminal import LISTENERS, OUTPUT, say, say_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -218,7 +218,7 @@ def _settled(function: Callable[[dict[str, Any]], int | None]) -> int:
         if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
             return PIPE_CLOSED  # obvious
         sentence, code = explain(error)
-        click.echo(sentence, err=True)
+        say_text(sentence)
         return code
 
 

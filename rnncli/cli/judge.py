@@ -183,8 +183,15 @@ def stream(model: str, **asked: Any) -> int:
     return reported(commands.stream, model, note=saved, **asked)
 
 
-@command(asks=commands.diagnose, pack=PACK, cases=row(only=("select", "require", "device")))
-def diagnose(pack: Path, *, as_json: bool = False, **asked: Any) -> int:
+@command(
+    asks=commands.diagnose,
+    pack=PACK,
+    cases=row(only=("select", "require", "device")),
+    verbose=row(
+        "-v", is_flag=True, help="Print every cause on a terminal, and what it edits in a kernel."
+    ),
+)
+def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **asked: Any) -> int:
     """Name the bug that explains an implementation's wrong outputs.
 
     Every case that differs is compared with other readings of the specification, with every mutant
@@ -208,7 +215,7 @@ def diagnose(pack: Path, *, as_json: bool = False, **asked: Any) -> int:
 
     with progress_bar(unit="cases") as progress:
         report = commands.diagnose(pack, **asked, progress=progress.reach)
-    show_diagnosis(report, as_json=as_json)
+    show_diagnosis(report, as_json=as_json, verbose=verbose)
     return report.exit_code
 
 

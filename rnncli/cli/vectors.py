@@ -232,6 +232,7 @@ def lint(files: tuple[str, ...], *, as_json: bool = False) -> int:
     suite=PACK_OR_SUITE,
     rule=row(only=("atol", "rtol")),
     minimise=row(after="onnx"),
+    verbose=row("-v"),
     matrix_file=row("--matrix", type=FILE, metavar="FILE.json", after="min_structural"),
     html_file=row("--html", type=FILE, metavar="FILE", after="matrix_file"),
 )
@@ -239,6 +240,7 @@ def score(
     suite: str,
     *,
     minimise: bool = False,
+    verbose: bool = False,
     matrix_file: str | None = None,
     html_file: str | None = None,
     as_json: bool = False,
@@ -268,6 +270,7 @@ def score(
     rnncli score core --html core.html
 
     Options:
+        verbose: Print all tables on a terminal, with every mutant that is not killed.
         minimise: List a small set of vectors that kills what all of them kill.
         matrix_file: Also write the margin of every mutant in every vector.
         html_file: Also write a page that draws the kill matrix (extra `report`).
@@ -280,7 +283,7 @@ def score(
     check_reports(files)
     with progress_bar(unit="cases") as progress:
         report = commands.score(suite, **asked, progress=progress.reach)
-    show_score(report.matrix, as_json=as_json, minimise=minimise)
+    show_score(report.matrix, as_json=as_json, minimise=minimise, verbose=verbose)
     write_reports(report.matrix, files, WRITERS)
     return report.exit_code
 
@@ -292,6 +295,7 @@ def score(
     others=row("--with", type=SUITE, metavar="PACK|SUITE"),
     operator=row("--op", type=Name("operator", f"{STATEMENTS}:traced_operators", is_ours=True)),
     as_page=row("--page"),
+    verbose=row("-v"),
 )
 def trace(
     suite: str | None = None,
@@ -303,6 +307,7 @@ def trace(
     operator: str = "",
     missing: bool = False,
     complete: bool = False,
+    verbose: bool = False,
     as_page: bool = False,
     workers: Workers = HERE,
     as_json: bool = False,
@@ -325,6 +330,7 @@ def trace(
         operator: Only statements of one operator, such as LSTM, or of one version of it, such as
             LSTM-7, checked by cases of that version.
         missing: Print only statements that are unchecked or partly checked.
+        verbose: Print every statement on a terminal.
         complete: Exit with 1 if a statement is not checked, also for lack of cases that run, or
             that must be refused.
         as_page: Print all statements, in Markdown.
@@ -359,7 +365,9 @@ def trace(
     if asked:
         traceability.show_statement(covered[0], as_json=as_json)
     else:
-        traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
+        traceability.show_matrix(
+            matrix, covered, as_json=as_json, only_missing=missing, verbose=verbose
+        )
     for name, each in zip(suites, selected, strict=True):
         if each.outside:
             say(f"{name}: {each.outside}")

@@ -13,7 +13,7 @@ from rnncli.errors import worst_code
 from rnncli.numerics import dtype_named
 from rnncli.reports.failures import differing, excerpt, fitting, located, unoptimised
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row, print_table
-from rnncli.talk.terminal import say
+from rnncli.talk.terminal import say, say_text, show_text
 from rnncli.talk.words import counted, index_text, listed, one_line, plural, shown, times
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ class RunPrinter:
             self._show_data(report)
             sys.stdout.flush()
             for sentence in _failures(report):
-                click.echo(sentence, err=True)
+                say_text(sentence)
             is_told = not self.as_json and (is_drawn() or self.total == 1)
             for run in report.runs if is_told else ():
                 if sentence := _conclusion(run):
-                    click.echo(sentence, err=not is_drawn())
+                    (show_text if is_drawn() else say_text)(sentence)
             if traceback and report.traceback:
                 click.echo(report.traceback, err=True)
         self.progress.advance()
@@ -257,7 +257,7 @@ def print_comparison(outputs: Sequence[OutputComparison]) -> None:
     draw_table(COMPARED[:TERMINAL_COLUMNS], rows, whole={"shape"})
     for output in outputs:
         if not output.agrees:
-            click.echo(one_line(difference(output)))
+            show_text(one_line(difference(output)))
 
 
 def compared_row(output: OutputComparison) -> tuple[Any, ...]:

@@ -26,9 +26,10 @@ from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.structural import STRUCTURAL, UNREACHED, Reach
 from rnncli.reports.html import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered
+from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
-from rnncli.talk.terminal import say
-from rnncli.talk.words import counted, plural, visible
+from rnncli.talk.terminal import say, show_text
+from rnncli.talk.words import counted, one_line, plural, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +45,7 @@ WRITERS = {
     "html": "rnncli.reports.scores:write_score_page",
 }
 OF_A_DEVICE = ("device", "tried", "outside")
+MORE = "-v shows the families of mutants, what is covered and what is not, and every mutant"
 COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
@@ -56,19 +58,55 @@ FATES = {
 }
 
 
-def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
-    """Print a score: data to stdout, the totals in words to stderr."""
+def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool, verbose: bool = False) -> None:
+    """Print a score: data to stdout, the totals in words to stderr.
+
+    On a terminal that is a table of scores, and why mutants are not killed, as far as there is
+    room, unless `verbose` asks for all tables.
+    """
+    last = [score_sentence(matrix), structure_sentence(matrix)]
+    last += [device_sentence(matrix)] if matrix.device else []
     if as_json:
         print_json_line(score_record(matrix, minimise=minimise))
+    elif is_drawn() and not verbose:
+        screen = TerminalRows()
+        last = [MORE, *last]
+        screen.take(last)
+        scores = _scores(matrix)
+        if screen.has_table(len(scores)):
+            _print("", ("by", "name", *COUNTS), scores)
+        reasons = _reasons(matrix)
+        for line in screen.fitted([[line] for line in reasons], reasons, _more_reasons):
+            show_text(one_line(line))
     else:
         _print_tables(matrix)
-        if minimise:
-            _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
+    if minimise and not as_json:
+        _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
     sys.stdout.flush()
-    say(score_sentence(matrix))
-    say(structure_sentence(matrix))
-    if matrix.device:
-        say(device_sentence(matrix))
+    for sentence in last:
+        say(sentence)
+
+
+def _reasons(matrix: KillMatrix) -> list[str]:
+    """Return why mutants are not killed, in lines: bugs first, then other readings."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in sorted(matrix.survivors, key=lambda each: each.fate is Fate.ACCEPTABLE):
+        named = f"{each.bug.mutant} of {each.bug.cell}"
+        alike.setdefault((str(each.fate), each.reason), []).append(named)
+    lines = [
+        f"{len(ids)} {fate}{reason and f', {reason}'}: {', '.join(ids)}"
+        for (fate, reason), ids in alike.items()
+    ]
+    structural = [
+        f"{count} structural, {why}{ids and f': {ids}'}"
+        for count, why, ids in structural_reasons(matrix.structural)
+    ]
+    bugs = [line for line in lines if str(Fate.ACCEPTABLE) not in line.split(",", 1)[0]]
+    return [*bugs, *structural, *lines[len(bugs) :]]
+
+
+def _more_reasons(shown: int) -> str:
+    return f"... after these {shown} reasons"
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
@@ -179,19 +217,22 @@ def _outcome(found: Outcome) -> dict[str, Any]:
     return {"fate": found.fate, **told, **({"reason": found.reason} if found.reason else {})}
 
 
-def _print_tables(matrix: KillMatrix) -> None:
+def _scores(matrix: KillMatrix) -> list[tuple[Any, ...]]:
     groups = {
         "cell": matrix.by_cell,
         "dtype": matrix.by_dtype,
         "data set": matrix.by_data_set[1:] and matrix.by_data_set,
         "all": [matrix.total],
     }
-    counted = [
+    return [
         (by, score.name, *(getattr(score, count) for count in COUNTS))
         for by, scores in groups.items()
         for score in scores
     ]
-    _print("Scores", ("by", "name", *COUNTS), counted)
+
+
+def _print_tables(matrix: KillMatrix) -> None:
+    _print("Scores", ("by", "name", *COUNTS), _scores(matrix))
     families = [(each.name, _counts(each), round(each.percent, 1)) for each in matrix.by_family]
     _print("Families", ("family", "killed", "percent"), families)
     columns = ("family", "killed", "percent", *map(str, Reach))

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.files.described import jsonable
+from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import (
+    drawn,
     is_drawn,
     markdown_row,
     print_json_line,
     print_table,
     terminal_width,
 )
-from rnncli.talk.terminal import say
-from rnncli.talk.words import counted
+from rnncli.talk.terminal import say, show_text
+from rnncli.talk.words import counted, one_line
 from rnncli.verifying.tracing.conditions import violation_named
 from rnncli.verifying.tracing.statements import STATEMENTS, CheckKind, families
 from rnncli.verifying.tracing.tracing import MISSING, CoverageState, trace_of
@@ -78,13 +80,25 @@ If versions are named, the statement applies to these only, and only their cases
 
 
 def show_matrix(
-    matrix: TraceMatrix, covered: Sequence[Coverage], *, as_json: bool, only_missing: bool
+    matrix: TraceMatrix,
+    covered: Sequence[Coverage],
+    *,
+    as_json: bool,
+    only_missing: bool,
+    verbose: bool = False,
 ) -> None:
-    """Print a matrix: data to stdout, the totals in words to stderr."""
+    """Print a matrix: data to stdout, the totals in words to stderr.
+
+    On a terminal that is a table of operators, and the statements that are not checked, as far as
+    there is room, unless `verbose` asks for every statement.
+    """
     shown = [each for each in covered if not only_missing or each.state in MISSING]
+    last = closing(matrix, covered)
     if as_json:
         for each in shown:
             print_json_line(record(each))
+    elif is_drawn() and not verbose:
+        _show_brief(covered, last, only_missing=only_missing)
     elif shown:
         rows = [
             (each.statement.id, each.state, len(each.cases), each.statement.where, _note(each))
@@ -96,7 +110,34 @@ def show_matrix(
         kept = [[row[k] for k in columns] for row in rows]
         print_table([COLUMNS[k] for k in columns], kept, whole=COLUMNS[:1])
     sys.stdout.flush()
-    say(closing(matrix, covered))
+    say(last)
+
+
+def _show_brief(covered: Sequence[Coverage], last: str, *, only_missing: bool) -> None:
+    """Draw the states by operator, and say what is missing, in the rows of a terminal."""
+    screen = TerminalRows()
+    screen.take([last])
+    counts: dict[str, Counter[CoverageState]] = {}
+    for each in covered:
+        counts.setdefault(each.statement.operator, Counter())[each.state] += 1
+    states = [state for state in CoverageState if any(count[state] for count in counts.values())]
+    rows = [
+        (name, count.total(), *(drawn(count[state]) for state in states))
+        for name, count in counts.items()
+    ]
+    if not only_missing and screen.has_table(len(rows)):
+        print_table(("operator", "statements", *states), rows)
+    lines = [
+        one_line(f"{each.state} {each.statement.id}: {_note(each)}")
+        for each in covered
+        if each.state in MISSING
+    ]
+
+    def rest(count: int) -> str:
+        return f"{counted(len(lines) - count, 'more statement')}; -v shows every one"
+
+    for line in screen.fitted([[line] for line in lines], lines, rest):
+        show_text(line)
 
 
 def record(covered: Coverage) -> dict[str, Any]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
-from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from rnncli.errors import InvalidRequest
@@ -18,31 +16,31 @@ from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
 from rnncli.reports.failures import FailureGroup, excerpt, failure_groups, untried
+from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
-from rnncli.talk.terminal import in_two_rows, rows_of, say, say_text, width_of
+from rnncli.talk.terminal import say, say_text, show_text
 from rnncli.talk.words import counted, listed, one_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
-    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
     from rnncli.verifying.verification import DiagnosisReport, UndiagnosedFailures
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
-CAUSES = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
+CAUSES = (
+    *("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well"),
+    *("where", "contradicted by", "means"),
+)
 # The beginning of reasons from `--require`; the reasons of one case are separated by semicolons.
 REQUIRES = "requires "
 MOST_NAMED = 8
-# Rows of a terminal that a report takes.
-SCREEN = 40
 # Reasons for skipped cases that a terminal shows.
 MOST_REASONS = 3
-# Rows of a drawn table that are not its own: empty ones, the heading, and the line below it.
-ROWS_OF_HEADING = 5
 # Columns of a table on a terminal that stay even if zero everywhere.
 ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
@@ -70,17 +68,14 @@ def show_report(
                 print_json_line(record)
         print_json_line(summary_record(report))
 
-    width = 0 if verbose else width_of(sys.stderr)
-    edits = [*diagnosed_edits(report.diagnosis)] if report.diagnosis is not None else []
-    below = [line for sentence, edit in edits for line in (sentence, *_edited(edit))]
-    last = closing(report, MOST_REASONS if width else sys.maxsize)
+    screen = TerminalRows(verbose=verbose)
+    last = closing(report, MOST_REASONS if screen.width else sys.maxsize)
+    screen.take(last)
+    below = _diagnosis_lines(report.diagnosis, screen) if report.diagnosis is not None else []
     if not as_json:
-        left = SCREEN - rows_of([*below, *last], width)
-        blocks = [*_failure_blocks(report, width, left, verbose=verbose)]
-        for line in chain(*blocks):
+        for line in _failure_lines(report, screen, verbose=verbose):
             say_text(line)
-        room = left - rows_of(chain(*blocks), width) if width else sys.maxsize
-        _show_counts(report, room, verbose=verbose)
+        _show_counts(report, screen, verbose=verbose)
     sys.stdout.flush()
     for line in below:
         say_text(line)
@@ -88,42 +83,34 @@ def show_report(
         say(sentence)
 
 
-def _edited(edit: Iterable[str]) -> list[str]:
-    """Return the lines of an edit below its sentence, on a terminal."""
-    return [f"    {line}" for line in edit] if is_drawn() else []
+def _diagnosis_lines(diagnosis: Diagnosis, screen: TerminalRows) -> list[str]:
+    """Return the causes with their edits, on a terminal in a half of its rows."""
+    found = [*diagnosed_edits(diagnosis)]
+    blocks = [[line, *(f"    {each}" for each in edit if is_drawn())] for line, edit in found]
+    return screen.fitted(blocks, [line for line, _ in found], _more_causes, screen.rows // 2)
 
 
-def _failure_blocks(
-    report: VerificationReport, width: int, room: int, *, verbose: bool
-) -> Iterator[Sequence[str]]:
-    """Yield a block of lines for each cause of failures, or for each case that fails.
+def _more_causes(_: int) -> str:
+    return "-v shows every cause and what it edits in a kernel"
 
-    On a terminal that has too few rows for all, the first causes have all their lines, others one,
-    and the rest is counted.
-    """
+
+def _failure_lines(report: VerificationReport, screen: TerminalRows, *, verbose: bool) -> list[str]:
+    """Return a block of lines for each cause of failures, or for each case that fails."""
     groups = failure_groups(report)
     if verbose:
         groups = [FailureGroup([case]) for case in report.cases if case.details.fails]
+
+    def rest(shown: int) -> str:
+        left = sum(len(group.cases) for group in groups[shown:])
+        others = f"{counted(left, 'more case fails', 'more cases fail')}; " if left else ""
+        return f"{others}-v shows every case, as do --json, --html and --junit"
+
     blocks = [[*group.block(report)] for group in groups]
-    if not width or rows_of(chain(*blocks), width) <= room:
-        yield from blocks
-        return
-    lines = [in_two_rows(group.line(report), width) for group in groups]
-    costs = [rows_of([line], width) for line in lines]
-    room -= 1  # for the last line
-    brief = sum(total <= room for total in accumulate(costs))
-    room -= sum(costs[:brief])
-    for block, line, cost in zip(blocks[:brief], lines, costs, strict=False):
-        more = rows_of(block, width) - cost
-        yield block if more <= room else [line]
-        room -= more if more <= room else 0
-    rest = sum(len(group.cases) for group in groups[brief:])
-    others = f"{counted(rest, 'more case fails', 'more cases fail')}; " if rest else ""
-    yield [f"{others}-v shows every case, as do --json, --html and --junit"]
+    return screen.fitted(blocks, [group.line(report) for group in groups], rest)
 
 
-def _show_counts(report: VerificationReport, room: int, *, verbose: bool) -> None:
-    """Print one table in a pipe; on a terminal that of operators, or of relations, in its rows."""
+def _show_counts(report: VerificationReport, screen: TerminalRows, *, verbose: bool) -> None:
+    """Print one table in a pipe; on a terminal that of operators or relations that has room."""
     if not is_drawn():
         operators = [_row("operator", tally) for tally in report.by_operator]
         flags = [_row("flag", tally) for tally in report.by_flag]
@@ -132,7 +119,7 @@ def _show_counts(report: VerificationReport, room: int, *, verbose: bool) -> Non
     tables = {"operator": report.by_operator, report.flag_noun: report.by_flag}
     by = "operator" if report.verb == "verify" else report.flag_noun
     for name, tallies in tables.items():
-        if verbose or (name == by and len(tallies) <= room - ROWS_OF_HEADING):
+        if verbose or (name == by and screen.has_table(len(tallies))):
             _draw(name, tallies)
 
 
@@ -300,42 +287,71 @@ def _tally_record(tally: Tally) -> dict[str, Any]:
     return {"cases": tally.cases, "verdicts": verdicts, **others}
 
 
-def show_diagnosis(report: DiagnosisReport, *, as_json: bool) -> None:
+def show_diagnosis(report: DiagnosisReport, *, as_json: bool, verbose: bool = False) -> None:
     """Print the causes, the unanswered cases, and the failures that no bug is sought for.
 
     Causes are sentences on a terminal, a table in a pipe, and JSON lines if asked.
     """
     diagnosis, total = report.diagnosis, report.verification.total
+    below = []
+    if total.answered < total.cases or not total.fails:
+        below.append(answered_sentence(report.verification))
+    for failures in report.undiagnosed:
+        below += undiagnosed_sentences(failures)
     if as_json:
         for record in diagnosis_records(diagnosis):
             print_json_line(record)
     else:
-        if is_drawn():
-            for cause in diagnosis.causes:
-                click.echo(one_line(cause.sentence))
-                click.echo(one_line(f"  {sentence_of(cause.hypothesis)}"))
-                for line in edit_of(cause.hypothesis):
-                    click.echo(f"    {line}")
-        elif diagnosis.causes:
-            rows = [
-                (
-                    *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
-                    *(cause.predicts, len(cause.refuted), cause.margin),
-                    cause.others or None,
-                )
-                for cause in diagnosis.causes
-            ]
-            print_table(CAUSES, rows)
-        for sentence in _unexplained(diagnosis):
-            say(sentence)
         cases = {case.id: case.details for case in report.verification.cases}
-        for name in diagnosis.unexplained[:1]:
-            say(f"repeat {name}: {report.verification.repeat(cases[name])}")
-    if total.answered < total.cases or not total.fails:
-        say(answered_sentence(report.verification))
-    for failures in report.undiagnosed:
-        for sentence in undiagnosed_sentences(failures):
-            say(sentence)
+        names = diagnosis.unexplained[:1]
+        repeats = [f"repeat {name}: {report.verification.repeat(cases[name])}" for name in names]
+        below = [*_unexplained(diagnosis), *repeats, *below]
+    screen = TerminalRows(verbose=verbose)
+    screen.take(below)
+    if is_drawn() and not as_json:
+        blocks = [
+            [
+                sentence_of_causes(causes),
+                f"  {sentence_of(name)}",
+                *(f"    {line}" for line in edit_of(name)),
+            ]
+            for name, causes in diagnosis.by_hypothesis.items()
+        ]
+        lines = [f"{first}.{means[1:]}" for first, means, *_ in blocks]
+        for line in screen.fitted(blocks, lines, _more_causes):
+            show_text(one_line(line))
+    elif diagnosis.causes and not as_json:
+        print_table(CAUSES, map(_cause_row, diagnosis.causes))
+    sys.stdout.flush()
+    for sentence in below:
+        say(sentence)
+
+
+def _cause_row(cause: Cause) -> tuple[Any, ...]:
+    return (
+        *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
+        *(cause.predicts, len(cause.refuted), cause.margin, cause.others or None),
+        *(cause.where or None, len(cause.contradicted), sentence_of(cause.hypothesis)),
+    )
+
+
+def sentence_of_causes(causes: Sequence[Cause]) -> str:
+    """Return what a hypothesis explains in each cell, in one line."""
+    first, *others = causes
+    if not others:
+        return first.sentence
+    parts = []
+    for each in causes:
+        facts = (
+            each.others and f"as does {each.others}",
+            each.where,
+            f"contradicted by {listed(each.contradicted, 1)}" * bool(each.contradicted),
+        )
+        told = "; ".join(filter(None, facts))
+        parts.append(f"{len(each.explains)} of {each.of} of {each.cell}{told and f' ({told})'}")
+    seen = sum(each.predicts + len(each.refuted) for each in causes)
+    passes = f", and predicts {sum(each.predicts for each in causes)} of {seen} passes"
+    return f"{first.hypothesis} explains failures: {', '.join(parts)}{passes if seen else ''}"
 
 
 def answered_sentence(report: VerificationReport) -> str:
@@ -381,8 +397,8 @@ def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 def diagnosed_edits(diagnosis: Diagnosis) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield those lines, each with the lines of the edit of a kernel that the cause is."""
-    for cause in diagnosis.causes:
-        yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}", edit_of(cause.hypothesis)
+    for name, causes in diagnosis.by_hypothesis.items():
+        yield f"{sentence_of_causes(causes)}. {sentence_of(name)}", edit_of(name)
     yield from ((sentence, ()) for sentence in _unexplained(diagnosis))
 
 

@@ -30,28 +30,39 @@ COMMANDS = ("repeat", "to skip")
 
 
 def say(sentence: str, colour: str = "") -> None:
-    """Write a sentence as a line to standard error; see `say_text`."""
-    say_text(one_line(sentence), colour)
+    """Write a sentence as a line to standard error; see `_write`."""
+    _write(sys.stderr, one_line(sentence), colour)
 
 
 def say_text(text: str, colour: str = "") -> None:
-    """Write lines to standard error, on a terminal folded between words and in colour.
+    """Write lines to standard error, those of a stranger `marked`; see `_write`."""
+    _write(sys.stderr, text, colour)
+
+
+def show_text(text: str, colour: str = "") -> None:
+    """Write lines to standard output; see `_write`."""
+    _write(sys.stdout, text, colour)
+
+
+def _write(stream: TextIO, text: str, colour: str) -> None:
+    """Write lines, on a terminal folded between words and in colour.
 
     Args:
-        text: printable lines, of which those of a stranger are marked, see `marked`.
+        stream: where to.
+        text: the lines.
         colour: that of all of it; by default `COLOURS` has that of a line's first word.
     """
-    width, shown = width_of(sys.stderr), visible(text)
+    width, shown = width_of(stream), visible(text)
     if width:
         shown = "\n".join(row for line in shown.split("\n") for row in folded(line, width))
-    if has_colour(sys.stderr):
+    if has_colour(stream):
         import click
 
         first = shown[:1].strip() and shown.split(maxsplit=1)[0]
         tint = colour or COLOURS.get(first)
         kept = shown if colour else first
         shown = (click.style(kept, fg=tint, bold=True) if tint else kept) + shown[len(kept) :]
-    stream = drawing(sys.stderr)
+    stream = drawing(stream)
     stream.write(f"{shown}\n")
     stream.flush()
 
