@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 DOCS = Path(__file__).parents[1]
 PICTURE = "<!-- layers -->"
@@ -359,7 +360,7 @@ def empty_runs() -> Iterator[str]:
     for way, tried in zip(called.keys, called.values, strict=True):
         assert isinstance(way, ast.Constant)
         assert isinstance(tried, ast.Tuple)
-        rows.append((way.value, "", ast.unparse(tried.elts[-1])))
+        rows.append((str(way.value), "", ast.unparse(tried.elts[-1])))
     for title, wanted in (("Not green", lambda code: code != "0"), ("Green", "0".__eq__)):
         yield from ("", f"## {title}", "")
         yield from table(
@@ -483,13 +484,57 @@ def _documented(path: str, name: str, level: int = 2) -> Iterator[str]:
     yield f"      heading_level: {level}"
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Draw the layers where a page asks for them: the order of imports that the tests hold."""
-    return (
-        markdown.replace("<!-- layers -->", _layers())
-        if "<!-- layers -->" in markdown
-        else markdown
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Draw the layers, and marks for words of runtimes; tables of results have all the width."""
+    if page.file.src_uri.startswith("results/"):
+        page.meta["hide"] = ["navigation", "toc"]
+    if page.file.src_uri == "results/runtimes.md":
+        tables = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+        markdown = tables.sub(lambda found: "\n".join(_matrix(found[0])), markdown)
+        markdown = markdown.replace("\n## Packs\n", f"\n## Packs\n\n{LEGEND}\n")
+        markdown = markdown.replace("A dash stands", "An empty cell stands")
+    return markdown.replace("<!-- layers -->", _layers())
+
+
+# What cells of the page on runtimes say, from the worst to the best: mark, words.
+MARKS = {
+    "crashed": ("\N{DAGGER}", "crashed"),
+    "wrong": ("\N{BALLOT X}", "wrong|differs?|accepted|stale"),
+    "other": ("\N{ALMOST EQUAL TO}", "lossy|acceptable|other reading"),
+    "refused": ("\N{EN DASH}", "refused|skipped"),
+    "right": ("\N{CHECK MARK}", "ok|pass"),
+}
+LEGEND = (
+    "\N{CHECK MARK} right, \N{ALMOST EQUAL TO} lossy or another reading, \N{EN DASH} refused"
+    " or skipped, \N{BALLOT X} wrong, \N{DAGGER} crashed, with the number of cases, if not all. The"
+    " pointer shows a cell's words."
+)
+
+
+def _matrix(lines: str) -> Iterator[str]:
+    """Return a table of the page on runtimes with marks for words."""
+    head, _, *rows = (line.strip("|").split("|") for line in lines.splitlines())
+    names = "".join(f"<th><span>{name.strip()}</span></th>" for name in head)
+    yield f'<table class="marks"><thead><tr>{names}</tr></thead><tbody>'
+    for name, count, *cells in rows:
+        marked = "".join(_marks(cell.strip()) for cell in cells)
+        yield f"<tr><th>{prose(name.strip())}</th><td>{count}</td>{marked}</tr>"
+    yield "</tbody></table>\n"
+
+
+def _marks(cell: str) -> str:
+    """Return a cell of that table, coloured by the worst that it says."""
+    said = {
+        kind: (mark, [int(n or 0) for n in re.findall(rf"(?:(\d+) )?\b(?:{words})\b", cell)])
+        for kind, (mark, words) in MARKS.items()
+    }
+    worst = next((kind for kind, (_, counts) in said.items() if counts), "none")
+    shown = "".join(
+        f'<b class="{kind}">{mark}{sum(counts) or ""}</b>'
+        for kind, (mark, counts) in said.items()
+        if counts
     )
+    return f'<td class="{worst}" title="{html.escape(cell)}">{shown}</td>'
 
 
 def _layers() -> str:
