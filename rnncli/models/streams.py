@@ -130,7 +130,7 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     time = graph.axes("seq_length", TIMES, states)
     batch = graph.axes("batch_size", BATCHES, set())
     crossed = tuple(graph.crossed(pairs))
-    forgetting = tuple(graph.forgetting({axis.size for axis in time.values()}))
+    forgetting = tuple(graph.forgetting({axis.size for axis in time.values()}, states))
     told = (*graph.warnings(pairs), *crossed, *forgetting)
     anew = tuple(graph.anew(states))
     return Streams(pairs, time, batch, told, () if given else crossed, anew, forgetting)
@@ -342,10 +342,11 @@ class DataFlow:
             if not (site.path or (begin and self.needs(begin) & states)):
                 yield site.name
 
-    def forgetting(self, times: set[str]) -> Iterator[str]:
+    def forgetting(self, times: set[str], states: set[str]) -> Iterator[str]:
         """Yield in sentences the nodes, if all are forward, that forget what was before a call.
 
-        They read an axis of time and begin with constants, or with constants other than 0.
+        They read an axis of time and begin with constants, or with an input that no output
+        continues, or with constants other than 0.
         """
         lengths = {site.name: size for site, size in self._sizes("seq_length")}
         sites = [(site, roles) for site, _, roles in self.recurrent if not site.path]
@@ -362,23 +363,40 @@ class DataFlow:
             is_frozen = any(v is not None and v.any() for v in begins.values())
             if is_frozen or (begins["initial_h"] is not None and lengths.get(site.name) in times):
                 yield f"not streamable: node '{site.name}' begins anew at each call"
+            elif lengths.get(site.name) in times:
+                for role in CONTINUED:
+                    if (begin := self._origin(roles.get(role, ""))) in self.inputs.keys() - states:
+                        yield (
+                            f"not streamable: no output continues {begin}, the {role} of node"
+                            f" '{site.name}'"
+                        )
 
     def constant(self, name: str) -> Array | None:
         """Return numbers of a value that no input has a part in but by its shape; None otherwise.
 
         "" is an absent input, and stands for 0.
         """
-        while name:
-            if name in self.stored:
-                return tensor_values(self.stored[name], self._folder)
-            node = next((n for n in self._graph.node if name in n.output), None)
-            if node is None or node.op_type not in MOVING | {"Tile", "ConstantOfShape"}:
-                return None
-            if node.op_type == "ConstantOfShape":
-                values = [attribute.t for attribute in node.attribute]
-                return tensor_values(values[0], None) if values else np.zeros(1)
+        name = self._origin(name)
+        if not name:
+            return np.zeros(1)
+        if name in self.stored:
+            return tensor_values(self.stored[name], self._folder)
+        node = self._makers.get(name)
+        if node is None or node.op_type != "ConstantOfShape":
+            return None
+        values = [attribute.t for attribute in node.attribute]
+        return tensor_values(values[0], None) if values else np.zeros(1)
+
+    def _origin(self, name: str) -> str:
+        """Return the value whose numbers a value has, moved but not computed with."""
+        while (node := self._makers.get(name)) and node.op_type in MOVING | {"Tile"}:
             name = node.input[0]
-        return np.zeros(1)
+        return name
+
+    @cached_property
+    def _makers(self) -> Mapping[str, NodeProto]:
+        """Value -> the node of the graph that makes it."""
+        return {name: node for node in self._graph.node for name in node.output if name}
 
     @cached_property
     def _read_by(self) -> Mapping[str, set[str]]:

@@ -141,6 +141,10 @@ FAULTS = {
         g (float[T,1,3] x, float[1,1,2] h_in, float[1,1,2] c_in, float[1,8,3] W, float[1,8,2] R)
         => (float[T,1,1,2] y, float[1,1,2] h_out, float[1,1,2] c_out) {
         y, c_out, h_out = LSTM <hidden_size = 2> (x, W, R, , , h_in, c_in) }""",
+    "not streamable: no output continues h, the initial_h of node 'GRU_1'": f"""
+        g (float[T,N,3] x, float[1,N,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
+        start = Identity (h)
+        y = GRU <hidden_size = 2> (x, W, R, , , start) }}""",
     "x: its axis of time, 0, is frozen to 37 steps": f"""g (float[37,1,3] x, {WEIGHTS})
         => (float[37,1,1,2] y) {{ y = GRU <hidden_size = 2> (x, W, R) }}""",
 }

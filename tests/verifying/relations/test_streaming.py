@@ -499,6 +499,7 @@ def test_calls_between_are_not_judged_by_levels_of_a_shared_scale(judged):
     assert not failing(judged(nodes_of(SCALED), wrapper, relation=["again"]))
 
 
+@pytest.mark.filterwarnings("ignore:.*no output continues h")
 def test_outputs_that_nothing_could_change_show_nothing(judged):
     """Each relation is skipped where they are NaN, and a random model is refused."""
     biased = nodes_of(NEAR_ALL.replace("U, , , h", "U, B, , h"))
