@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from support import terminals
+from support.transcripts import ROOT
 from support.verifications import REPORTS
 
 from rnncli.reports.screen import ROWS, TerminalRows
@@ -66,7 +67,7 @@ def test_no_report_takes_more_than_a_screen(name):
     """Whatever failed; with -v, all is shown."""
     show = "from rnncli.reports.verification import show_report as show"
     code = f"{show}; from support.verifications import REPORTS; show(REPORTS[{name!r}]"
-    env = {**os.environ, "NO_COLOR": "1"}
+    env = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "tests")}
     _, printed = terminals.shown([sys.executable, "-c", f"{code})"], env=env)
     _, every = terminals.shown([sys.executable, "-c", f"{code}, verbose=True)"], env=env)
     failing = [case.id for case in REPORTS[name].cases if case.details.fails]
