@@ -548,7 +548,9 @@ def _layers() -> str:
 
 def _order() -> tuple[tuple[str, ...], ...]:
     """Return LAYERS of the test."""
-    return ast.literal_eval(_assigned(DOCS.parent / "tests/test_layers.py", "LAYERS"))
+    found = _assigned(DOCS.parent / "tests/test_layers.py", "LAYERS")
+    order: tuple[tuple[str, ...], ...] = ast.literal_eval(found)
+    return order
 
 
 def _assigned(path: Path, name: str) -> ast.expr:
