@@ -8,9 +8,9 @@ or a folder laid out like a raw pack, whose files are the elements and nothing e
 
     results/test_ID/outputs/Y.bin ...
 
-or one .npz or .h5 file with ID/outputs/Y or simply ID/Y. In output_K.pb, K is the position among
-the case's outputs and names a tensor that has no name itself. The outputs of a second call are in
-test_data_set_1, at test_ID/calls/1/outputs/Y.bin or ID/calls/1/outputs/Y.
+or one .npz or .h5 file with ID/outputs/Y or simply ID/Y; or, of one case, Y. In output_K.pb, K is
+the position among the case's outputs and names a tensor that has no name itself. The outputs of a
+second call are in test_data_set_1, at test_ID/calls/1/outputs/Y.bin or ID/calls/1/outputs/Y.
 
 A device may record the signals of every step, or some of them, under the names that the pack stores
 them by: in test_ID/steps/output_K.pb, at test_ID/steps/outputs/gate_i.bin or as ID/steps/gate_i.
@@ -107,6 +107,13 @@ class Results:
     def close(self) -> None:
         """Do nothing."""
 
+    def check(self, ids: Sequence[str]) -> None:
+        """Refuse results that do not say which of several cases they are of.
+
+        Raises:
+            InvalidRequest: their names have no id.
+        """
+
 
 class ResultsFolder(Results):
     """Results in a folder with one subfolder per case.
@@ -159,7 +166,10 @@ class ResultsFile(Results):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._cases: dict[tuple[str, int], Tensors] = {}  # of each call of each case
-        for full_name, values in read_tensors(path).items():
+        tensors = read_tensors(path)
+        # Outputs that name no case are those of the only one.
+        self._plain = {} if any("/" in name for name in tensors) else tensors
+        for full_name, values in tensors.items():
             case, _, name = full_name.partition("/")
             call = 0
             if match := _CALL.match(name):
@@ -167,11 +177,22 @@ class ResultsFile(Results):
             if name and not name.startswith(_OTHER_ROLES):  # a pack's other tensors
                 outputs = self._cases.setdefault((case, call), {})
                 outputs[name.removeprefix(f"{OUTPUTS}/")] = values
-        if not self._cases:
+        if not (self._cases or self._plain):
             raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
+
+    def check(self, ids: Sequence[str]) -> None:
+        """Refuse results whose names have no id, unless one case is asked."""
+        if self._plain and len(ids) != 1:
+            name = next(iter(self._plain))
+            raise InvalidRequest(
+                f"{self.name}: '{name}' says no case, of {len(ids)}: results are named ID/{name},"
+                f" such as {next(iter(ids), 'lstm')}/{name}"
+            )
 
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
+        if self._plain:
+            return _attempt(self._plain if vector.call == 0 else {}, None)
         recorded = self._cases.get((vector.id, vector.call), {})
         outputs, signals = {}, {}
         for name, values in recorded.items():

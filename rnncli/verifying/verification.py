@@ -23,6 +23,7 @@ from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject,
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import OPEN_PACKS, find_pack, installed_packs, is_pack, model_hint, open_pack
+from rnncli.subjects.results import Results
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import (
@@ -219,6 +220,8 @@ def judge_all(
     spec, probed = plan.terms.subject, dict[str, str]()
     with closing(spec.open()) as subject:
         about = dict(subject.describe())
+        if isinstance(subject, Results):
+            subject.check([*selected.asked])
         if spec.can_be_asked:
             probed |= failing_probes(subject, selected.asked.values(), plan.terms.rule)
     if not spec.can_be_asked and unprobed(selected.asked.values()):

@@ -281,12 +281,24 @@ def test_a_pack_is_its_own_result(tmp_path, layout):
         assert [v.dtype for v in attempt.outputs.values()] == [v.dtype for v in wanted.values()]
 
 
+def test_names_without_an_id_are_those_of_the_only_case(tmp_path, asked):
+    """Of several, it is told how results are named."""
+    write_tensors(tmp_path / "plain.npz", {"Y": Y, "Y_h": Y_h})
+    subject = results_subject(tmp_path / "plain.npz")
+    subject.check(["case"])
+
+    assert list(subject.attempt(asked).outputs) == ["Y", "Y_h"]
+    with pytest.raises(
+        InvalidRequest, match="'Y' says no case, of 2: results are named ID/Y, such"
+    ):
+        subject.check(["case", "other"])
+
+
 def test_a_place_without_results_is_an_error(tmp_path):
     """It is the wrong place, not a device that refuses everything."""
-    write_tensors(tmp_path / "plain.npz", {"Y": Y})
     write_tensors(tmp_path / "inputs.npz", {"case/inputs/X": Y})
 
-    for path in (tmp_path, tmp_path / "plain.npz", tmp_path / "inputs.npz"):
+    for path in (tmp_path, tmp_path / "inputs.npz"):
         with pytest.raises(InvalidRequest, match="holds no results, which are"):
             results_subject(path)
 
