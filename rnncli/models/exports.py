@@ -114,7 +114,7 @@ class Export:
             shape = shapes.setdefault(value.name, [])
             for axis, size in enumerate(declared_shape(value) or ()):
                 place = f"axis {axis} of {value.name}"
-                symbol = place if (value.name, axis) == freed else size or place
+                symbol = place if size == "" or (value.name, axis) == freed else size
                 if isinstance(symbol, int):
                     shape.append((symbol, symbol))
                 elif size == symbol and not PLAIN.fullmatch(symbol):
@@ -310,7 +310,7 @@ class Export:
         ends = {value.name for value in self._model.proto.graph.output}
         for value in self._model.inputs:
             if value.name not in self._readers.keys() | ends | states:
-                yield f"{value.name}: no node reads this input: what did is not in the model"
+                yield f"{value.name}: no node reads this input"
 
     def unrolled(self) -> Iterator[str]:
         """Yield the axes of inputs whose steps are read one by one, as many as were traced."""
@@ -324,13 +324,13 @@ class Export:
         }
         for value in self._model.inputs:
             for axis, size in enumerate(declared_shape(value) or ()):
-                export, symbol = self, size or f"axis {axis} of {value.name}"
+                place = f"axis {axis} of {value.name}"
+                export, symbol = self, str(size) or place
                 if isinstance(size, int):  # of steps, if weights are read as often
                     if size < 3 or repeats.isdisjoint((size - 1, size)):
                         continue
-                    symbol = f"axis {axis} of {value.name}"
-                    export = Export(self._model, (value.name, axis))
-                pair = export._free.get(str(symbol))
+                    export, symbol = Export(self._model, (value.name, axis)), place
+                pair = export._free.get(symbol)
                 read = export._positions(value.name, pair) if pair else None
                 if not read or len(read) < 2 or read != {*range(len(read))}:
                     continue
@@ -339,7 +339,7 @@ class Export:
                         f"{value.name}: its axis of time, {axis}, is frozen to {size} steps, each"
                         " with nodes of its own: the recurrence was unrolled"
                     )
-                elif pair in self._places:
+                elif pair in self._places.keys() - self._told.keys():
                     self._told[pair] = len(read)
                     yield (
                         f"{self._places[pair]}, is declared free, but only its first {len(read)}"
