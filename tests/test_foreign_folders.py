@@ -77,6 +77,7 @@ COMMAND_LINES = {
     "mutants": ("mutants",),
     "formats": ("formats",),
     "schema": ("schema manifest",),
+    "help": ("help verify",),
 }
 # Executor -> its command lines; one worker is no worker.
 WORKERS = {
