@@ -240,10 +240,10 @@ def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -
     flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
     with its place, attributes (including defaults) and input shapes. `states` are the inputs that
     continue an output of the call before, `time` and `batch` the axes of inputs whose sizes are
-    free, each with the reason; `warnings` name a time axis frozen to the traced length, initial
-    states that fix the batch, and states that nothing reads or renews. `not_evaluated` lists the
-    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM, and in a model.xml of
-    OpenVINO, which openvino reads (extra `runtimes`), those that break their specification. A pack
+    free, each with the reason; `warnings` say what an exporter froze, lost or declares wrongly, and
+    which states nothing reads or renews. `not_evaluated` lists the nodes whose operators rnncli
+    lacks, such as com.microsoft::AttnLSTM, and those that break their specification; openvino reads
+    a model.xml of OpenVINO (extra `runtimes`). A pack
     of conformance vectors is printed with its purpose, the needs of its cases, its digest, which
     covers every file, and every file that does not match its checksum (exit code 1, or 5 for a pack
     without cases). A case of a pack, PACK::ID, is printed with its record in the manifest and the

@@ -38,6 +38,7 @@ def model_record(model: Model) -> dict[str, Any]:
     Unsupported nodes and what is wrong with the states are included.
     """
     graph, streams, exported = model.proto.graph, streams_of(model), export_faults(model)
+    producer = [*filter(None, (model.proto.producer_name, model.proto.producer_version))]
     unevaluated = [*unevaluated_nodes(model), *exported.unevaluated]
 
     def axes(found: Mapping[str, FreeAxis]) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def model_record(model: Model) -> dict[str, Any]:
 
     return {
         "model": model.name,
-        "producer": f"{model.proto.producer_name} {model.proto.producer_version}".strip(),
+        **({"producer": " ".join(producer)} if producer else {}),
         "ir_version": model.proto.ir_version,
         "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
         "inputs": {value.name: describe_value(value) for value in model.inputs},
@@ -54,9 +55,9 @@ def model_record(model: Model) -> dict[str, Any]:
         "states": [pair._asdict() for pair in streams.pairs],
         "time": axes(streams.time),
         "batch": axes(streams.batch),
-        "warnings": [*exported.sentences, *streams.warnings],
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
         "not_evaluated": [_unevaluated(node) for node in unevaluated],
+        "warnings": [*exported.sentences, *streams.warnings],
     }
 
 
