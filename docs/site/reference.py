@@ -485,8 +485,8 @@ def _documented(path: str, name: str, level: int = 2) -> Iterator[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Draw the layers, and marks for words of runtimes; tables of results have all the width."""
-    if page.file.src_uri.startswith("results/"):
+    """Draw the layers, and marks for words of runtimes; wide tables have all the width."""
+    if page.file.src_uri.startswith(WIDE):
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.src_uri == "results/runtimes.md":
         tables = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
@@ -496,6 +496,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return markdown.replace("<!-- layers -->", _layers())
 
 
+WIDE = (
+    "results/",
+    "reports.",
+    "reference/gates.",
+    "reference/statements.",
+    "explanation/semantics.",
+)
 # What cells of the page on runtimes say, from the worst to the best: mark, words.
 MARKS = {
     "crashed": ("\N{DAGGER}", "crashed"),
