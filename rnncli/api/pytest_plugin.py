@@ -130,8 +130,11 @@ class SelectedCase(NamedTuple):
         """
         from rnncli.api.conformance import Judgement
         from rnncli.judging.comparing.verdict import FAILURES, JudgedAttempt, Verdict
+        from rnncli.reports.failures import fitting
 
         verdict, text = found.verdict, str(Judgement(self.record, JudgedAttempt(found)))
+        if bugs := next(fitting(found), "").partition(":")[0]:  # in the line of the summary, too
+            text = text.replace("\n", f", {bugs}\n", 1)
         if expected := self.xfails.reason(found.id, verdict):
             if verdict in FAILURES:
                 pytest.xfail(f"{verdict}: {expected}")

@@ -24,7 +24,7 @@ from rnncli.reports.failures import (
 )
 from rnncli.reports.tables import markdown_row
 from rnncli.reports.verification import biased_sentences, diagnosed_edits
-from rnncli.talk.words import counted, inline, one_line, times, visible
+from rnncli.talk.words import counted, inline, marked, one_line, times, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -95,7 +95,9 @@ def _junit_case(report: VerificationReport, case: JudgedCase) -> ET.Element:
     lines = list(sentences(report, case))
     if verdict.fails:
         name = "error" if verdict.verdict in ERRORS else "failure"
-        outcome = ET.SubElement(element, name, message=lines[0], type=verdict.verdict)
+        # A server lists the message alone: with the place of the error, what its cause is.
+        told = dict.fromkeys([lines[0], *map(marked, diagnosed(report, case))])
+        outcome = ET.SubElement(element, name, message="; ".join(told), type=verdict.verdict)
         outcome.text = "\n".join(lines)
     elif verdict.verdict in {*FAILURES, Verdict.SKIPPED}:
         ET.SubElement(element, "skipped", message=lines[0]).text = "\n".join(lines)

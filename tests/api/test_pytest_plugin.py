@@ -105,6 +105,14 @@ def test_the_function_may_lie_in_the_folder_where_pytest_is_started(tmp_path):
     assert "1 passed" in done.stdout
 
 
+def test_the_line_of_the_summary_has_the_bug(run):
+    """Whoever reads the last lines alone sees it."""
+    _, output = run(kernel="wrong", select="id:lstm_14_one_step")
+    line = next(line for line in output.splitlines() if line.startswith("FAILED"))
+
+    assert "lstm_14_one_step: differs, fits forget-bias" in line
+
+
 def test_each_case_is_an_item(run):
     """Named by its id, beneath its pack."""
     code, output = run()

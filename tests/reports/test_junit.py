@@ -41,6 +41,21 @@ def test_what_it_says_adds_up(written, name):
     assert suites.tests == len(REPORTS[name].cases) + of_run
 
 
+def test_the_message_of_a_failure_has_the_bug(written):
+    """Servers list messages alone."""
+    found = [
+        (case, fails)
+        for name, report in REPORTS.items()
+        for case in report.cases
+        if case.details.fits and case.details.fails and not report.diagnosis and name != "hostile"
+        for fails in cases_of(written(report))[case.id].result
+    ]
+
+    assert found
+    for case, failure in found:
+        assert next(iter(case.details.fits)) in failure.message
+
+
 def test_malice_stays_text(written):
     """Markup, control characters and halves of characters come back as what they show."""
     suites = written(REPORTS["hostile"])
