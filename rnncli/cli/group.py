@@ -14,6 +14,7 @@ from rnncli import __version__
 from rnncli.errors import RnncliWarning, did_you_mean, explain
 from rnncli.jobs import signals
 from rnncli.talk.terminal import LISTENERS, OUTPUT, say, say_text
+from rnncli.talk.waiting import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -190,7 +191,8 @@ def _invoke(meta: dict[str, Any]) -> int:
             "rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI", color=True
         ) as ctx:
             try:
-                cli.invoke(ctx)
+                with waiting("".join(sys.argv[1:2])):
+                    cli.invoke(ctx)
             finally:
                 meta.update(ctx.meta)
     except click.exceptions.Exit as stop:

@@ -164,8 +164,7 @@ def stream(model: str, **asked: Any) -> int:
     they are joined. States begin as given, or as zeros.
 
     Without an option that names what is judged, it is the model. Each relation is a case of the
-    report, MODEL::RELATION, with the verdicts, options, reports and exit codes of `rnncli verify`;
-    one that does not apply is skipped.
+    report, MODEL::RELATION, as in `rnncli verify`; one that does not apply is skipped.
 
     \b
     rnncli stream model.onnx
@@ -187,9 +186,7 @@ def stream(model: str, **asked: Any) -> int:
     asks=commands.diagnose,
     pack=PACK,
     cases=row(only=("select", "require", "device")),
-    verbose=row(
-        "-v", is_flag=True, help="Print every cause on a terminal, and what it edits in a kernel."
-    ),
+    verbose=row("-v", is_flag=True, help="Print all causes, and their edits of kernels."),
 )
 def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **asked: Any) -> int:
     """Name the bug that explains an implementation's wrong outputs.
@@ -199,12 +196,12 @@ def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **aske
     smallest set that explains the failures of a cell by value is the set of causes. For the
     remaining failures, the report says that no known bug explains them, what they have in common (a
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
-    cases; of such a list only the beginning is shown, of these failures the smallest, and all with
-    --json. If only a later call of a session is wrong, it names the state kept from the call
-    before, if that explains the outputs. No bug is sought for cases with an output that is missing
-    or has another shape or dtype, or whose only fault is an output that was not requested; they are
-    listed separately. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if none does,
-    but none was answered. `rnncli verify --diagnose` adds the same causes to its verdicts.
+    cases, all with --json. If only a later call of a session is wrong, it names the state kept from
+    the call before, if that explains the outputs. No bug is sought for cases with an output that is
+    missing or has another shape or dtype, or whose only fault is an output that was not requested;
+    they are listed separately. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if
+    none does, but none was answered. `rnncli verify --diagnose` adds the same causes to its
+    verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

@@ -23,6 +23,8 @@ INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
 LISTENERS: list[Callable[[str], None]] = []
 
 
+# What is called before anything is written to a standard stream.
+BEFORE_WRITING: list[Callable[[], None]] = []
 # First word of a line -> its colour.
 COLOURS = {"FAIL": "red", "warning:": "yellow"}
 # First words of lines that are copied to a shell, and stay one line.
@@ -116,12 +118,16 @@ def width_of(stream: TextIO) -> int:
     return USUAL_WIDTH
 
 
+def has_cursor(stream: TextIO) -> bool:
+    """Whether lines can be drawn again: on a terminal that is not one for paper."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
 def has_colour(stream: TextIO) -> bool:
     """Whether lines are coloured: on a terminal that has colours, unless NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return False
-    asked = bool(os.environ.get("FORCE_COLOR"))
-    return asked or (stream.isatty() and os.environ.get("TERM", "dumb") != "dumb")
+    return bool(os.environ.get("FORCE_COLOR")) or has_cursor(stream)
 
 
 def tell(sentence: str) -> None:
@@ -156,6 +162,8 @@ class GuardedStream:
             OSError: it names the stream; never for talk.
         """
         shown = self.shown(text)
+        for act in BEFORE_WRITING:
+            act()
         try:
             if shown:  # an empty write, by which click tests a stream, must not hide a failure
                 self.stream.write(shown)

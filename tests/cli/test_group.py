@@ -151,7 +151,7 @@ BARE = (
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
     ours = {"rnncli", "rnncli.cli", "rnncli.cli.group"}
-    ours |= {"rnncli.talk", "rnncli.talk.terminal", "rnncli.talk.words"}
+    ours |= {f"rnncli.talk{name}" for name in ("", ".terminal", ".waiting", ".words")}
     ours |= {"rnncli.errors", "rnncli.jobs", "rnncli.jobs.signals"}
 
     assert loaded_by(OURS, "--help") - loaded_by(BARE, "--help") == ours
@@ -247,7 +247,7 @@ def test_options_that_judge_are_listed_by_what_they_are_for(rnncli, command):
 
     assert tuple(titles) == tuple(title for title in SECTIONS if title in titles)
     assert {"What is judged", "Which cases", "Tolerances", "What passes", "Running"} <= {*titles}
-    assert {*listed["Options"]} <= {"--json", "--traceback", "--help"}
+    assert {*listed["Options"]} <= {"--json", "--verbose", "--traceback", "--help"}
     assert "--runtime" in listed["What is judged"]
     assert "--jobs" in listed["Running"]
 
