@@ -361,12 +361,19 @@ def _may_be_seen(mutant: Mutant, wrong: WrongOutputs) -> bool:
 
 
 def _readings(vector: Vector) -> Iterator[Mutant]:
-    """Yield the alternative readings of a vector as mutants that replace the recurrence."""
-    for name in (*vector.alternatives, *vector.node.unstored):
-        if vector.node.unit and name not in vector.alternatives:  # its recurrence is the same
+    """Yield the alternative readings of a vector as mutants that replace the recurrence.
+
+    Of a unit whose implementation declares readings, those that a pack does not store with them.
+    """
+    unit = (name for name, other in vector.node.roundings.items() if name == other)
+    for name in dict.fromkeys((*vector.alternatives, *vector.node.unstored, *unit)):
+        other = vector.recurrence_under(name)
+        change = replacing(other)
+        if name.startswith("round=") and name not in vector.alternatives:
             change = rounding_outputs(name.partition("=")[2])
-        else:
-            change = replacing(vector.recurrence_under(name))
+            if vector.node.inner_levels:
+                inner = replacing(replace(other, unit=vector.recurrence.unit))
+                change = replace(inner, result=change.result)
         yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
 
 
