@@ -83,7 +83,7 @@ def export_faults(model: Model) -> ExportFaults:
     """Find what an exporter did to a model; the model is not run."""
     export = Export(model)
     found = [*export.unrolled(), *export.states(), *export.resets()]
-    found += export.unread()
+    found += [*export.placed(), *export.unread()]
     found += [*export.frozen()] or [*export.misdeclared()]
     return ExportFaults(tuple(found), tuple(export.misshapen()))
 
@@ -173,6 +173,7 @@ class Export:
         numbers = {
             *map(int, re.findall(r"=(\d+)", self._misfit)),
             *(int(n) for each in constants if each.dtype.kind in "iu" for n in each.ravel()),
+            *(size for tensor in self._flow.stored.values() for size in tensor.dims),
         }
         sizes = [*SIZES, *sorted(number for number in numbers if 0 < number < UNIT)]
         most = MOST_INFERRED // max(1, len(self._nodes) * len(self._free))
@@ -305,11 +306,10 @@ class Export:
                 )
 
     def unread(self) -> Iterator[str]:
-        """Yield the inputs, but for states, that nothing reads."""
-        states = {pair.input for pair in self._flow.pairs()}
+        """Yield the inputs that nothing reads."""
         ends = {value.name for value in self._model.proto.graph.output}
         for value in self._model.inputs:
-            if value.name not in self._readers.keys() | ends | states:
+            if value.name not in self._readers.keys() | ends:
                 yield f"{value.name}: no node reads this input"
 
     def unrolled(self) -> Iterator[str]:
@@ -345,6 +345,21 @@ class Export:
                         f"{self._places[pair]}, is declared free, but only its first {len(read)}"
                         " steps are read: frozen when the recurrence was unrolled"
                     )
+
+    def placed(self) -> Iterator[str]:
+        """Yield the nodes that read a free axis at one place, counted from its start and beyond."""
+        for index, node in self._nodes:
+            if node.op_type != "Gather" or node.domain:
+                continue
+            shape, place = self._shapes.get(node.input[0], ()), self._flow.constant(node.input[1])
+            axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+            pair = shape[axis] if -len(shape) <= axis < len(shape) else None
+            is_free = pair in self._places.keys() - self._told.keys()
+            if is_free and place is not None and place.size == 1 and place.item() > 0:
+                yield (
+                    f"node '{display_name(node, index)}' (Gather): reads step {place.item()} of"
+                    f" {self._places[pair]}, however many there are"
+                )
 
     @cached_property
     def _readers(self) -> dict[str, list[NodeProto]]:

@@ -311,18 +311,14 @@ class DataFlow:
                         f" of {steps[own]} when it was traced"
                     )
 
-        # States that nothing reads, or that do not go on.
-        nodes = [node for body in bodies(self._graph) for node in body.node]
-        read = {name for node in nodes for name in node.input}
-        read.update(value.name for body in bodies(self._graph) for value in body.output)
+        # States that do not go on.
+        read = {name for body in bodies(self._graph) for node in body.node for name in node.input}
         fed = self.inputs.keys() - {pair.input for pair in pairs}
         for begin, end, _ in pairs:
             needs = self.needs(end)
-            if begin not in read:
-                yield f"{begin}: a state that no node reads"
-            elif begin not in needs:
+            if begin in read and begin not in needs:
                 yield f"{end}: does not depend on the state {begin}, which it continues"
-            elif needs.isdisjoint(fed):
+            elif begin in read and needs.isdisjoint(fed):
                 yield f"{end}: depends on no input but states, so nothing new enters it"
 
     def crossed(self, pairs: Sequence[StatePair]) -> Iterator[str]:

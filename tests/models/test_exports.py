@@ -85,6 +85,15 @@ FAULTS = {
         end = Constant <value = int64[1] {4}> ()
         axis = Constant <value = int64[1] {1}> ()
         y = Slice (t, start, end, axis) }""",
+    "T, axis 0 of x, is declared free, but all shapes fit at 1 and 5 alone": """
+        g (float[T,3] x) => (float[t,3] y) {
+        p = Constant <value = float[5,1] {1, 2, 3, 4, 5}> ()
+        y = Add (x, p) }""",
+    "node 'Gather_2' (Gather): reads step 4 of T, axis 0 of x, however many": f"""
+        g (float[T,N,3] x, {WEIGHTS}) => (float[1,N,2] y) {{
+        all = {GRU} (x, W, R)
+        four = Constant <value = int64 {{4}}> ()
+        y = Gather <axis = 0> (all, four) }}""",
     "x: its axis of time, 0, is frozen to 3 steps, each with nodes of its own": """
         g (float[3,N,2] x, float[1,2] b) => (float[1,N,2] y) {
         R = Constant <value = float[2,2] {1, 0, 0, 1}> ()
@@ -260,6 +269,8 @@ REAL = {
         "y: its axis 1 is declared seq",
     ],
     "lstm_batch_of_2_ts": ["batch, axis 0 of x, is declared free, but all shapes fit at 2 alone"],
+    "lstm_one_tensor_twice_dynamo": ["h: no node reads this input", "y: its axis 1 is declared 9"],
+    "gru_step_8_ts": ["node '/Gather' (Gather): reads step 8 of t, axis 1 of x, however many"],
     "rnn_loop_jax": ["in_0: its axis of time, 1, is frozen to 7 steps, each with nodes of its own"],
     "gru_learned_state_ts": ["/r/GRU: initial_h is a constant other than 0"],
     "gru_stateful_tf2onnx": ["GRU__485: initial_h is a constant other than 0"],

@@ -126,9 +126,6 @@ def test_pairs_by_the_user_replace_those_found(parse):
 
 
 FAULTS = {
-    "h_in: a state that no node reads": f"""g (float[T,1,3] x, float[1,1,2] h_in, {WEIGHTS})
-        => (float[T,1,1,2] y, float[1,1,2] h_out) {{
-        y, h_out = GRU <hidden_size = 2> (x, W, R) }}""",
     "h_out: depends on no input but states": f"""g (float[T,1,3] x, float[1,1,2] h_in, {WEIGHTS})
         => (float[T,1,1,2] y, float[1,1,2] h_out) {{
         y = GRU <hidden_size = 2> (x, W, R, , , h_in)
