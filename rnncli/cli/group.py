@@ -60,7 +60,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "ops": "List the operators, or show one in full.",
         "backends": "List the compute backends.",
         "runtimes": "List the runtimes that can be judged.",
-        "mutants": "List the mutants, plausible kernel bugs, or explain one.",
+        "mutants": "List the known bugs of kernels, or explain one.",
         "formats": "List the file formats of tensors.",
         "schema": "Write the JSON Schema of what is read or printed.",
     },

@@ -191,8 +191,8 @@ def stream(model: str, **asked: Any) -> int:
 def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **asked: Any) -> int:
     """Name the bug that explains an implementation's wrong outputs.
 
-    Every case that differs is compared with other readings of the specification, with every mutant
-    (`rnncli mutants` lists them) and with pairs of those; passing cases rule hypotheses out. The
+    Every case that differs is compared with other readings of the specification, every known bug
+    (`rnncli mutants` lists them) and pairs of those; passing cases rule hypotheses out. The
     smallest set that explains the failures of a cell by value is the set of causes. For the
     remaining failures, the report says that no known bug explains them, what they have in common (a
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other

@@ -151,13 +151,12 @@ def mutants(
     kernel: bool = False,
     as_json: bool = False,
 ) -> None:
-    """List the mutants, plausible kernel bugs, or explain one.
+    """List the known bugs of kernels, or explain one.
 
-    Semantic mutants are wrong in the equations, at any size; `rnncli verify` and `rnncli diagnose`
-    name bugs by their ids. Structural mutants are wrong in the data movement of a blocked kernel:
-    size-free, sized if only some sizes show them, or visible only in a second call of a session.
-    `rnncli score` scores suites by both kinds, separately, but not by finer variants of other
-    mutants. Every mutant is also a backend, --backend mutant:ID.
+    `rnncli verify` and `rnncli diagnose` name bugs by their ids, and each is a kernel that can be
+    judged, --backend mutant:ID. Semantic bugs are wrong in the equations, at any size; structural
+    ones in the data movement of a blocked kernel: at any size, at some sizes alone, or in a second
+    call of a session. `rnncli score` counts both kinds, separately, without finer variants.
 
     \b
     rnncli mutants --cell GRU
@@ -165,8 +164,8 @@ def mutants(
     rnncli verify vectors/core --backend mutant:padding-flipped
 
     Options:
-        cell: Only mutants of one cell, such as LSTM.
-        kernel: The blocked NumPy kernel, which structural mutants edit.
+        cell: Only bugs of one cell, such as LSTM.
+        kernel: The blocked NumPy kernel, which structural bugs edit.
     """
     from rnncli.mutants.catalogue import EVERY, mutant_named
     from rnncli.mutants.structural import KERNEL
@@ -189,7 +188,7 @@ def mutants(
         for row in rows:
             click.echo(_page(row))
     else:
-        columns = ("mutant", "cells", "family", "kind", "what goes wrong")
+        columns = ("bug", "cells", "family", "kind", "what goes wrong")
         kinds = (str(getattr(row, "reach", "")) or _kind(row) for row in rows)
         print_table(
             columns,

@@ -248,10 +248,10 @@ def score(
 ) -> int:
     """Score vectors by the bugs they catch.
 
-    Every mutant of a cell, a plausible kernel bug (`rnncli mutants` lists them), runs on every
-    vector. A mutant whose outputs exceed a vector's tolerances is killed. A mutant that no vector
-    kills survives, with the reason. A mutant that implements another reading of the specification
-    is acceptable, not a bug. Every data set of a vector counts, and the mutants killed by a single
+    Every known bug of a cell, a wrong kernel or mutant (`rnncli mutants` lists them), runs on every
+    vector. One whose outputs exceed a vector's tolerances is caught, or killed; one that no vector
+    catches survives, with the reason. One that implements another reading of the specification is
+    acceptable, not a bug. Every data set of a vector counts, and the mutants killed by a single
     vector are listed. (`kills` in manifests covers the first data set.) Vectors that must be
     refused are not scored. The vectors of a suite, given as a YAML file or the name of a shipped
     one, are generated in memory.
