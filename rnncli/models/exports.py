@@ -354,11 +354,11 @@ class Export:
             shape, place = self._shapes.get(node.input[0], ()), self._flow.constant(node.input[1])
             axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
             pair = shape[axis] if -len(shape) <= axis < len(shape) else None
-            is_free = pair in self._places.keys() - self._told.keys()
-            if is_free and place is not None and place.size == 1 and place.item() > 0:
+            whole = self._places.get(pair) if pair and pair not in self._told else None
+            if whole and place is not None and place.size == 1 and place.item() > 0:
                 yield (
                     f"node '{display_name(node, index)}' (Gather): reads step {place.item()} of"
-                    f" {self._places[pair]}, however many there are"
+                    f" {whole}, however many there are"
                 )
 
     @cached_property
