@@ -144,12 +144,7 @@ def _failures(report: TargetReport) -> Iterator[str]:
         if wrong:
             yield one_line(f"FAIL {report.target} {run.name}".rstrip())
             yield from (f"  {one_line(difference(output))}" for output in wrong)
-        if wrong and run.cause:
-            yield from (f"  {one_line(line)}" for line in _caused(run.cause))
-        if wrong:
-            yield from (f"  {one_line(line)}" for line in run.likeness)
-        if wrong and run.error_size:
-            yield f"  {_sized(run.error_size)}"
+            yield from _explained(run)
         if wrong and run.name:
             number = run.name.removeprefix("test_data_set_")
             yield f"  repeat: rnncli run {quote(one_line(report.target))} --data-set {number}"
@@ -160,6 +155,15 @@ def _failures(report: TargetReport) -> Iterator[str]:
             yield from (f"  {one_line(each)}" for each in run.against.unexercised)
         elif run.against and run.against.exit_code:
             yield from _failures_against(f"{report.target} {run.name}".rstrip(), run.against)
+
+
+def _explained(told: RunReport | AgainstReport) -> Iterator[str]:
+    """Yield why outputs of a whole model differ."""
+    if told.cause:
+        yield from (f"  {one_line(line)}" for line in _caused(told.cause))
+    yield from (f"  {one_line(line)}" for line in told.likeness)
+    if told.error_size:
+        yield f"  {_sized(told.error_size)}"
 
 
 def _conclusion(run: RunReport) -> str:
@@ -190,13 +194,13 @@ def _conclusion(run: RunReport) -> str:
 
 
 def _caused(cause: OutputsCause) -> Iterator[str]:
-    """Yield which bug of which node gives what was expected, and how much of it."""
+    """Yield which bug of which node gives what another program gave, and how much of it."""
     named = f"node {cause.nodes[0]} ({cause.operator})"
     if len(cause.nodes) > 1:
         named = f"{len(cause.nodes)} nodes, {listed([*cause.nodes])}"
     all_ = "all " if cause.explained == cause.wrong else f"{cause.explained} of "
     share = f"{all_}{counted(cause.wrong, 'wrong element')}"
-    yield f"known bug in {named}, which gives {share} as expected"
+    yield f"known bug in {named}, which gives {share}"
     from rnncli.judging.explaining.hypotheses import naming
 
     names = [*cause.fits]
@@ -235,6 +239,7 @@ def _failures_against(target: str, against: AgainstReport) -> Iterator[str]:
         yield f"  {unoptimised(against.right_with)}"
     elif against.search:
         yield one_line(f"  {against.search}")
+        yield from _explained(against)
     if node := against.node:
         nth = f", execution {node.execution}" if node.execution > 1 else ""
         yield one_line(

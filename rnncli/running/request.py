@@ -210,6 +210,7 @@ class AgainstReport(NamedTuple):
     node: NodeFinding | None = None  # of outputs that differ: the first recurrent node that does
     search: str = ""  # of outputs that differ: what was asked, if no such node was found
     right_with: str = ""  # of a failure: the settings with which it is right; see `CaseVerdict`
+    cause: OutputsCause | None = None  # of outputs that differ, if no such node was found
     error_size: ErrorSize | None = None  # of outputs that no bug explains
     likeness: tuple[str, ...] = ()  # of the same: what they have in common with what is wanted
     tolerance: str = ""  # of the comparison, in words
@@ -232,6 +233,7 @@ class AgainstReport(NamedTuple):
             "node": self.node and self.node.record(),
             "search": self.search,
             "right_with": self.right_with,
+            "cause": self.cause and self.cause.record(),
             "likeness": [*self.likeness],
             "error_size": self.error_size and self.error_size.record(),
             "tolerance": self.tolerance,

@@ -52,6 +52,6 @@ class ExpectedOutputs:
         report = ExpectedReport(tuple(compared), words, sizes)
         if compared.exit_code != 1 or not isinstance(loaded, Model):
             return report
-        from rnncli.verifying.model_causes import explained
+        from rnncli.verifying.model_causes import why_they_differ
 
-        return report._replace(**explained(loaded, request, run, outputs, wanted, tolerance))
+        return report._replace(**why_they_differ(loaded, request, run, outputs, wanted, tolerance))

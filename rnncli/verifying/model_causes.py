@@ -359,22 +359,23 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
     )
 
 
-def explained(  # noqa: PLR0917 -- two sides, and what is known of both
+def why_they_differ(  # noqa: PLR0917 -- two sides, and what is known of both
     model: Model, request: Request, run: Run, got: Tensors, wanted: Tensors, tolerance: Tolerance
 ) -> dict[str, Any]:
-    """Return why the outputs of another program differ from a model's, as fields of a report.
+    """Return why outputs differ, of which one side's are the model's, as fields of a report.
 
-    It is a bug that gives all of them, or else arithmetic that makes such errors, and what they
-    have in common with the model's.
+    It is a bug that gives all of those of the other program, or else arithmetic that makes such
+    errors, and what the two have in common. The model's own are those of the run's names.
     """
     likes = differences(got, wanted, tolerance)
     told = tuple(f"{name}: {each.sentence}" for name, found in likes.items() for each in found)
+    ours, theirs = (got, wanted) if wanted is run.expected else (wanted, got)
     arranged = {
-        name: in_order(values, order, got[name].shape)
-        for name, values in wanted.items()
-        if name in got and (order := order_of(values.shape, got[name].shape)) is not None
+        name: in_order(values, order, ours[name].shape)
+        for name, values in theirs.items()
+        if name in ours and (order := order_of(values.shape, ours[name].shape)) is not None
     }
-    if not any(output.differing for output in compare(got, arranged, tolerance)):
+    if not any(output.differing for output in compare(ours, arranged, tolerance)):
         return {"likeness": told}
     size = error_size(model, request, run.inputs, arranged)
     if size and size.is_same:

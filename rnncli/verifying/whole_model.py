@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import shlex
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliError, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from rnncli.files.formats.format import Tensors
     from rnncli.models.observation import Observer
     from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
     from rnncli.running.request import Request, Run
     from rnncli.subjects.implementation import Implementation, Subject
 
@@ -117,6 +119,20 @@ class RuntimeRival:
                 missing = exercise.missing(agrees)
                 return _weighed(report, loaded, expected, missing, request)
             found = self._search(target, loaded, request, run, opened)
+            if "node" not in found:
+                fixed = with_fixed_sizes(vector)
+                closed = opened.attempt(fixed) if fixed else attempt
+                is_open = fixed and not compare(closed.outputs, expected, tolerance).exit_code
+                if closed.status is Status.RAN and is_open:
+                    found = {
+                        "search": "right where the model declares the sizes of this run: its"
+                        " dimensions that are left open are what fails"
+                    }
+                else:
+                    from rnncli.verifying.model_causes import why_they_differ
+
+                    given = (attempt.outputs, expected)
+                    found |= why_they_differ(loaded, request, run, *given, tolerance)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
     def check(self) -> None:
@@ -171,11 +187,23 @@ class RuntimeRival:
         else:
             left = f" ({untried} more cannot be judged)" if untried else ""
             said = (
-                f"its recurrent nodes are right alone, {counted(right, 'execution')}{left}, at"
-                " sizes that are known: look at its other nodes, at dimensions that it leaves open,"
-                " and at what becomes of several nodes"
+                f"its recurrent nodes are right alone, {counted(right, 'execution')}{left}: look at"
+                " its other nodes, and at what becomes of several"
             )
         return {"search": said}
+
+
+def with_fixed_sizes(vector: Vector) -> Vector | None:
+    """Return a model's vector whose inputs are declared in their own sizes; None if they are."""
+    proto = ModelProto.FromString(vector.model)
+    is_open = False
+    for value in (each for each in proto.graph.input if each.name in vector.inputs):
+        for dim, size in zip(
+            value.type.tensor_type.shape.dim, vector.inputs[value.name].shape, strict=False
+        ):
+            is_open |= dim.dim_value != size
+            dim.dim_value = size
+    return replace(vector, model=proto.SerializeToString()) if is_open else None
 
 
 def _weighed(

@@ -125,7 +125,20 @@ def test_nodes_that_are_right_alone_are_not_accused(rnncli, summing, faulty):
     assert (done.code, [row["verdict"] for row in done.rows]) == (1, ["agrees", "differs"])
     assert "twice: 2 of 2 differ" in done.err
     assert "worst at [1]: got 0, expected 4 +- " in done.err
-    assert "its recurrent nodes are right alone, 1 execution, at sizes that are known" in done.err
+    assert "its recurrent nodes are right alone, 1 execution: look at its other nodes" in done.err
+    assert "twice: got is zero throughout" in done.err
+
+
+def test_dimensions_that_are_left_open_are_named_where_they_are_what_fails(
+    rnncli, tmp_path, faulty
+):
+    """The runtime is asked once more, with a model that declares the sizes of the run."""
+    onnx.save(onnx.parser.parse_model(SUM.replace("3, 2, 3] X", "T, 2, 3] X")), tmp_path / "m.onnx")
+    asked = ["--against", "faulty", "--runtime-option", "fault=open"]
+    done = rnncli("run", tmp_path / "m.onnx", *asked)
+
+    assert done.code == 1
+    assert "right where the model declares the sizes of this run" in done.err
 
 
 @pytest.mark.parametrize(

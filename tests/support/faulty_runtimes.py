@@ -52,6 +52,7 @@ FAULTS = {
     "bias": ("GRU", lose_bias),
     "end": ("GRU", die),
     "add": ("Add", subtract),
+    "open": ("Add", subtract),
     "refusal": ("Add", refuse),
     "death": ("Add", die),
     "nothing": ("", None),
@@ -70,6 +71,10 @@ class FaultyRuntime(OnnxRuntime):
         """Return a session with the changed model."""
         model = onnx.ModelProto.FromString(vector.model)
         operator, change = FAULTS[self._fault]
+        if self._fault == "open" and not any(
+            dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim
+        ):
+            operator = ""
         for node in (node for body in all_bodies(model) for node in body.node):
             if node.op_type == operator:
                 change(node)
