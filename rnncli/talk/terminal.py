@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
 LISTENERS: list[Callable[[str], None]] = []
 
 
+# A space that is printed as a plain one, but at which no line is folded.
+UNBROKEN = "\u2007"
 # What is called before anything is written to a standard stream.
 BEFORE_WRITING: list[Callable[[], None]] = []
 # First word of a line -> its colour.
@@ -83,8 +86,8 @@ def folded(line: str, width: int) -> list[str]:
     from textwrap import wrap
 
     indent = line[: len(line) - len(line.lstrip())] + "  "
-    return wrap(
-        line,
+    rows = wrap(
+        glued(line),
         width,
         subsequent_indent=indent,
         expand_tabs=False,
@@ -92,6 +95,12 @@ def folded(line: str, width: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [row.replace(UNBROKEN, " ") for row in rows]
+
+
+def glued(line: str) -> str:
+    """Return a line in which a number stays beside its sign and unit, for a while."""
+    return re.sub(r"(?<=\+-) (?=\S)|(?<=\d) (?=(?:s|ulp|%)\b)", UNBROKEN, line)
 
 
 def in_two_rows(line: str, width: int) -> str:

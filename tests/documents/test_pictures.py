@@ -5,6 +5,7 @@ import re
 import pytest
 from support.documentation import ROOT, checkout, pages, same
 from support.pictures import FOLDER, PICTURES, text
+from support.terminals import unfolded
 
 KEPT = {path.stem: path.read_text("utf-8") for path in FOLDER.iterdir()}
 
@@ -15,7 +16,7 @@ def test_a_picture_shows_what_is_printed_today(name, tmp_path):
     pytest.importorskip("onnxruntime")
     made = PICTURES[name](checkout(tmp_path))
 
-    assert same(text(KEPT[name]), text(made), drawn=True), text(made)
+    assert same(unfolded(text(KEPT[name])), unfolded(text(made)), drawn=True), text(made)
 
 
 def test_every_picture_is_made_shown_and_fetches_nothing():

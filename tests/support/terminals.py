@@ -58,7 +58,7 @@ def unfolded(text):
     room = COLUMNS  # of the row above
     for row in text.splitlines():
         indent = len(row) - len(row.lstrip())
-        word = row.split(" ", indent + 1)[indent] if row.strip() else ""
+        word = terminal.glued(row.lstrip()).partition(" ")[0]
         if word and len(word) >= room and indent == 2 + len(lines[-1]) - len(lines[-1].lstrip()):
             lines[-1] += f" {row.lstrip()}"
         else:

@@ -38,6 +38,8 @@ LINES = {
     "": [""],
     "FAIL lstm_14": ["FAIL lstm_14"],
     "  Y: 3 of 9 differ, got 0.5": ["  Y: 3 of 9 differ,", "    got 0.5"],
+    "Y: got 12, expected 3 +- 0.5": ["Y: got 12, expected", "  3 +- 0.5"],
+    "FAIL 17 cases in 1.2 s": ["FAIL 17 cases in", "  1.2 s"],
     "a " + "b" * 30 + " c": ["a", "  " + "b" * 30, "  c"],
     "  repeat: rnncli verify vectors/core": ["  repeat: rnncli verify vectors/core"],
 }
@@ -53,7 +55,7 @@ def test_a_line_is_folded_between_words(line):
 
 def test_pages_compare_lines_that_are_whole():
     """Whatever place they were folded at."""
-    lines = "\n".join(f"  FAIL {'word ' * k}x" for k in range(40)) + "\n"
+    lines = "\n".join(f"  FAIL {'word +- 3 s ' * k}x" for k in range(40)) + "\n"
 
     assert max(map(len, terminals.folded(lines).splitlines())) <= terminals.COLUMNS
     assert terminals.unfolded(terminals.folded(lines)) == lines
