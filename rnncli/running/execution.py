@@ -25,7 +25,6 @@ from rnncli.models.model import Model, check_inputs, check_names, declared_shape
 from rnncli.models.streams import streams_of
 from rnncli.numerics import FLOAT64, dtype_named, dtype_numbered, round_to
 from rnncli.numerics.profiles import PROFILES
-from rnncli.running.matching import matched
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
 
@@ -73,6 +72,8 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
         theirs = {name: values for name, values in expected.items() if name not in inputs}
         if not theirs:
             raise InvalidRequest(f"{source}: holds inputs of {loaded.name} alone, and no outputs")
+        from rnncli.running.matching import matched
+
         yield run._replace(expected=matched(theirs, run.outputs, source))
 
 
