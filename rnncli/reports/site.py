@@ -243,7 +243,7 @@ def _conceded(run: VerificationReport) -> str:
 def as_markdown(packs: Sequence[PackResults]) -> str:
     """Return the tables of packs and of features by runtimes as a page of Markdown."""
     about = (
-        "and written by `rnncli site`. A row is a flag of the pack: a feature, or a bug that its"
+        "and written by `rnncli site`. A row is a feature of the pack, or a bug that its"
         f" cases look for. What is not named here is within the tolerances. {MEANING}"
     )
     lines = ["# What runtimes do"]
