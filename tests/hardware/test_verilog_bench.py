@@ -1,4 +1,4 @@
-"""A bench in plain Verilog: it reads cases by $readmemh, and judge.c judges its outputs."""
+"""Benches in plain Verilog: they read cases by $readmemh, and judge.c judges their outputs."""
 
 import shutil
 import subprocess
@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from support import judge_c
+from support.asked import verified
 
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.pack import open_pack
 
 HERE = Path(__file__).parent
-CORE = HERE.parents[1] / "vectors" / "core"
+VECTORS = HERE.parents[1] / "vectors"
+INTEGER_CASES = ("types_u8", "types_s8", "axis_initializers")
 PROGRAMS = ("gcc", "iverilog", "vvp")
 
 pytestmark = pytest.mark.skipif(
@@ -27,21 +29,23 @@ def judge(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def packs(tmp_path_factory):
-    """The committed pack as files for the bench and for the judge."""
+    """The committed packs as files for the benches and for the judge."""
     root = tmp_path_factory.mktemp("packs")
-    for layout in ("hex", "raw"):
-        convert_pack(open_pack(CORE), root / layout, layout)
+    for name in ("core", "units"):
+        (root / name).mkdir()
+        for layout in ("hex", "raw"):
+            convert_pack(open_pack(VECTORS / name), root / name / layout, layout)
     return root
 
 
-def simulate(folder, pack, case_id, *options):
-    """Compile the bench for a case and run it; return the folder of its results."""
+def simulate(folder, pack, case_id, sources, *options):
+    """Compile a bench for a case and run it; return the folder of its results."""
     header = (pack / f"test_{case_id}" / "case.svh").read_text()
     (folder / "case.vh").write_text(header.replace(f"`define {case_id}_", "`define "))
     outputs = folder / "results" / f"test_{case_id}" / "outputs"
     outputs.mkdir(parents=True)
-    sources = [HERE / "bench.v", HERE / "lstm_cell.v"]
-    command = ["iverilog", "-Wall", *options, "-I", HERE, "-I", folder, "-o", "bench", *sources]
+    files = [HERE / source for source in sources]
+    command = ["iverilog", "-Wall", *options, "-I", HERE, "-I", folder, "-o", "bench", *files]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     run = ["vvp", "-n", "bench", f"+pack={pack}", f"+outputs={outputs}"]
@@ -54,8 +58,27 @@ def simulate(folder, pack, case_id, *options):
 def test_a_cell_in_verilog_is_judged(judge, packs, tmp_path, case_id, verdict):
     """The behavioural cell passes; with two gates exchanged it differs."""
     options = ["-DBROKEN"] if verdict == "differs" else []
-    results = simulate(tmp_path, packs / "hex", case_id, *options)
+    sources = ["bench.v", "lstm_cell.v"]
+    results = simulate(tmp_path, packs / "core/hex", case_id, sources, *options)
 
-    said = judge_c.run(judge, packs / "raw", results, case_id)
+    said = judge_c.run(judge, packs / "core/raw", results, case_id)
     assert said.cases[case_id][0] == verdict
     assert said.code == (verdict != "pass")
+
+
+@pytest.mark.parametrize("case_id", [f"rnn_14_{of}" for of in INTEGER_CASES])
+@pytest.mark.parametrize("verdict", ["pass", "differs"])
+def test_integers_in_verilog_are_judged(judge, packs, tmp_path, case_id, verdict):
+    """The cell in integers gives every level; without the half before its shift, others."""
+    options = ["-DBROKEN"] if verdict == "differs" else []
+    sources = ["rnn_unit_bench.v", "rnn_unit_cell.v"]
+    results = simulate(tmp_path, packs / "units/hex", case_id, sources, *options)
+
+    said = judge_c.run(
+        judge, "--reading", "requantise=state", packs / "units/raw", results, case_id
+    )
+    assert said.cases[case_id][0] == verdict
+    if verdict == "differs" and case_id == "rnn_14_axis_initializers":  # Y_h has levels of Y
+        asked = {"select": f"id:{case_id}", "reading": {"requantise": "state"}}
+        (case,) = verified(VECTORS / "units", results=str(results), **asked).cases
+        assert "round=truncate" in case.details.fits
