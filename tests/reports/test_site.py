@@ -237,6 +237,18 @@ def test_a_badge_says_whether_a_runtime_conforms_to_its_claim(message, run, colo
     assert message.partition(", ")[2] in as_markdown([pack])
 
 
+def test_a_case_that_fails_says_what_to_do(tmp_path):
+    """Its page does; that of a case that passes does not."""
+    write_site(tmp_path / "site", results_of([RUN]))
+    told = {
+        path.stem: "rnncli diagnose" in path.read_text("utf-8")
+        for path in (tmp_path / "site/core/cases").glob("*.html")
+    }
+
+    assert told == {case.id: case.details.fails for case in RUN.cases}
+    assert {*told.values()} == {True, False}
+
+
 FOLDERS = {
     "vectors/core": "vectors/core",
     "/home/me/my vectors": "PACK",
