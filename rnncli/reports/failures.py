@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Failures whose only content is the reason that nothing was computed.
 UNTRIED = frozenset({Verdict.REFUSED, Verdict.MISSING})
+# Failures that no message explains, but what differs or could not.
+COMPARED = frozenset({Verdict.DIFFERS, Verdict.UNEXERCISED})
 # Reasons are similar if this many first words agree.
 WORDS_ALIKE = 16
 # The number of ids listed for cases that are reported together.
@@ -84,7 +86,7 @@ class FailureGroup(NamedTuple):
             lines = iter([naming(self.fits)])
         elif verdict.right_with:
             lines = iter([unoptimised(verdict.right_with)])
-        elif case.relation and len(self.cases) > 1:
+        elif case.relation and len(self.cases) > 1 and verdict.verdict in COMPARED:
             lines = notes(report, case)
         elif verdict.message or verdict.expected or verdict.lacks_wrong_values:
             alike = len({each.details.message for each in self.cases}) > 1
@@ -162,7 +164,7 @@ def _cause_of(report: VerificationReport, case: JudgedCase) -> tuple[Any, ...] |
         return ("expected", verdict.expected)
     if verdict.fits:
         return None
-    if verdict.verdict is Verdict.DIFFERS or verdict.verdict is Verdict.UNEXERCISED:
+    if verdict.verdict in COMPARED:
         problems = [_VARYING.sub("", each.problem) for each in verdict.outputs if each.problem]
         return (verdict.verdict, case.relation, verdict.right_with, *problems[:1])
     return (verdict.verdict, *_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])

@@ -162,12 +162,17 @@ def test_relations_that_are_broken_are_said_at_once():
         judged(f"lstm_{k}::{name}", Verdict.DIFFERS, {"message": f"Y at t {k}"}, relation=name)
         for k, name in enumerate(["split", "again", "split"])
     ]
-    found = report(cases)
-    split, again = failure_groups(found)
+    refused = [
+        judged(f"gru_{k}::split", Verdict.REFUSED, {"message": "no GRU"}, relation="split")
+        for k in range(2)
+    ]
+    found = report([*cases, *refused])
+    split, again, untried = failure_groups(found)
 
     assert next(split.sentences(found)).startswith("asked: ")
     assert "  lstm_0::split: differs: Y at t 0" in split.block(found)
     assert again.line(found) == "FAIL lstm_1::again: differs: Y at t 1"
+    assert untried.line(found) == "FAIL 2 cases of GRU: refused: no GRU"
 
 
 @pytest.mark.parametrize("name", REPORTS)
