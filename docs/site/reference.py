@@ -352,9 +352,9 @@ def empty_runs() -> Iterator[str]:
     yield (
         "Ways in which a run could look right although nothing was computed, or nothing that shows"
         " a bug. A test tries each; [verdicts](../verdicts.md) says what exit code 0 leaves open."
-        " The pack `two` has two small cases, `twice` asks each twice, `empties` has no element,"
         " The pack `two` has two small cases, `twice` asks each twice, `empties` has no elements,"
         " `rejections` has invalid cases; programs are called by what they do."
+    )
     folder = DOCS.parent / "tests/cli"
     rows = [row for path in sorted(folder.glob("transcripts/green_*.txt")) for row in _tried(path)]
     called = _assigned(folder / "test_false_green.py", "WAYS")
