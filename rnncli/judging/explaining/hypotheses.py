@@ -265,7 +265,8 @@ def single_fits(
 ) -> dict[str, float]:
     """Return the hypotheses that reproduce the outputs, each with its margin, the nearest first.
 
-    These are the alternative readings of a vector and single mutants, or else a coarser arithmetic.
+    These are the alternative readings of a vector and single mutants, or else two readings of a
+    unit, or a coarser arithmetic.
     If the candidates would take more than `most` multiplications of whole runs, only as many as fit
     run, at least one, all of which give the first wrong step.
     """
@@ -277,6 +278,9 @@ def single_fits(
     likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong))
     singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(found.vector), *likely)]
     fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
+    if not fits and wrong.has_levels:
+        two: list[Hypothesis] = [(reading,) for reading in _two_readings(found.vector)]
+        fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     return fits or (coarser_arithmetic(steps) if steps else {})
 
 
@@ -367,14 +371,31 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
     """
     unit = (name for name, other in vector.node.roundings.items() if name == other)
     for name in dict.fromkeys((*vector.alternatives, *vector.node.unstored, *unit)):
-        other = vector.recurrence_under(name)
-        change = replacing(other)
-        if name.startswith("round=") and name not in vector.alternatives:
-            change = rounding_outputs(name.partition("=")[2])
-            if vector.node.inner_levels:
-                inner = replacing(replace(other, unit=vector.recurrence.unit))
-                change = replace(inner, result=change.result)
-        yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
+        if vector.node.unit and name not in vector.alternatives:
+            yield _rounding(vector, name)
+        else:
+            change = replacing(vector.recurrence_under(name))
+            yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
+
+
+def _two_readings(vector: Vector) -> Iterator[Mutant]:
+    """Yield each choice of what a unit rounds with each other one of how it rounds."""
+    for name, other in vector.node.roundings.items():
+        if name == other and name.startswith("requantise="):
+            for choice in READINGS["round"].choices:
+                if choice != vector.node.readings["round"]:
+                    yield _rounding(vector, name, f"round={choice}")
+
+
+def _rounding(vector: Vector, *names: str) -> Mutant:
+    """Return readings of a unit as one mutant: other levels within, and of the outputs."""
+    node = vector.node
+    for name in names:
+        node = node.as_read(name)
+    change, levels = rounding_outputs(node.readings["round"]), node.inner_levels
+    if levels or vector.node.inner_levels:
+        change = replace(change, recurrence=lambda own: own.opting(levels=levels))
+    return Mutant(AND.join(names), (vector.recurrence.cell.name,), READING, "", "", change)
 
 
 def _margins(fits: Iterable[Fit]) -> dict[str, float]:

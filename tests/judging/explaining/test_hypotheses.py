@@ -364,6 +364,20 @@ def test_a_unit_that_rounds_otherwise_is_named(choice, declared):
     assert {*named} == {True}
 
 
+@pytest.mark.parametrize("choice", ["toward-zero", "truncate"])
+def test_a_unit_that_rounds_its_states_otherwise_is_named(choice):
+    """By both readings, wherever one alone does not give its outputs."""
+    named, both = [], f"requantise=state + round={choice}"
+    for vector in open_pack(CORE.parent / "units").vectors():
+        other = vector.node.under({"requantise": "state", "round": choice})
+        got = other.outputs_of(Change().run(other.recurrence(vector.inputs)))
+        if "Y" in vector.node.unit and not MeasuredAttempt(vector, got).agrees:
+            named.append(explained_verdict(vector, got).fits.keys())
+
+    assert sum(both in names for names in named) > 30
+    assert all(names & {both, f"round={choice}", "outputs-truncated"} for names in named)
+
+
 def test_a_quantised_lstm_of_weights_alone_is_named():
     """By a reading, wherever it is not right for a single value in each sequence."""
     name, named = "quant-scope=weights-only", []
