@@ -79,8 +79,9 @@ def show_report(
     sys.stdout.flush()
     for line in below:
         say_text(line)
+    colour = "green" if report.passed else "red" if report.exit_code == 1 else "yellow"
     for sentence in last:
-        say(sentence)
+        say(sentence, colour if sentence.startswith(report.title) else "")
 
 
 def _diagnosis_lines(diagnosis: Diagnosis, screen: TerminalRows) -> list[str]:

@@ -74,3 +74,17 @@ def test_no_report_takes_more_than_a_screen(name):
 
     assert rows_of(printed.splitlines(), terminals.COLUMNS) <= ROWS, printed
     assert [case for case in failing if f"FAIL {case}\n" not in every] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "colour"), [("one", "32"), ("every verdict", "31"), ("empty", "33")]
+)
+def test_the_counts_have_the_colour_of_the_outcome(name, colour):
+    """Green if all is well, red if a case fails, yellow if nothing was shown."""
+    show = "from rnncli.reports.verification import show_report as show"
+    code = f"{show}; from support.verifications import REPORTS; show(REPORTS[{name!r}])"
+    kept = {each: value for each, value in os.environ.items() if each != "NO_COLOR"}
+    env = {**kept, "TERM": "xterm", "PYTHONPATH": str(ROOT / "tests")}
+    _, printed = terminals.shown([sys.executable, "-c", code], env=env)
+
+    assert f"\x1b[{colour}m\x1b[1m{REPORTS[name].title.split()[0]} " in printed
