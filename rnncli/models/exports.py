@@ -44,8 +44,14 @@ if TYPE_CHECKING:
     Pairs = tuple[Pair | None, ...]
 
 
-UNIT = 20160
-"""The sizes of inference are multiples of it, which most strides and groups divide."""
+UNIT = 24
+"""The sizes of inference are multiples of it, which most strides and groups divide.
+
+They are small because inference writes down each element of what may be a shape, such as all of a
+batch in a row.
+"""
+LARGEST = 1 << 14
+"""The largest constant that is taken for a size or a step."""
 PLAIN = re.compile(r"[\w.:-]+")
 """Symbols that are not formulas of others, as torch.export's `2*s77 + 1` is."""
 SIZES = (1, 2, 3, 4, 5, 8, 16, 32)
@@ -175,9 +181,9 @@ class Export:
             *(int(n) for each in constants if each.dtype.kind in "iu" for n in each.ravel()),
             *(size for tensor in self._flow.stored.values() for size in tensor.dims),
         }
-        sizes = [*SIZES, *sorted(number for number in numbers if 0 < number < UNIT)]
+        sizes = [*SIZES, *sorted(number for number in numbers if 0 < number < LARGEST)]
         most = MOST_INFERRED // max(1, len(self._nodes) * len(self._free))
-        for pair in self._places.keys() - self._told.keys():
+        for pair in [each for each in self._places if each not in self._told]:
             fitting = {size for size in sizes[:most] if self._fits({pair: size})}
             others = fitting - {1}  # at which much is broadcast
             if len(others or fitting) == 1 and not self._fits({pair: max(fitting) + 1}):
@@ -297,7 +303,8 @@ class Export:
                 continue
             biases = self._flow.constant(roles["B"]) if "B" in roles else None
             H = attributes.get("hidden_size", 0)
-            has_two = biases is not None and H and biases.reshape(-1, 6, H)[:, 5].any()
+            fits = biases is not None and H > 0 and biases.size % (6 * H) == 0
+            has_two = fits and biases is not None and biases.reshape(-1, 6, H)[:, 5].any()
             if producer == "pytorch" or (producer in TWO_BIASES and has_two):
                 framework = "PyTorch's GRU" if producer == "pytorch" else "a GRU with two biases"
                 yield (
@@ -318,9 +325,7 @@ class Export:
         weights = (name for name, tensor in self._flow.stored.items() if len(tensor.dims) > 1)
         readers = (each for name in weights if len(each := self._readers.get(name, [])) > 1)
         repeats = {
-            len(each)
-            for each in readers
-            if each[0].output[0] in self._flow.needs(each[-1].output[0])
+            len(each) for each in readers if self._flow.needs(*each[-1].output) & {*each[0].output}
         }
         for value in self._model.inputs:
             for axis, size in enumerate(declared_shape(value) or ()):
@@ -349,7 +354,7 @@ class Export:
     def placed(self) -> Iterator[str]:
         """Yield the nodes that read a free axis at one place, counted from its start and beyond."""
         for index, node in self._nodes:
-            if node.op_type != "Gather" or node.domain:
+            if node.op_type != "Gather" or node.domain or len(node.input) < 2:
                 continue
             shape, place = self._shapes.get(node.input[0], ()), self._flow.constant(node.input[1])
             axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
@@ -404,20 +409,21 @@ class Export:
             return None
         if node.op_type == "Split":  # into as many as it has outputs, of one step each
             return {*range(len(node.output))}
-        if node.op_type == "SplitToSequence" and len(node.input) == 1:
+        numbers = [self._flow.constant(each) for each in node.input[1:] if each]
+        if node.op_type == "SplitToSequence" and not numbers:
             taken = [reader for name in node.output for reader in self._readers.get(name, ())]
             if any(reader.op_type != "SequenceAt" for reader in taken):
                 return None
-            places = [self._flow.constant(reader.input[1]) for reader in taken]
+            places = [self._flow.constant(name) for each in taken for name in each.input[1:]]
         elif node.op_type == "Gather":
-            places = [self._flow.constant(node.input[1])]
-        elif node.op_type == "Slice" and len(node.input) == 4:
-            starts, ends, axes = (self._flow.constant(each) for each in node.input[1:])
-            if axes is None or starts is None or ends is None or [*axes % rank] != [axis]:
+            places = numbers
+        elif node.op_type == "Slice" and len(numbers) > 2:
+            known = [[] if each is None else each.ravel().tolist() for each in numbers]
+            starts, ends, axes, steps = (*known, [1])[:4]
+            is_one = len(starts) == len(ends) == len(axes) == 1 and steps == [1]
+            if not is_one or axes[0] % rank != axis or not 0 <= starts[0] < ends[0] < LARGEST:
                 return None
-            places = [np.arange(starts[0], min(ends[0], UNIT))]
-            if starts[0] < 0 or not 0 <= ends[0] < UNIT:
-                return None
+            places = [np.arange(starts[0], ends[0])]
         else:
             return None
         if any(each is None or (each < 0).any() for each in places):

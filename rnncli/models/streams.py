@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.models.model import bodies, captured_names, declared_shape, describe, subgraphs
 from rnncli.models.node_listing import recurrent_sites
 from rnncli.models.skeleton import inferred, shapes_in
@@ -155,7 +155,7 @@ class DataFlow:
         self.stored = {tensor.name: tensor for tensor in model.proto.graph.initializer} | {
             node.output[0]: attribute.t
             for node in model.proto.graph.node
-            if node.op_type == "Constant"
+            if node.op_type == "Constant" and node.output
             for attribute in node.attribute
             if attribute.name == "value"
         }
@@ -376,7 +376,10 @@ class DataFlow:
         if not name:
             return np.zeros(1)
         if name in self.stored:
-            return tensor_values(self.stored[name], self._folder)
+            try:
+                return tensor_values(self.stored[name], self._folder)
+            except RnncliError:  # evaluation will report it
+                return None
         node = self._makers.get(name)
         if node is None or node.op_type != "ConstantOfShape":
             return None
@@ -386,7 +389,7 @@ class DataFlow:
     def _origin(self, name: str) -> str:
         """Return the value whose numbers a value has, moved but not computed with."""
         while (node := self._makers.get(name)) and node.op_type in MOVING | {"Tile"}:
-            name = node.input[0]
+            name = next(iter(node.input), "")
         return name
 
     @cached_property
@@ -406,9 +409,9 @@ class DataFlow:
         made = (n for b in bodies(self._graph) for n in b.node if n.op_type == "Constant")
         return self._model.initializers.union(*(node.output for node in made))
 
-    def needs(self, output: str) -> set[str]:
-        """Return the values that an output depends on."""
-        needs, left = {output}, [output]
+    def needs(self, *outputs: str) -> set[str]:
+        """Return the values that some outputs depend on, with these."""
+        needs, left = {*outputs}, [*outputs]
         while left:
             more = self._read_by.get(left.pop(), set()) - needs
             needs |= more

@@ -296,6 +296,28 @@ def test_real_models_that_agree_with_their_outputs_are_not_accused(path):
     assert export_faults(load_model(path)) == ((), ())
 
 
+@every(
+    "nodes",
+    [
+        "y = Gather (x)",
+        "y = Slice (x, x)",
+        "y = Squeeze ()",
+        "y = GRU <hidden_size = 0> (x, x, x, b)",
+        "z = Transpose () y = GRU <hidden_size = 7> (x, x, x, b, , z)",
+    ],
+)
+def test_nodes_without_sense_are_left_to_the_evaluation(parse, nodes):
+    """Which says what is wrong with them."""
+    model = parse(
+        f"g (float[T,N,2] x) => (y) <float[1,5] b = {{1, 2, 3, 4, 5}}> {{ {nodes} }}".replace(
+            "z = Transpose () y = GRU <hidden_size = 7> (x, x, x, b, , z)",
+            "z = Transpose () y = GRU <hidden_size = 7> (x, x, x, b, , z)",
+        )
+    )
+
+    export_faults(model)
+
+
 def test_inspect_and_run_tell_it(parse, tmp_path):
     """The same sentence in both."""
     ((sentence, text), *_) = FAULTS.items()
