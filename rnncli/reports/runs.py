@@ -195,6 +195,11 @@ def _conclusion(run: RunReport) -> str:
 
 def _caused(cause: OutputsCause) -> Iterator[str]:
     """Yield which bug of which node gives what another program gave, and how much of it."""
+    tried = counted(cause.tried, "hypothesis", "hypotheses")
+    if not cause.nodes:
+        left = ", and there was no time for more" if cause.stopped else ""
+        yield f"no known bug of its recurrent nodes gives these outputs: {tried} tried{left}"
+        return
     named = f"node {cause.nodes[0]} ({cause.operator})"
     if len(cause.nodes) > 1:
         named = f"{len(cause.nodes)} nodes, {listed([*cause.nodes])}"
@@ -207,7 +212,7 @@ def _caused(cause: OutputsCause) -> Iterator[str]:
     yield f"  fits {names[0]}: {cause.sentence}" if len(names) == 1 else f"  {naming(cause.fits)}"
     yield from (f"    {line}" for line in cause.edit)
     if cause.stopped:
-        yield f"  no time for more than {counted(cause.tried, 'hypothesis', 'hypotheses')}"
+        yield f"  there was no time for more than {tried}"
 
 
 def _sized(size: ErrorSize) -> str:

@@ -244,7 +244,8 @@ class AgainstReport(NamedTuple):
 class OutputsCause(NamedTuple):
     """A bug of recurrent nodes of a model that gives what another program gave, or much of it."""
 
-    nodes: tuple[str, ...]  # the paths of the nodes that have it, as `rnncli inspect` prints them
+    # the paths of the nodes that have it, as `rnncli inspect` prints them; () if none was found
+    nodes: tuple[str, ...]
     operator: str  # of the first
     # each bug that explains as much in these nodes -> the largest error / tolerance
     fits: Mapping[str, float]

@@ -315,7 +315,11 @@ def _with_weights(other: Recurrence, name: str) -> Mutant:
 
 
 def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> OutputsCause | None:
-    """Return the bug that gives the outputs that a run should have given; None if none does."""
+    """Return the bug that gives the outputs that a run should have given.
+
+    Returns:
+        Without nodes if none does; None if there was nothing to try.
+    """
     search = WrongModel(model, request, run, tolerance)
     if not (search.wrong and search.nodes):
         return None
@@ -337,7 +341,7 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
         if stopped or any(fit.explained == search.wrong for _, fit in fits):
             break
     if not fits:
-        return None
+        return OutputsCause((), "", {}, "", (), 0, search.wrong, tried, stopped)
     fits.sort(key=lambda each: (-each[1].explained, each[1].margin))
     placed, best = fits[0]
     alike = {

@@ -11,6 +11,7 @@ from rnncli.models.weights import from_torch
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.running.execution import execute
 from rnncli.running.request import MEASURED, Request
+from rnncli.verifying import model_causes
 from rnncli.verifying.expected_outputs import ExpectedOutputs
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -94,4 +95,14 @@ def test_what_no_bug_gives_has_no_cause(tmp_path):
     report = report_of(layers("GRU"), lambda _: {"Y": noise}, tmp_path)
 
     assert not report.comparison[0].agrees
-    assert report.cause is None
+    assert (report.cause.nodes, report.cause.stopped) == ((), False)
+    assert report.cause.tried > 200
+
+
+def test_the_search_ends_when_its_time_is_over(monkeypatch, tmp_path):
+    """And tells how far it came."""
+    monkeypatch.setattr(model_causes, "SECONDS", -1.0)
+    model = layers("GRU")
+    report = report_of(model, with_bug(model, "states-never-advance", "GRU_l1"), tmp_path)
+
+    assert (report.cause.tried, report.cause.stopped) == (1, True)
