@@ -218,12 +218,12 @@ def verify(
             failure that passes fails the run.
         exitfirst: Stop at the first failure.
         min_cases: Exit with 5 if fewer cases are answered. A case is answered if outputs of the
-            subject were judged; one that was refused, missing, crashed or skipped is not.
+            implementation were judged; one that was refused, missing, crashed or skipped is not.
         max_bias: Exit with 1 if the errors within the tolerances lean one way over the pack, by
             more than Z standard errors beyond what functions cause; sound kernels stay below 5.
         pack_digest: Exit with 2 unless the digest of the pack, which covers every file, begins with
             HEX. `rnncli generate` and `rnncli inspect` print it.
-        allow_refused: Do not fail if the subject refuses valid cases.
+        allow_refused: Do not fail if the implementation refuses valid cases.
         allow_missing: Do not fail if --results has nothing for a case.
         claims: Judge exactly what FILE claims, as `rnncli claims` writes it; the refusal of a
             claimed case fails. No other selection, tolerance or allowance may be given.
@@ -530,7 +530,7 @@ def probe(
         subject: as in `verify`; recorded results cannot be asked.
         require: Ask only within EXPR, which is known and becomes part of the device, such as
             batch_size=1,dtype=float16 (docs/howto/limits.md). Terms such as X.type=uint8|int8 ask
-            quantised units.
+            quantised operators.
         progress: called with the number of questions, a number of them that is usual, and the
             question.
 

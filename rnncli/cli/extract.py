@@ -88,8 +88,8 @@ def extract(
             omitted.
         golden: Expected values computed in float64 and rounded once, or proved (extra `certified`).
         profile: Profile of the tolerances: which roundings of an implementation they allow for.
-        inner: Only the operator inside a quantised unit, on real numbers; by default the unit, with
-            DequantizeLinear and QuantizeLinear, and golden levels that are proved.
+        inner: Only the operator inside a quantised one, on real numbers; by default all of it, with
+            DequantizeLinear and QuantizeLinear, and expected levels that are proved.
     """
     from rnncli.errors import RnncliError, explain, worst_code
     from rnncli.generating.extraction import ExtractionPlan

@@ -52,10 +52,10 @@ class Selected:
 
     Attributes:
         select: Only cases that EXPR selects: words joined by and, or, not and parentheses. A word
-            is a part of an id, or a flag; id:ID is exactly one case: -k 'id:gru_14_clip or
+            is a part of an id, or a feature; id:ID is exactly one case: -k 'id:gru_14_clip or
             id:lstm_1_plain'.
-        require: Skip the cases that need more than the subject can do. A comma is an `and`, a bar
-            an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.
+        require: Skip the cases that need more than the implementation can do. A comma is an `and`,
+            a bar an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.
         device: Skip the cases that are not within what a device takes, as FILE says
             (docs/howto/limits.md): YAML with `device`, its name, and `require`, a list of EXPR.
         shard: Judge part i of n: every n-th case.
