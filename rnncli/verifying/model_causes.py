@@ -27,7 +27,7 @@ from rnncli.models.model import rooted
 from rnncli.models.observation import Watch
 from rnncli.models.steps import OwnRecurrentNode
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
-from rnncli.mutants.mutant import PER_DIRECTION, Change, Mutant
+from rnncli.mutants.mutant import PER_DIRECTION, RIGHT, Change, Mutant
 from rnncli.mutants.runs import Runs, part_of
 from rnncli.numerics import dtype_of
 from rnncli.recurrence.readings import READINGS
@@ -191,6 +191,7 @@ class WrongModel:
         by_cell: dict[str, list[Path]] = {}
         for path, occurrence in self.nodes.items():
             by_cell.setdefault(occurrence.node.operator.cell.name, []).append(path)
+        likeliest = sorted(self.nodes, key=self._overlap, reverse=True)
         for first in (True, False):
 
             def mutants(cell: str, first: bool = first) -> list[Mutant]:
@@ -199,11 +200,27 @@ class WrongModel:
             for cell, paths in by_cell.items():
                 if len(paths) > 1:
                     yield self._tried_in(mutants(cell), paths)
-            for path, occurrence in self.nodes.items():
+            for path in likeliest:
                 own = [*self._own(path)] if first else []
-                yield self._tried_alone(path, own + mutants(occurrence.node.operator.cell.name))
+                cell = self.nodes[path].node.operator.cell.name
+                yield self._tried_alone(path, own + mutants(cell))
             if first:
                 yield self._swapped()
+
+    def _overlap(self, path: Path) -> float:
+        """Return how far the elements that depend on a node are those that are wrong."""
+        occurrence = self.nodes[path]
+        made = occurrence.node.outputs_of(RIGHT.run(_recurrence(occurrence)))
+        zeros = {name: np.zeros_like(values) for name, values in made.items()}
+        found = self.outputs({}, {path: zeros}) or {}
+        both = either = 0
+        for name, wrong in self._wrong.items():
+            right, allowed = self._right[name], self._allowed[name]
+            if name in found and found[name].shape == wrong.shape:
+                moved = errors_of(found[name], right, allowed).margin > 1
+                both += int((moved & wrong).sum())
+                either += int((moved | wrong).sum())
+        return both / max(either, 1)
 
     def _tried_in(
         self, mutants: Sequence[Mutant], paths: Sequence[Path]
