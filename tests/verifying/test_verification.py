@@ -395,7 +395,8 @@ FULL = {
     *("--runtime", "--backend", "--results", "--command", "--harness", "--runtime-option"),
     *("--compute", "--threads", "--timeout", "--max-memory", "--jobs", "--executor"),
     *("--scheduler", "--json", "--junit", "--markdown", "--html", "--plot", "--min-cases"),
-    *("--pack-digest", "--shuffle", "--diagnose", "--exitfirst", "--max-bias"),
+    *("--pack-digest", "--shuffle", "--diagnose", "--exitfirst", "--max-bias", "--verbose"),
+    "--save-xfails",
 }
 CONCEDING = {
     "--profile": {"rule": Rule(profile="strict")},
