@@ -4,6 +4,7 @@ import io
 import os
 import tarfile
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import onnx
@@ -352,6 +353,19 @@ def test_hostile_archives_are_refused(tmp_path, monkeypatch, name):
 
     assert [] == list((tmp_path / "tmp").iterdir())
     assert [] == list(tmp_path.rglob("evil.onnx"))
+
+
+@pytest.mark.parametrize(("zeros", "is_read"), [(60_000, True), (1_000_000, False)])
+def test_an_archive_unpacks_to_so_many_times_its_size(zoo, tmp_path, monkeypatch, zeros, is_read):
+    """A model that compresses well is read; a bomb is not. Small ones are read in any case."""
+    monkeypatch.setattr("rnncli.models.archives._ALWAYS_ALLOWED", 0)
+    noise = np.random.default_rng(1).bytes(10_000)
+    (zoo / "notes.txt").write_bytes(noise + bytes(zeros))
+    path = pack(zoo, tmp_path / "net.zip")
+
+    assert path.stat().st_size < zeros
+    with nullcontext() if is_read else pytest.raises(UnreadableFile, match="unpacks to far more"):
+        load_model(path)
 
 
 def test_members_of_one_name_are_refused(tmp_path, proto):

@@ -18,6 +18,7 @@ from rnncli.judging.judgement import judge
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Attempt, Status
 from rnncli.subjects import results
+from rnncli.subjects.implementation import Implementation
 from rnncli.subjects.results import results_subject
 
 Y = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -38,6 +39,20 @@ def folder(tmp_path):
     for case in ("case", "other"):
         (tmp_path / f"test_{case}" / "test_data_set_0").mkdir(parents=True)
     return tmp_path / "test_case" / "test_data_set_0"
+
+
+def test_the_file_of_a_pack_is_no_result(tmp_path):
+    """Its outputs are the expected ones; another file beside it is one, or one of its name."""
+    plan = GenerationPlan(suite=small_suite(), selection="id:lstm_14_clip", layout="npz")
+    generate(plan, tmp_path / "pack", lambda _: None)
+    for name in ("pack/mine.npz", "vectors.npz"):
+        write_tensors(tmp_path / name, {"Y": Y})
+
+    in_packs = {
+        name: Implementation(results=str(tmp_path / name)).is_in_a_pack
+        for name in ("pack", "pack/vectors.npz", "pack/mine.npz", "vectors.npz", ".")
+    }
+    assert [name for name, is_in in in_packs.items() if is_in] == ["pack", "pack/vectors.npz"]
 
 
 def attempted(folder, vector):
