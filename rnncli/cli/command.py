@@ -232,25 +232,21 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options, each under the title of its section."""
-        in_full = ctx.meta.get(IN_FULL, True)
-        for title in SECTIONS:
-            options = [
-                option
-                for option in self.get_params(ctx)
-                if isinstance(option, click.Option)
-                and getattr(option, "section", SECTIONS[-1]) == title
-            ]
-            if not options:
-                continue
-            with formatter.section(title):
-                if in_full or title not in FOLDED:
-                    records = [option.get_help_record(ctx) for option in options]
+        found: dict[str, list[click.Option]] = {title: [] for title in SECTIONS}
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option):
+                found[getattr(option, "section", SECTIONS[-1])].append(option)
+        named = []
+        for title, options in found.items():
+            if options and (title not in FOLDED or ctx.meta.get(IN_FULL, True)):
+                records = [option.get_help_record(ctx) for option in options]
+                with formatter.section(title):
                     formatter.write_dl([*filter(None, records)])
-                else:
-                    formatter.write_text(", ".join("/".join(each.opts) for each in options))
-        if not in_full:
-            formatter.write_paragraph()
-            formatter.write_text(f"`rnncli help {ctx.info_name}` describes every option.")
+            elif options:
+                named.append((title, ", ".join("/".join(each.opts) for each in options)))
+        if named:
+            with formatter.section(f"More, which `rnncli help {ctx.info_name}` describes"):
+                formatter.write_dl(named)
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
@@ -299,6 +295,7 @@ def option_from(row: Row, name: str, default: Any, text: str) -> Option:
 def option_of(owner: Any, name: str, default: Any, section: str = "") -> Option:
     """Return the option that a class or a function describes."""
     row, text = traits_of(owner)[name], texts_of(owner)[name]
+    section = row.section or section
     if row.kind is OptionKind.FLAG:
         return option_from(Row(row.flags, settings={"section": section}), name, default, text)
     kind = TYPES[row.kind]
@@ -308,7 +305,6 @@ def option_of(owner: Any, name: str, default: Any, section: str = "") -> Option:
         return default if found is None else found
 
     has_variable = bool(row.variable) and default is None
-    section = row.section or section
     return option_from(
         Row(
             row.flags,

@@ -305,8 +305,8 @@ def more_targets(what: str) -> Row:
     return row(
         "--from",
         type=Listed(),
-        help=f"Read {what} from a file: one per line, or YAML, in which each has its own `dim`,"
-        " `shape`, `inputs` and `expected` outputs (docs/howto/evaluate.md).",
+        help=f"Read {what} from a file: one per line, or YAML with `inputs`, `dim` and so on of"
+        " each (docs/howto/evaluate.md).",
     )
 
 

@@ -27,10 +27,10 @@ RUNTIME = "--against RUNTIME, which compares a runtime's outputs of the model"
     targets=row(type=NAMED_TARGET, nargs=-1, metavar="TARGET...", required=False),
     from_file=more_targets("more targets"),
     output=row("-o", type=Written("--json prints a summary there"), metavar="PATH"),
-    entry_format=row("--format", type=click.Choice(["onnx", "npz", "h5"])),
+    entry_format=row("--format", type=click.Choice(["onnx", "npz", "h5"]), section="Reports"),
     expected_from=row("--expected", metavar="FILE"),
-    save_inputs=row(type=Written(), metavar="PATH"),
-    steps=row(type=Written(), metavar="PATH"),
+    save_inputs=row(type=Written(), metavar="PATH", section="Inputs"),
+    steps=row(type=Written(), metavar="PATH", section="Reports"),
     workers=row(only=["jobs"]),
     against=row(type=Name("runtime", "rnncli.subjects.runtimes:known_subjects")),
 )
@@ -68,27 +68,22 @@ def run(
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
     node alone (extra `runtimes`), config.yaml, suite.yaml (every valid case), suite.yaml::ID, a
-    folder or archive with a model and test_data_set_N/, the name of a config or suite that ships
-    with rnncli, or - for a config on standard input.
+    folder or archive with a model and test_data_set_N/, the name of a shipped config or suite, or -
+    for a config on standard input.
 
-    Inputs are the given ones, otherwise those of the test data sets, whose outputs are then
-    compared, or otherwise generated from the declared shapes. --expected names outputs of another
-    program to compare with, by a tolerance that follows from how far roundings move the model's.
-    Those of test data sets and cases are compared by the tolerance_K.pb beside them, as in packs,
-    or with --atol 1e-5 --rtol 1e-3 --max-ulp 1. --atol, --rtol and --max-ulp replace both. Where
-    outputs of a model differ, the recurrent node and the known bug that gives them are named. A
-    generated dimension without a size in the
-    model, --dim or --shape is that of the expected outputs, or 1, or the smallest size found at
-    which all nodes run; a warning names it.
+    Inputs are the given ones, those of the test data sets, whose outputs are then compared, or
+    generated. A generated dimension without a size in the model, --dim or --shape is that of the
+    expected outputs, or 1, or the smallest size at which all nodes run; a warning names it.
 
-    --against runs a model in a runtime, too, in a process of its own, on the same inputs, whose
-    free axes have 16 steps and 3 sequences if the model runs with these. Its outputs are compared
-    with the model in float64; tolerances follow from how far roundings move them, unless --atol,
-    --rtol or --max-ulp are given. If an output differs, the first recurrent node that the runtime
-    computes wrong by itself is named (docs/howto/against.md).
+    --expected compares with outputs of another program; --against runs the model in a runtime, too,
+    with 16 steps and 3 sequences where axes are free. Tolerances follow from how far roundings move
+    the model's outputs, unless --atol, --rtol or --max-ulp are given; data sets and cases have
+    their own. If outputs differ, the recurrent node is named, and the known bug or the arithmetic
+    that gives them (docs/howto/against.md).
 
     \b
     rnncli run model.onnx -o out.npz
+    rnncli run model.onnx --inputs real.npz --expected theirs.npz
     rnncli run model.onnx --inputs real.npz --against onnxruntime
     rnncli run model.onnx --dim batch=2,seq=16 -i lengths=lens.npy
     rnncli run lstm_14_peepholes --reading clip-scope=gates --json
@@ -100,7 +95,7 @@ def run(
             test case. Several targets need a folder and get one entry each in it.
         entry_format: Format of each entry of that folder, for several targets.
         expected_from: Compare with the outputs in an .npz, an .h5 or a test_data_set folder, by
-            name; others are not compared.
+            name, or by shape where names differ.
         save_inputs: Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz
             files.
         steps: Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5;
