@@ -22,7 +22,13 @@ from msgspec.structs import replace as with_entries
 from rnncli.cases.case import size_names
 from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.yaml_reader import as_yaml
-from rnncli.errors import ConfigError, NothingSelected, RnncliError, RnncliWarning
+from rnncli.errors import (
+    ConfigError,
+    NothingSelected,
+    RnncliError,
+    RnncliWarning,
+    UndefinedDefault,
+)
 from rnncli.generating.moving import (
     PARAMETERS,
     Unmoved,
@@ -36,6 +42,7 @@ from rnncli.judging.comparing.requirements import SIZES
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.device import LARGEST_SOUGHT, admitted_sizes, operators_of, subsets
 from rnncli.judging.scoring.kill_matrix import EDGES, Bug, Unscored, VectorRow, whole_row
+from rnncli.numerics import says_nothing
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import num_directions
@@ -298,8 +305,11 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
         _vary(case, entry.operator, needs, chance)
         try:
             case = moved(case, needs)
-            _suite(device, {"one": case})  # what is wrong in one would be wrong in all
-        except (Unmoved, ConfigError):
+            (read,) = _suite(device, {"one": case}).entries  # what is wrong in one would be in all
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", UndefinedDefault)  # has no right answer
+                _ = read.case().node.activations
+        except (Unmoved, ConfigError, UndefinedDefault):
             continue
         if (content := _content(case)) not in contents:
             contents.add(content)
@@ -459,7 +469,8 @@ def _work(
             elif isinstance(vector, Exception):
                 raise vector
             else:
-                reason = needs.reason(vector.record)
+                outputs = [o for call in vector.calls for o in call.answers.outputs.values()]
+                reason = needs.reason(vector.record) or says_nothing(outputs)
                 found.append((name, reason or whole_row(vector, PACK_RULE, known)))
     return found
 

@@ -1,13 +1,14 @@
 """Claims about a suite for a device: cases within it that catch what can be caught there."""
 
 import json
+import warnings
 
 import onnx
 import pytest
 from support.small_suite import TEXT, small_suite
 
 from rnncli.cases.suite.suite import load_suite, parse_suite
-from rnncli.errors import NothingSelected
+from rnncli.errors import NothingSelected, UndefinedDefault
 from rnncli.generating import tailoring
 from rnncli.generating.production import make_vectors
 from rnncli.generating.tailoring import POOL, TAILORED, candidates, record_of, tailored
@@ -100,6 +101,18 @@ def test_candidates_have_parts_of_several_cases():
     assert {len(c["outputs"]) for c in found} == {1, 2, 3}
     assert sum(c["calls"] != 1 for c in found) > len(crossed) / 4
     assert any(len({*c["attributes"].get("activations", ())}) > 2 for c in found)
+
+
+def test_no_candidate_rests_on_a_value_that_nobody_specifies(monkeypatch):
+    """Nor would `lint` find the suite of them to."""
+    monkeypatch.setattr(tailoring, "MOST_CANDIDATES", 80)
+    device = Device("any functions", ("op=LSTM|GRU, version=14, dtype=float32",))
+    suite = tailoring._suite(device, candidates(device))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UndefinedDefault)
+        lists = [of for each in suite.entries for of in each.case().node.activations]
+
+    assert len({function.name for of in lists for function in of}) > 6
 
 
 def test_another_question_is_chosen_before_the_same_once_more():

@@ -169,7 +169,7 @@ def differences(
         elif order := order_of(g.shape, w.shape):
             mask = agreeing(in_order(g, order, w.shape), w, tolerance.of(name))
             agree = f"{mask.sum()} of {counted(mask.size, 'element')}"
-            sentence = f"with axes in the order {listed([*map(str, order)])} {agree} agree"
+            sentence = f"with axes in the order {', '.join(map(str, order))}: {agree} agree"
             found[name] = [Likeness(sentence, bool(mask.all()))]
     return found
 

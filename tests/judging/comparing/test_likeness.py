@@ -33,7 +33,7 @@ def as_type(dtype):
         (as_type(np.float16), "got is wanted rounded to float16"),
         (as_type(ml_dtypes.bfloat16), "got is wanted rounded to bfloat16"),
         (W * 0, "got is zero throughout"),
-        (W.transpose(1, 0, 2), "with axes in the order 1, 0, 2 60 of 60 elements agree"),
+        (W.transpose(1, 0, 2), "with axes in the order 1, 0, 2: 60 of 60 elements agree"),
     ],
 )
 def test_what_explains_all_of_an_error_is_told_alone(got, sentence):
