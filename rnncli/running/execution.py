@@ -65,6 +65,13 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     for run in runs:
         if expected and isinstance(loaded, Model) and is_generated:
             _warn_of_ones(loaded, run, request.expected_from)
+            if request.seed is None and run.inputs:
+                warnings.warn(
+                    f"{loaded.name}: inputs are generated, and {request.expected_from} must come"
+                    " from the same: --inputs reads others, --save-inputs writes these",
+                    RnncliWarning,
+                    stacklevel=2,
+                )
         if not expected:
             yield run
             continue
