@@ -74,6 +74,7 @@ module bench;
     read_case;
     for (n = 0; n < N; n = n + 1) run_sequence;
     file = $fopen({outputs, "/Y.bin"}, "wb");
+    if (!file) $fatal(1, "cannot write %0s/Y.bin", outputs);
     for (k = 0; k < T*N*H; k = k + 1) $fwrite(file, "%u", Y[k]);
     $fclose(file);
     file = $fopen({outputs, "/Y_h.bin"}, "wb");
