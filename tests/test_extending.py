@@ -185,7 +185,18 @@ USES = {
     ],
 }
 # What is added has no part in these commands.
-APART = {"backends", "claims", "formats", "probe", "release", "report", "site", "smoke", "stream"}
+APART = {
+    "backends",
+    "claims",
+    "formats",
+    "help",
+    "probe",
+    "release",
+    "report",
+    "site",
+    "smoke",
+    "stream",
+}
 # Runs the command of each line in one process: prints its exit code, output and messages, and the
 # seconds of a processor so far.
 DRIVER = """

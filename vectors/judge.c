@@ -935,7 +935,7 @@ static Judged judged_outputs(const Call *call, const Answers *answers, const Got
   if (agree && !strange) judged.verdict = PASS;
   else if (!strange && !call->declared) judge_readings(call, got, &judged, reading);
   else if (!agree) put(judged.where, "%s%s", *judged.where ? "; " : "", names);
-  else sprintf(judged.where, "%s; the requested outputs are right", names);
+  else judged.where[0] = 0, put(judged.where, "%s; the requested outputs are right", names);
   if (judged.verdict == PASS && answers->are_wide) {
     judged.verdict = SKIPPED;
     judged.is_answered = 0;

@@ -42,9 +42,9 @@ def test_every_row_is_listed(rnncli, records):
     scored = [r for r in mutants if r["kind"] == "semantic" and "LSTM" in r["cells"]]
 
     assert [row["operator"] for row in rnncli("ops").rows] == list(OPERATORS)
-    assert [row["mutant"] for row in rnncli("mutants").rows] == list(EVERY)
+    assert [row["bug"] for row in rnncli("mutants").rows] == list(EVERY)
     assert [record["id"] for record in mutants] == list(EVERY)
-    assert [row["mutant"] for row in rnncli("mutants", "--cell", "lstm").rows] == of_lstm
+    assert [row["bug"] for row in rnncli("mutants", "--cell", "lstm").rows] == of_lstm
     assert len(scored) == len(scored_of("LSTM", quantised=True, dressed=True))
 
 

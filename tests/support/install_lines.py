@@ -76,13 +76,6 @@ LINES = (
     message("safetensors", "rnncli convert w.safetensors w.onnx --from torch", before=SAVE),
     message("torch", f"{VERIFY} --runtime torch"),
     Line(
-        "pip install '.[runtimes]'",
-        "runtimes",
-        "pip install '.[runtimes]'",
-        "rnncli verify vectors/core --runtime onnxruntime -k id:gru_14_threshold",
-        1,
-    ),
-    Line(
         "pip install '.[docs]'",
         "docs",
         "pip install '.[docs]'",
