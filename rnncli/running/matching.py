@@ -20,8 +20,9 @@ def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str)
     """Return another program's outputs by the model's names; warn of what is not as it was.
 
     An output of a name that the model lacks is taken for the only one that has its shape, or has it
-    in other words, see `order_of`, if no other output of that program is. Real numbers take the
-    model's type.
+    in other words, see `order_of`, if no other output of that program is. Only axes of size 1 may
+    lack or be more: in another order of axes it stays as it is, and is wrong as under the model's
+    name. Real numbers take the model's type.
     """
 
     def told(sentence: str) -> None:
@@ -41,11 +42,10 @@ def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str)
         for (name, own), order in fits.items():
             if sum(name == one or own == other for one, other in fits) == 1:
                 values, shape = left.pop(name), ours[own].shape
-                found[own] = in_order(values, order, shape)
                 is_moved = order and order != (*range(values.ndim),)
-                moved = f", axes in the order {', '.join(map(str, order))}," if is_moved else ""
-                sizes = f"'{name}' {list(values.shape)}{moved} is compared with '{own}'"
-                told(f"{sizes} {list(shape)}: no other output has its sizes")
+                found[own] = values if is_moved else in_order(values, order, shape)
+                sizes = f"'{name}' {list(values.shape)} is compared with '{own}' {list(shape)}"
+                told(f"{sizes}: no other output has its sizes")
     for name, values in found.items():
         dtype = dtype_of(ours[name])
         if dtype.is_float and values.dtype.kind == "f" and values.dtype != dtype.numpy:
