@@ -1,8 +1,8 @@
 """What makes errors of some size in a model's outputs: coarser arithmetic, by evaluating it so.
 
 An arithmetic is named by its errors: they have the size of those that were found, within
-`request.NEAR`. If
-they are also the same errors element by element, so that the two correlate, nothing else is likely.
+`request.NEAR`. If they are also the same errors element by element, so that the two correlate,
+nothing else is likely.
 """
 
 from __future__ import annotations
