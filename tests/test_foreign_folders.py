@@ -11,6 +11,7 @@ from support.foreign_folders import WatchedPython, plant
 
 from rnncli.cli.group import COMMANDS
 from rnncli.jobs.workers import EXECUTORS
+from rnncli.packs.manifest import JOURNAL, MANIFEST
 from rnncli.subjects.implementation import FUNCTION, KINDS
 from rnncli.subjects.runtimes import SUBJECTS
 
@@ -129,7 +130,8 @@ def world(python, tmp_path_factory):
     assert made.code == 0, made.err
     shutil.copytree(world / "pack" / "test_rnn_14", world / "model")
     shutil.copytree(world / "pack", world / "results")
-    (world / "results" / "manifest.json").unlink()
+    for name in (MANIFEST, JOURNAL):  # results, and neither a pack nor one that is being made
+        (world / "results" / name).unlink()
     words = ("verify", world / "pack", "--results", world / "results", "--json")
     verified = python.run("rnncli", *words, cwd=world)
     (world / "results" / "verified.jsonl").write_text(verified.out)
