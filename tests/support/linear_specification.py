@@ -1,0 +1,148 @@
+"""ONNX's linear recurrences once more, one number at a time, written from their texts only.
+
+As in `scalar_specification`: nested lists, loops over batches, heads, tokens, rows and columns, and
+no line shared with the package. The numbers are Python's floats or mpmath's with 60 digits.
+"""
+
+import math
+from types import SimpleNamespace
+
+import mpmath
+import numpy as np
+from support.exact_rounding import correctly_rounded
+from support.scalar_specification import single
+
+
+def exp(x):
+    """e^x in floats; infinite, as any kernel's, where math.exp raises."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+FLOATS = SimpleNamespace(number=float, exp=exp, sqrt=math.sqrt)
+DIGITS = SimpleNamespace(number=mpmath.mpf, exp=mpmath.exp, sqrt=mpmath.sqrt)
+
+
+def evaluate(operator, inputs, attributes=None, readings=None, real=FLOATS):
+    """Evaluate both outputs without their last rounding, as arrays of the arithmetic's numbers.
+
+    Args:
+        operator: `LinearAttention-27` or `CausalConvWithState-27`.
+        inputs: arrays by input name, of any dtype; an absent one is not there.
+        attributes: by the specification's names.
+        readings: `conv-round` (output, none) and `state-round` (end, step).
+        real: the arithmetic, `FLOATS` or `DIGITS`.
+    """
+    walk = {"LinearAttention-27": attention, "CausalConvWithState-27": convolution}[operator]
+    with mpmath.workdps(60):
+        lists = {name: numbers(array, real) for name, array in inputs.items()}
+        return walk(inputs, lists, attributes or {}, readings or {}, real)
+
+
+def golden(operator, inputs, attributes=None, readings=None):
+    """Evaluate both outputs with 60 digits, rounded once, to nearest even, to their dtypes."""
+    exact = evaluate(operator, inputs, attributes, readings, DIGITS)
+    found = {}
+    for name, values in exact.items():
+        dtype = result_dtype(inputs, name)
+        rounded = [nearest(value, dtype.name) for value in values.ravel()]
+        found[name] = np.array(rounded, np.float64).astype(dtype).reshape(values.shape)
+    return found
+
+
+def result_dtype(inputs, name):
+    """T of the first input for the output; the past state's for the state, T if it is absent."""
+    T = next(iter(inputs.values())).dtype
+    return inputs["past_state"].dtype if name != "output" and "past_state" in inputs else T
+
+
+def nearest(number, dtype):
+    """Round to nearest even; NaN and infinities stay what they are."""
+    return correctly_rounded(number, dtype) if mpmath.isfinite(number) else float(number)
+
+
+def numbers(array, real):
+    """Return nested lists of the arithmetic's numbers."""
+
+    def each(values):
+        return [each(v) for v in values] if isinstance(values, list) else real.number(values)
+
+    return each(np.asarray(array).astype(np.float64).tolist())
+
+
+def attention(inputs, lists, attributes, readings, real):
+    """Evaluate LinearAttention: per batch and key/value head, from the first token to the last.
+
+    gated:  S = exp(g_t) * S          delta:  u = b_t * (v_t - S^T k_t), else u = v_t
+    S = S + k_t (x) u                 o_t = scale * q_t^T S, for each query head of the group
+    """
+    Hq, Hkv = attributes["q_num_heads"], attributes["kv_num_heads"]
+    rule = attributes.get("update_rule", "gated_delta")
+    B, T, width = inputs["query"].shape
+    dk, dv = width // Hq, inputs["value"].shape[2] // Hkv
+    scale = real.number(single(attributes.get("scale", 0.0)))
+    if scale == 0:
+        scale = 1 / real.sqrt(real.number(dk))
+    S_dtype = result_dtype(inputs, "present_state").name
+    zero = real.number(0)
+    output = np.full((B, T, Hq * dv), zero, object)
+    present = np.full((B, Hkv, dk, dv), zero, object)
+    for b in range(B):
+        for h in range(Hkv):
+            past = lists.get("past_state")
+            S = [list(row) for row in past[b][h]] if past else [[zero] * dv for _ in range(dk)]
+            for t in range(T):
+                k = lists["key"][b][t][h * dk : (h + 1) * dk]
+                u = lists["value"][b][t][h * dv : (h + 1) * dv]
+                if rule in {"gated", "gated_delta"}:
+                    g = lists["decay"][b][t]
+                    for i in range(dk):
+                        kept = real.exp(g[h] if len(g) == Hkv else g[h * dk + i])
+                        S[i] = [kept * s for s in S[i]]
+                if rule in {"delta", "gated_delta"}:
+                    rates = lists["beta"][b][t]
+                    rate = rates[h] if len(rates) == Hkv else rates[0]
+                    found = [sum(S[i][j] * k[i] for i in range(dk)) for j in range(dv)]
+                    u = [rate * (u[j] - found[j]) for j in range(dv)]
+                for i in range(dk):
+                    S[i] = [S[i][j] + k[i] * u[j] for j in range(dv)]
+                for head in range(h * (Hq // Hkv), (h + 1) * (Hq // Hkv)):
+                    q = lists["query"][b][t][head * dk : (head + 1) * dk]
+                    for j in range(dv):
+                        output[b, t, head * dv + j] = scale * sum(q[i] * S[i][j] for i in range(dk))
+                if readings.get("state-round") == "step":
+                    S = [[real.number(nearest(s, S_dtype)) for s in row] for row in S]
+            for i in range(dk):
+                for j in range(dv):
+                    present[b, h, i, j] = S[i][j]
+    return {"output": output, "present_state": present}
+
+
+def convolution(inputs, lists, attributes, readings, real):
+    """Evaluate CausalConvWithState: Concat, a depthwise Conv, an activation, and Slice.
+
+    The operator's function body has Conv give its sum in T to the activation.
+    """
+    B, C, L = inputs["input"].shape
+    k = inputs["weight"].shape[2]
+    zero = real.number(0)
+    output = np.full((B, C, L), zero, object)
+    present = np.full((B, C, k - 1), zero, object)
+    for b in range(B):
+        for c in range(C):
+            past = lists["past_state"][b][c] if "past_state" in lists else [zero] * (k - 1)
+            padded = past + lists["input"][b][c]
+            for t in range(L):
+                total = sum(lists["weight"][c][0][j] * padded[t + j] for j in range(k))
+                if "bias" in lists:
+                    total = total + lists["bias"][c]
+                if attributes.get("activation", "none") in {"silu", "swish"}:
+                    if readings.get("conv-round", "output") == "output":
+                        total = real.number(nearest(total, inputs["input"].dtype.name))
+                    total = total / (1 + real.exp(-total))
+                output[b, c, t] = total
+            for j in range(k - 1):
+                present[b, c, j] = padded[L + j]
+    return {"output": output, "present_state": present}
