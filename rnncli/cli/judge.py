@@ -273,10 +273,11 @@ def claims(pack: Path, *, runs: tuple[Path, ...], output: str = "") -> None:
     from rnncli.verifying.claims import claim_of
     from rnncli.verifying.verification import whole_pack
 
-    reports = [*whole_runs(each for path in runs for each in read_results(path))]
+    opened = whole_pack(pack)
+    reports = [*whole_runs(each for path in runs for each in read_results(path, opened))]
     if len(reports) > 1:
         raise InvalidRequest(f"a claim is written from one run, and there are {len(reports)}")
-    found = claim_of(reports[0], whole_pack(pack))
+    found = claim_of(reports[0], opened)
     if output:
         write_text(Path(output), found.claim.text, YAML)
     else:
@@ -328,9 +329,20 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
         say(sentence)
 
 
-@command(runs=RUNS, as_json=SHARED["as_json"], verbose=VERBOSE, **FILES)
+@command(
+    runs=RUNS,
+    pack=row("--pack", type=PACK.settings["type"], metavar="PACK"),
+    as_json=SHARED["as_json"],
+    verbose=VERBOSE,
+    **FILES,
+)
 def report(
-    runs: tuple[Path, ...], *, as_json: bool = False, verbose: bool = False, **files: str | None
+    runs: tuple[Path, ...],
+    *,
+    pack: Path | None = None,
+    as_json: bool = False,
+    verbose: bool = False,
+    **files: str | None,
 ) -> int:
     """Report runs again from the lines that `rnncli verify --json` printed.
 
@@ -341,16 +353,30 @@ def report(
     over time, since the lines do not have them. Files are written for one run; `rnncli site` makes
     pages of several.
 
+    Lines are text that anybody can write: they prove nothing of an implementation unless you ran
+    `rnncli verify` yourself. With --pack they must at least be of that pack.
+
     \b
     rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
     rnncli report run.jsonl --html run.html --junit run.xml
     rnncli report shard_1.jsonl shard_2.jsonl --markdown summary.md
+    rnncli report vendor.jsonl --pack vectors/core
+
+    Options:
+        pack: Refuse lines that are not of this pack: its digest, every case once, the expected
+            values and tolerances that they tell.
     """
     from rnncli.reports.result_files import read_results, whole_runs
     from rnncli.reports.verification import check_reports, show_report, write_reports
+    from rnncli.verifying.recorded_runs import provenance, require_every_case
+    from rnncli.verifying.verification import whole_pack
 
     check_reports(files)
-    reports = [*whole_runs(each for path in runs for each in read_results(path))]
+    opened = whole_pack(pack) if pack else None
+    reports = [*whole_runs(each for path in runs for each in read_results(path, opened))]
+    if opened:
+        for each in reports:
+            require_every_case(each, opened)
     written = [name for name, path in files.items() if path]
     if written and len(reports) > 1:
         raise InvalidRequest(
@@ -358,6 +384,7 @@ def report(
             " `rnncli site` makes pages of several"
         )
     for each in reports:
+        say(provenance(each, opened))
         show_report(each, as_json=as_json, verbose=verbose)
         write_reports(each, files)
     return max((each.exit_code for each in reports), key=WORST_LAST.index)

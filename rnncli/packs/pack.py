@@ -139,6 +139,10 @@ class Pack:
         """
         return [*map(self._sound, self.manifest.cases)]
 
+    def __contains__(self, case_id: str) -> bool:
+        """Whether a case has that id."""
+        return case_id in self._by_id
+
     def vectors(self) -> Iterator[Vector]:
         """Yield the vectors, each read as it is reached.
 

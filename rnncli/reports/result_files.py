@@ -23,10 +23,13 @@ from rnncli.packs.record import UNKNOWN
 from rnncli.reports.verification import cause_in, summary_record
 from rnncli.reports.verification_schema import CASE_NAMES, LINES, VerdictLine
 from rnncli.talk.words import counted
+from rnncli.verifying.recorded_runs import require_pack, unlike_pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from rnncli.packs.pack import Pack
 
 
 LARGEST = 1 << 28
@@ -41,19 +44,23 @@ RULE_OPTIONS = frozenset({"--profile", "--atol", "--rtol", "--max-ulp", "--readi
 """The concessions that change the rule by which the pack's cases are judged."""
 
 
-def read_results(path: Path) -> list[VerificationReport]:
+def read_results(path: Path, pack: Pack | None = None) -> list[VerificationReport]:
     """Return the reports of the runs in a file, one after another, without errors over time.
+
+    Args:
+        path: the file.
+        pack: the pack that all of them must be of, case by case.
 
     Warns:
         RnncliWarning: an older rnncli wrote it, whose runs do not say how many cases they have.
 
     Raises:
         UnreadableFile: the file is not that, a run in it is incomplete, contradicts itself, or its
-            counts are not those of its cases. The message names the line or the case.
+            counts are not those of its cases; or it is not of the pack. The message names the line.
     """
     lines = read_bytes(path, LARGEST).splitlines()
     try:
-        reports = [_report(run) for run in _runs(lines)]
+        reports = [_report(run, pack) for run in _runs(lines)]
     except InvalidRequest as error:
         raise UnreadableFile(f"{path}: {error}") from error
     if not reports:
@@ -97,8 +104,9 @@ def _runs(lines: Sequence[bytes]) -> Iterator[list[_Line]]:
         )
 
 
-def _report(run: Sequence[_Line]) -> VerificationReport:
+def _report(run: Sequence[_Line], pack: Pack | None) -> VerificationReport:
     first, last, diagnosis = run[0].entries, run[-1].entries, None
+    cases = [line for line in run if line.entries.kind == "case"]
     found: dict[str, list[Any]] = {kind: [] for kind in LINES}
     for line in run:
         found[line.entries.kind].append(line.entries)
@@ -116,7 +124,7 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
         first.pack,
         first.subject,
         first.rule,
-        tuple(_case(line, diagnosis) for line in run if line.entries.kind == "case"),
+        tuple(_case(line, diagnosis) for line in cases),
         command=first.command,
         min_cases=first.min_cases,
         unproved=first.unproved,
@@ -131,12 +139,33 @@ def _report(run: Sequence[_Line]) -> VerificationReport:
     )
     name = ascii(report.subject.name)[:80]
     if jsonable(summary_record(report)) != run[-1].record:
-        raise InvalidRequest(f"the summary of the run of {name} does not count its cases")
-    if len({case.id for case in report.cases}) < len(report.cases):
-        raise InvalidRequest(f"the run of {name} has a case twice")
+        raise InvalidRequest(
+            f"line {run[-1].number}: the summary of the run of {name} does not count its cases"
+        )
+    seen: dict[str, int] = {}
+    for line in cases:
+        if (before := seen.setdefault(line.entries.id, line.number)) != line.number:
+            raise InvalidRequest(
+                f"line {line.number}: the run of {name} has a case twice,"
+                f" {ascii(line.entries.id)[:80]} of line {before}"
+            )
     if contradiction := _contradiction(report):
-        raise InvalidRequest(f"the run of {name} {contradiction}")
+        raise InvalidRequest(f"line {run[0].number}: the run of {name} {contradiction}")
+    if pack is not None:
+        _hold(report, pack, run[0].number, cases)
     return report
+
+
+def _hold(run: VerificationReport, pack: Pack, first: int, lines: Sequence[_Line]) -> None:
+    """Raise unless a run, and each case that it has, is of a pack."""
+    try:
+        require_pack(run, pack)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"line {first}: {error}") from error
+    is_own = RULE_OPTIONS.isdisjoint(run.concessions)
+    for line, case in zip(lines, run.cases, strict=True):
+        if wrong := unlike_pack(case, run, pack, CASE_NAMES, is_own=is_own):
+            raise InvalidRequest(f"line {line.number}: the case {ascii(case.id)[:80]} {wrong}")
 
 
 def _contradiction(run: VerificationReport) -> str:
@@ -178,7 +207,9 @@ def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     relation = None if told.relation is UNSET else told.relation
     case = JudgedCase(record, part_of(told, CaseVerdict), relation=relation)
     if contradiction := case.details.contradiction(record.expect):
-        raise InvalidRequest(f"the case {ascii(case.id)[:80]} {contradiction[:200]}")
+        raise InvalidRequest(
+            f"line {line.number}: the case {ascii(case.id)[:80]} {contradiction[:200]}"
+        )
     allowance = ALLOWANCES.get(case.verdict)
     # What follows from other entries, or from the diagnosis.
     derived = {
@@ -191,7 +222,7 @@ def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
     for name, value in derived.items():
         if line.record[name] != value:
             raise InvalidRequest(
-                f"the case {ascii(case.id)[:80]} has {name}"
+                f"line {line.number}: the case {ascii(case.id)[:80]} has {name}"
                 f" {ascii(line.record[name])[:80]}, but its other entries make it {value!r}"
             )
     return case
@@ -236,9 +267,17 @@ def _joined(
     by_number: dict[int, list[VerificationReport]] = {k: [] for k in range(1, of + 1)}
     for run in sorted(runs, key=lambda run: run.date):
         by_number[run.shard.number].append(run)
-    most = max(map(len, by_number.values()))
-    if missing := [str(Shard(k, of)) for k, some in by_number.items() if len(some) < most]:
-        reason = f"{_described(runs[0])}: lacks shard {listed(missing)}"
+    counts: dict[int, list[str]] = {}
+    for number, some in by_number.items():
+        counts.setdefault(len(some), []).append(str(Shard(number, of)))
+    if len(counts) > 1:
+        often = {0: "lacks shard {}", 1: "has shard {} once", 2: "has shard {} twice"}
+        told = [
+            often.get(count, f"has shard {{}} {count} times").format(listed(names))
+            for count, names in sorted(counts.items(), reverse=True)
+            if count != 1 or max(counts) > 1
+        ]
+        reason = f"{_described(runs[0])}: {', '.join(told)}"
         # What keeps the most similar shard of other runs from being one of this run.
         own, apart = _kind(runs[0]), []
         for kind in map(_kind, others):

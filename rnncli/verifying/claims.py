@@ -19,6 +19,7 @@ from rnncli.judging.comparing.verdict import RIGHT, CaseVerdict, Verdict
 from rnncli.judging.report import CLAIMS, PLURAL, VerificationReport
 from rnncli.talk.words import counted, visible
 from rnncli.verifying.probes import unprobed, without_idle_refusals
+from rnncli.verifying.recorded_runs import described, require_every_case, require_pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
     needs = _requirements(run, pack)
     inside = [each for each in pack.manifest.cases if not needs.reason(each)]
     if not inside:
-        raise NothingSelected(f"{_described(run)}: no case to claim: {run.total.summary}")
+        raise NothingSelected(f"{described(run)}: no case to claim: {run.total.summary}")
     claim = Claim(
         run.subject.implementation,
         run.pack.name,
@@ -95,42 +96,19 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
         diagnosis=None,
     )
     if not claimed.passed:
-        raise NothingSelected(f"{_described(run)}: no case to claim: {claimed.shortfall}")
+        raise NothingSelected(f"{described(run)}: no case to claim: {claimed.shortfall}")
     outside = [case for case in run.cases if needs.reason(pack.case(case.id))]
     return ClaimReport(claim, claimed, outside)
 
 
 def _require_whole(run: VerificationReport, pack: Pack) -> None:
-    if (run.pack.name, run.pack.digest) != (pack.manifest.header["suite"], pack.sealed_digest):
-        found = f"{run.pack.name}, digest {run.pack.digest or 'not verified'}"
-        raise InvalidRequest(
-            f"{_described(run)} is on {visible(found)}; {pack.folder} has digest"
-            f" {pack.sealed_digest}"
-        )
+    require_pack(run, pack)
     if others := [option for option in run.concessions if option not in HARMLESS]:
         raise InvalidRequest(
-            f"{_described(run)} was judged with {visible(' and '.join(others))}; a claim takes a"
+            f"{described(run)} was judged with {visible(' and '.join(others))}; a claim takes a"
             " run by the pack's own rule on its own files"
         )
-    judged = {case.id for case in run.cases}
-    known = {record.id: None for record in pack.manifest.cases}
-    if lacking := [case_id for case_id in known if case_id not in judged]:
-        raise InvalidRequest(
-            f"{_described(run)} lacks {len(lacking)} of the {counted(len(known), 'case')} of"
-            f" {pack.folder}: {listed(lacking)}; a claim takes a run of the whole pack"
-        )
-    for case in run.cases:
-        names = {output.name for output in case.details.outputs}
-        is_right = case.verdict in RIGHT and case.record.expect == "result"
-        due = pack.case(case.id).outputs if is_right and names and case.id in known else ()
-        if unjudged := [name for name in due if name not in names]:
-            raise InvalidRequest(
-                f"{_described(run)} calls {visible(case.id)} right without its output {unjudged[0]}"
-            )
-    if others := sorted(judged - known.keys()):
-        raise InvalidRequest(
-            f"{_described(run)} has cases that {pack.folder} has not: {visible(listed(others))}"
-        )
+    require_every_case(run, pack)
 
 
 def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
@@ -154,7 +132,3 @@ def _requirements(run: VerificationReport, pack: Pack) -> Requirements:
         if not idle:
             return needs
         out |= idle
-
-
-def _described(run: VerificationReport) -> str:
-    return visible(f"the run of {run.subject.implementation[:80]}")

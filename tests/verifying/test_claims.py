@@ -184,14 +184,6 @@ REFUSED = {
         )
         for option in ("--atol", "--profile", "--select", "--weights", "--trust")
     },
-    "a right case without one of its outputs": (
-        lambda whole: replace(whole, cases=tuple(
-            each._replace(details=structs.replace(each.details, outputs=each.details.outputs[:1]))
-            for each in whole.cases
-        )),
-        InvalidRequest,
-        "calls .* right without its output Y_h",
-    ),
     "by options that are not recorded": (
         lambda whole: replace(whole, concessions=("options not recorded",)),
         InvalidRequest,
