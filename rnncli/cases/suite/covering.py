@@ -11,7 +11,6 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -56,9 +55,9 @@ class Table:
             for factor in condition.scope:
                 self._touching.setdefault(factor, []).append(condition)
         # Factors in most conditions first, so that contradictions show early.
-        self._order = sorted(self._touching, key=lambda f: (-len(self._touching[f]), f))
-        self._known: dict[Row, bool] = {}
-        self._searches: dict[Row, _Search] = {}
+        self._order = tuple(sorted(self._touching, key=lambda f: (-len(self._touching[f]), f)))
+        self._known: dict[Row, dict[Row, bool]] = {}
+        self._steps: dict[tuple[Row, Row], _Step] = {}
 
     def rows(self) -> Iterator[Row]:
         """Yield every row that satisfies the conditions, the last factor varying fastest."""
@@ -71,81 +70,80 @@ class Table:
     def extends(self, levels: Mapping[int, int]) -> bool:
         """Return whether some feasible row has these levels, factor -> level."""
         row = [levels.get(factor, OPEN) for factor in range(len(self.counts))]
-        search = self._search(row)
-        return self._is_feasible(row, search.due, search.steps)
+        return self._completes(row, self._order)
 
-    def choices(self, levels: Mapping[int, int], factor: int) -> Sequence[int]:
-        """Return the levels of an open factor with which some feasible row has these levels."""
-        every = range(self.counts[factor])
-        if factor not in self._touching:
-            return every
-        row = [levels.get(each, OPEN) for each in range(len(self.counts))]
-        row[factor] = 0  # any level: the search is the same for all
-        search = self._search(row)
-        due = search.due_with[factor]
-        found = []
-        for level in every:
-            row[factor] = level
-            if self._is_feasible(row, due, search.steps):
-                found.append(level)
-        return found
+    def choices(self, row: Sequence[int], factor: int, levels: Sequence[int]) -> Iterator[int]:
+        """Yield those of the levels of an open factor with which a feasible row is still feasible.
 
-    def _is_feasible(
-        self, row: list[int], due: Sequence[Condition], steps: Sequence[_Step]
-    ) -> bool:
-        """Return whether some feasible row has the levels of a row that are not open.
-
-        Only the conditions that are due are not known to hold; the steps complete the open levels.
+        A row is feasible if its `OPEN` levels can be completed.
         """
-        key = tuple([row[factor] for factor in self._order])
-        known = self._known.get(key)
-        if known is None:
-            sound = all(condition.holds(row) for condition in due)
-            known = self._known[key] = sound and _completes([*row], steps)
-        return known
+        row = [*row]
+        for row[factor] in levels:
+            if factor not in self._touching or self._completes(row, (factor,)):
+                yield row[factor]
 
-    def _search(self, row: Sequence[int]) -> _Search:
-        """Return how the open levels of a row are completed."""
+    def assigned(self, row: Sequence[int], factors: Row) -> Iterator[Sequence[int]]:
+        """Yield a feasible row with every choice of levels of some open factors; see `choices`."""
+        if not factors:
+            yield row
+            return
+        f, later = factors[0], factors[1:]
+        for level in self.choices(row, f, range(self.counts[f])):
+            yield from self.assigned([*row[:f], level, *row[f + 1 :]], later)
+
+    def _completes(self, row: list[int], changed: Row) -> bool:
+        """Return whether a row is feasible, which it was before some factors got their levels."""
         chosen = tuple([factor for factor in self._order if row[factor] != OPEN])
-        search = self._searches.get(chosen)
-        if search is None:
-            known, steps = {*chosen}, []
-            for factor in self._order:
-                if factor not in known:
-                    known.add(factor)
-                    due = [c for c in self._touching[factor] if known >= {*c.scope}]
-                    steps.append((factor, range(self.counts[factor]), due))
-            due = [c for c in self.conditions if {*c.scope} <= {*chosen}]
-            due_with = {factor: [c for c in due if factor in c.scope] for factor in chosen}
-            search = self._searches[chosen] = _Search(due, due_with, steps)
-        return search
-
-
-_Step: TypeAlias = "tuple[int, range, Sequence[Condition]]"
-
-
-class _Search(NamedTuple):
-    """The order in which levels of some factors are completed, whatever these levels are."""
-
-    due: Sequence[Condition]  # the conditions on these factors alone
-    due_with: Mapping[int, Sequence[Condition]]  # factor -> those that depend on it
-    # the other factors, each with its levels and the conditions that end with it
-    steps: Sequence[_Step]
-
-
-def _completes(row: list[int], steps: Sequence[_Step], done: int = 0) -> bool:
-    """Return whether the open levels of a row can be completed; changes those."""
-    if done == len(steps):
-        return True
-    factor, levels, due = steps[done]
-    for row[factor] in levels:
-        for condition in due:
+        step = self._steps.get((chosen, changed))
+        if step is None:
+            step = self._steps[chosen, changed] = self._step(chosen, changed)
+        for condition in step.due:
             if not condition.holds(row):
-                break
-        else:
-            if _completes(row, steps, done + 1):
-                return True
-    return False
+                return False
+        for part in step.parts:
+            key = tuple([row[factor] for factor in part.scope])
+            known = part.known.get(key)
+            if known is None:
+                f = part.next
+                longer = ([*row[:f], level, *row[f + 1 :]] for level in range(self.counts[f]))
+                known = part.known[key] = any(self._completes(each, (f,)) for each in longer)
+            if not known:
+                return False
+        return True
+
+    def _step(self, chosen: Row, changed: Row) -> _Step:
+        """Return what is to be found out when factors got their levels, whatever these are."""
+        fixed = {*chosen}
+        due = [c for c in self.conditions if fixed >= {*c.scope} and {*changed} & {*c.scope}]
+        beside = {f for each in changed for c in self._touching[each] for f in c.scope}
+        waiting = beside - fixed
+        parts = []
+        while waiting:  # the open factors, and what decides on those that are bound to the first
+            inside, scope = [waiting.pop()], set[int]()
+            for factor in inside:
+                for condition in self._touching[factor]:
+                    inside += {*condition.scope} - fixed - {*inside}
+                    scope.update(condition.scope)
+            waiting -= {*inside}
+            ordered = tuple([factor for factor in self._order if factor in scope])
+            first = next(factor for factor in ordered if factor not in fixed)
+            parts.append(_Part(ordered, first, self._known.setdefault(ordered, {})))
+        return _Step(due, parts)
+
+
+class _Part(NamedTuple):
+    """Open factors that conditions bind to one another, and to no other open one."""
+
+    scope: Row  # they, and the chosen ones that they are bound to
+    next: int  # the one that is chosen next
+    known: dict[Row, bool]  # whether they can be completed, by the levels of the scope
+
+
+class _Step(NamedTuple):
+    """What is to be found out when factors got their levels, whatever these are."""
+
+    due: Sequence[Condition]  # the conditions that now have all their levels
+    parts: Sequence[_Part]  # those of the open factors that may have lost their last level
 
 
 def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterator[Row]:
@@ -178,7 +176,7 @@ def covering_array(table: Table, strength: int) -> list[Row]:
     rows: list[Row] = []
     left = goals.everything
     while left:
-        tries = [goals.row(left, start, used) for start in range(max(len(table.counts), 1))]
+        tries = [*goals.tries(left, used)]
         best = max(tries, key=lambda row: (left & goals.covered(row)).bit_count())
         left &= ~goals.covered(best)
         rows.append(best)
@@ -193,11 +191,11 @@ class _Goals:
     def __init__(self, table: Table, strength: int) -> None:
         self.table = table
         self.tuples: list[dict[int, int]] = []  # every feasible tuple, factor -> level
-        for factors in itertools.combinations(range(len(table.counts)), strength):
-            for levels in itertools.product(*(range(table.counts[f]) for f in factors)):
-                chosen = dict(zip(factors, levels, strict=True))
-                if table.extends(chosen):
-                    self.tuples.append(chosen)
+        empty = [OPEN] * len(table.counts)
+        if table.extends({}):
+            for factors in itertools.combinations(range(len(table.counts)), strength):
+                for row in table.assigned(empty, factors):
+                    self.tuples.append({factor: row[factor] for factor in factors})
         self.everything = (1 << len(self.tuples)) - 1
         self.involving = [0] * len(table.counts)
         with_level = [[0] * count for count in table.counts]
@@ -218,33 +216,36 @@ class _Goals:
             bits &= self.compatible[factor][level]
         return bits
 
-    def row(self, left: int, start: int, used: Sequence[Sequence[int]]) -> Row:
-        """Complete the first uncovered tuple, with the factors in order from `start` on.
+    def tries(self, left: int, used: Sequence[Sequence[int]]) -> Iterator[Row]:
+        """Yield rows with the first uncovered tuple, completed in several orders of the factors.
 
         `used` has the number of rows with each level of each factor.
         """
-        levels = dict(self.tuples[(left & -left).bit_length() - 1])
-        for factor, level in levels.items():
+        first = self.tuples[(left & -left).bit_length() - 1]
+        begun = [first.get(factor, OPEN) for factor in range(len(self.table.counts))]
+        for factor, level in first.items():
             left &= self.compatible[factor][level]
-        count = len(self.table.counts)
-        open_factors = [f % count for f in range(start, start + count) if f % count not in levels]
-        while open_factors:
-            factor = open_factors.pop(0)
-            pending = reduce(or_, (self.involving[f] for f in open_factors), 0)
-            levels[factor] = self._best(factor, levels, left, pending, used[factor])
-            left &= self.compatible[factor][levels[factor]]
-        return tuple(levels[factor] for factor in range(count))
+        still_open = [factor for factor, level in enumerate(begun) if level == OPEN]
+        for k in range(max(len(still_open), 1)):
+            yield self._completed(begun, still_open[k:] + still_open[:k], left, used)
 
-    def _best(
-        self, factor: int, levels: Mapping[int, int], left: int, pending: int, used: Sequence[int]
-    ) -> int:
-        """Return the level that covers most now, may cover most later and was used least."""
-
-        def merit(level: int) -> tuple[int, int, int, int]:
-            bits = left & self.compatible[factor][level]
-            return (bits & ~pending).bit_count(), bits.bit_count(), -used[level], -level
-
-        return max(self.table.choices(levels, factor), key=merit)
+    def _completed(
+        self, begun: Sequence[int], order: Sequence[int], left: int, used: Sequence[Sequence[int]]
+    ) -> Row:
+        """Complete a row level by level: by what covers most now, may later, and was used least."""
+        row = [*begun]
+        pending = [*itertools.accumulate((self.involving[f] for f in order[:0:-1]), or_, initial=0)]
+        for factor in order:
+            later, times = ~pending.pop(), used[factor]
+            bits = [left & each for each in self.compatible[factor]]
+            merits = [
+                ((some & later).bit_count(), some.bit_count(), -times[level], -level)
+                for level, some in enumerate(bits)
+            ]
+            preferred = [-merit[3] for merit in sorted(merits, reverse=True)]
+            row[factor] = next(self.table.choices(row, factor, preferred))
+            left = bits[row[factor]]
+        return tuple(row)
 
     def without_redundant(self, rows: list[Row]) -> list[Row]:
         """Return the rows without redundant ones, last first, whose tuples occur in others."""

@@ -8,7 +8,7 @@ import covertable
 import pytest
 from support.tables import every
 
-from rnncli.cases.suite.covering import Constraint, Table, count_tuples, covering_array
+from rnncli.cases.suite.covering import OPEN, Constraint, Table, count_tuples, covering_array
 
 
 def random_table(seed):
@@ -93,10 +93,14 @@ def test_choices_are_the_levels_with_which_a_partial_row_extends(seed):
 
     for row in chance.sample(feasible, min(len(feasible), 20)):
         order = chance.sample(range(len(counts)), len(counts))
-        levels = {}
+        levels = [OPEN] * len(counts)
         for factor in order:
-            found = [r for r in feasible if all(r[f] == level for f, level in levels.items())]
-            assert [*table.choices(levels, factor)] == sorted({r[factor] for r in found})
+            found = [
+                r for r in feasible if all(o in (OPEN, n) for o, n in zip(levels, r, strict=True))
+            ]
+            preferred = chance.sample(range(counts[factor]), counts[factor])
+            wanted = [level for level in preferred if any(r[factor] == level for r in found)]
+            assert [*table.choices(levels, factor, preferred)] == wanted
             levels[factor] = row[factor]
 
 
