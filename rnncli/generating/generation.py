@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace as with_entries
@@ -57,7 +58,7 @@ from rnncli.numerics.profiles import PROFILES
 from rnncli.operators import operator_named
 from rnncli.packs.case_folder import packed
 from rnncli.packs.conversion import write_cases
-from rnncli.packs.layouts import ONNX
+from rnncli.packs.layouts import LAYOUTS, ONNX
 from rnncli.packs.manifest import (
     FORMAT,
     JOURNAL,
@@ -225,17 +226,25 @@ def _written(
     """Write a pack as its only writer.
 
     A finished pack stays as it is until the new one is complete: changed files are written to a
-    separate folder, and moved last. One that the same suite, code and settings gave is done: what
-    it was made from stays in its journal.
+    separate folder, and moved last. What it was made from stays in its journal: if that is as now,
+    only those cases are made that are not whole, of a layout with a folder for each.
     """
     owned, earlier = owned_cases(folder, plan.suite.name), manifest_in(folder)
     begun, held = Journal(folder), premises(plan.suite)
     made_from = {**held, "selection": plan.selection, "layout": plan.layout}
-    if earlier and begun.premises == {**made_from, "digest": earlier.digest}:
-        pack = Pack(folder, earlier)
-        if not [*pack.problems(), *pack.doubts()]:
-            done(len(entries))
-            return GenerationReport(folder, len(entries), earlier, len(entries))
+    wanted = {entry.id for entry in entries}
+    kept: dict[str, CaseRecord] = {}
+    if earlier:
+        selected = earlier.header["selection"]
+        if begun.premises == {**made_from, "selection": selected, "digest": earlier.digest}:
+            pack = Pack(folder, earlier)
+            damaged = {path for path, _ in pack.problems()}
+            if selected == plan.selection and not damaged and not [*pack.doubts()]:
+                done(len(entries))
+                return GenerationReport(folder, len(entries), earlier, len(entries))
+            if LAYOUTS[plan.layout].files:
+                sound = (case for case in earlier.cases if damaged.isdisjoint(case.files))
+                kept = {case.id: case for case in sound if case.id in wanted}
 
     is_new = is_empty(folder)
     remove_temporaries(folder)
@@ -248,16 +257,15 @@ def _written(
         place = Destination(whole)
     _make_folder(place.root)
     journal = Journal(*place)
-    wanted = {entry.id for entry in entries}
-    records = {i: r for i, r in journal.whole(held).items() if i in wanted}
+    records = {i: r for i, r in journal.whole(held).items() if i in wanted - kept.keys()}
     owned |= journal.owned | begun.owned | wanted
     listed = listed_files(folder, (journal, begun))
     with errors_named(folder, within=True):
         journal.begin(held, owned, records.values())
-    reused = len(records)
+    reused = len(records) + len(kept)
     done(reused)
     failed: list[GeneratedCase] = []
-    ids = [entry.id for entry in entries if entry.id not in records]
+    ids = [entry.id for entry in entries if entry.id not in records.keys() | kept.keys()]
     for made in make_all(plan, ids, place, Delivery.WRITE):
         for each in made:
             if each.record is None:
@@ -273,7 +281,7 @@ def _written(
     # The remaining files, the manifest last.
     spool = below(folder, SPOOL)
     with errors_named(folder, within=True):
-        manifest = pack_manifest(plan, [records[entry.id] for entry in entries], spool, spool)
+        manifest = pack_manifest(plan, records, spool, kept)
         if spool.exists():
             move_files(manifest.sums(), spool, folder)
         for name, content in manifest.contents().items():
@@ -324,8 +332,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
             done(len(made))
         if failed:
             return GenerationReport(folder, len(entries), failed=tuple(failed))
-        ordered = [records[case_id] for case_id in ids]
-        manifest = pack_manifest(plan, ordered, spool, spool)
+        manifest = pack_manifest(plan, records, spool)
     beside = manifest.contents()
     wanted = {*manifest.sums(), *beside, JOURNAL}
     if plan.layout != ONNX:
@@ -381,13 +388,18 @@ def make_all(
 
 
 def pack_manifest(
-    plan: GenerationPlan, records: Sequence[CaseRecord], folder: Path, spool: Path
+    plan: GenerationPlan,
+    made: Mapping[str, CaseRecord],
+    spool: Path,
+    kept: Mapping[str, CaseRecord] = MappingProxyType({}),
 ) -> Manifest:
     """Return the manifest; in a layout other than ONNX's, write its files first.
 
-    In such a layout, the cases are in the spool as ONNX test cases.
+    In such a layout, the cases that were made are in the spool as ONNX test cases. Those that were
+    kept are in the pack, in its layout.
     """
-    entries = plan.entries()
+    ids = [entry.id for entry in plan.entries()]
+    known = {**made, **kept}
     header = {
         "format": FORMAT,
         "suite": plan.suite.name,
@@ -395,11 +407,13 @@ def pack_manifest(
         "seed": plan.suite.seed,
         "selection": plan.selection,
         "layout": plan.layout,
-        "profiles": profiles_of(entry.profile for entry in entries),
+        "profiles": profiles_of(entry.profile for entry in plan.entries()),
         "notes": dict(plan.suite.notes),
-        **({"mutants": _scored_mutants(records)} if plan.suite.score else {}),
+        **({"mutants": _scored_mutants([known[i] for i in ids])} if plan.suite.score else {}),
     }
-    return in_layout(header, records, folder, spool)
+    written = in_layout(header, [made[i] for i in ids if i in made], spool, spool)
+    known |= {case.id: case for case in written.cases}
+    return replace(written, cases=tuple([known[i] for i in ids]))
 
 
 def _scored_mutants(records: Iterable[CaseRecord]) -> dict[str, list[str]]:

@@ -484,9 +484,41 @@ def test_a_finished_pack_made_again_is_left_as_it_is(packs, tmp_path, layout, mo
     assert report.reused == report.cases == len(open_pack(pack).cases)
     assert {path: path.stat().st_mtime_ns for path in pack.rglob("*")} == before
 
-    next(path for path in pack.rglob("*.*") if path.name not in (MANIFEST, JOURNAL)).unlink()
-    assert write(pack, layout=layout).reused == 0
-    assert contents(pack) == contents(packs / layout)
+
+@pytest.mark.parametrize("layout", ["onnx", "raw", "c"])
+def test_of_a_finished_pack_only_what_is_gone_is_made_again(tmp_path, layout, monkeypatch):
+    """A file of one case, the sums, or a case that another selection left out."""
+    pack, asked = tmp_path / "pack", []
+    make_all = generation.make_all
+    write(pack, layout=layout)
+    before = contents(pack)
+    monkeypatch.setattr(generation, "make_all", lambda *a: asked.append(a[1]) or make_all(*a))
+
+    gone = next(path for path in pack.glob("test_lstm_14_clip/**/*") if path.is_file())
+    for unlinked, made in {gone: ["lstm_14_clip"], pack / SUMS: []}.items():
+        unlinked.unlink()
+        report = write(pack, layout=layout)
+        assert (asked.pop(), report.reused) == (made, report.cases - len(made))
+        assert contents(pack) == before
+
+    write(pack, layout=layout, selection="not clip")
+    write(pack, layout=layout)
+    assert asked == [[], ["lstm_14_clip"]]
+    assert contents(pack) == before
+
+
+@pytest.mark.parametrize("change", [{"text": CHANGED}, {"layout": "raw"}])
+def test_of_what_is_made_from_something_else_nothing_is_kept(pack, change):
+    """Another seed, or another layout, makes every case anew, also if its files are whole."""
+    assert write(pack, **change).reused == 0
+
+
+def test_a_pack_of_one_file_is_made_as_a_whole(packs, tmp_path):
+    """All of its cases are in the file that is gone."""
+    pack = Path(shutil.copytree(packs / "npz", tmp_path / "pack"))
+    (pack / "vectors.npz").unlink()
+    assert write(pack, layout="npz").reused == 0
+    assert contents(pack) == contents(packs / "npz")
 
 
 def test_what_killed_writers_left_is_removed(packs, pack):
