@@ -28,7 +28,7 @@ from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.judging.report import VerificationReport
 
@@ -331,6 +331,7 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
 
 @command(
     runs=RUNS,
+    since=row("--since", multiple=True, type=click.Path(path_type=Path), metavar="RUN.jsonl"),
     pack=row("--pack", type=PACK.settings["type"], metavar="PACK"),
     as_json=SHARED["as_json"],
     verbose=VERBOSE,
@@ -339,6 +340,7 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
 def report(
     runs: tuple[Path, ...],
     *,
+    since: tuple[Path, ...] = (),
     pack: Path | None = None,
     as_json: bool = False,
     verbose: bool = False,
@@ -354,17 +356,24 @@ def report(
     pages of several.
 
     Lines are text that anybody can write: they prove nothing of an implementation unless you ran
-    `rnncli verify` yourself. With --pack they must at least be of that pack.
+    `rnncli verify` yourself. With --pack they must at least be of that pack: the cases, expected
+    values and tolerances that they tell.
+
+    With --since it reports cases broken, fixed, failing by another bug or no longer judged, and
+    margins that changed by a factor of 2 or more. The exit code is 1 if a case broke, 5 if one is
+    no longer judged.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
     rnncli report run.jsonl --html run.html --junit run.xml
     rnncli report shard_1.jsonl shard_2.jsonl --markdown summary.md
     rnncli report vendor.jsonl --pack vectors/core
+    rnncli report --since main.jsonl pull_request.jsonl --markdown comment.md
 
     Options:
-        pack: Refuse lines that are not of this pack: its digest, every case once, the expected
-            values and tolerances that they tell.
+        since: Report what changed since this earlier run (docs/howto/review.md); several times for
+            the shards of one.
+        pack: Refuse lines that are not of this pack, or have not each of its cases once.
     """
     from rnncli.reports.result_files import read_results, whole_runs
     from rnncli.reports.verification import check_reports, show_report, write_reports
@@ -373,10 +382,15 @@ def report(
 
     check_reports(files)
     opened = whole_pack(pack) if pack else None
-    reports = [*whole_runs(each for path in runs for each in read_results(path, opened))]
+    earlier, reports = (
+        [*whole_runs(each for path in paths for each in read_results(path, opened))]
+        for paths in (since, runs)
+    )
     if opened:
-        for each in reports:
+        for each in (*earlier, *reports):
             require_every_case(each, opened)
+    if since:
+        return _changes(earlier, reports, files, as_json=as_json, verbose=verbose)
     written = [name for name, path in files.items() if path]
     if written and len(reports) > 1:
         raise InvalidRequest(
@@ -384,10 +398,34 @@ def report(
             " `rnncli site` makes pages of several"
         )
     for each in reports:
-        say(provenance(each, opened))
+        say(provenance(each, str(pack or "")))
         show_report(each, as_json=as_json, verbose=verbose)
         write_reports(each, files)
     return max((each.exit_code for each in reports), key=WORST_LAST.index)
+
+
+def _changes(
+    earlier: Sequence[VerificationReport],
+    later: Sequence[VerificationReport],
+    files: Mapping[str, str | None],
+    *,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Print and write what changed between two runs."""
+    from rnncli.reports.changes import WRITERS, RunChanges, show_changes
+    from rnncli.reports.verification import write_reports
+
+    if others := [name for name, path in files.items() if path and name not in WRITERS]:
+        raise InvalidRequest(f"{flag_of(others[0])} is written of a run, not of what changed")
+    if max(len(earlier), len(later)) > 1:
+        raise InvalidRequest(
+            f"--since compares one run with one, and there are {len(earlier)} and {len(later)}"
+        )
+    changes = RunChanges(earlier[0], later[0])
+    show_changes(changes, as_json=as_json, verbose=verbose)
+    write_reports(changes, files, WRITERS)
+    return changes.exit_code
 
 
 @command(

@@ -29,7 +29,7 @@ UNBROKEN = "\u2007"
 # What is called before anything is written to a standard stream.
 BEFORE_WRITING: list[Callable[[], None]] = []
 # First word of a line -> its colour.
-COLOURS = {"FAIL": "red", "warning:": "yellow"}
+COLOURS = {"FAIL": "red", "BROKEN": "red", "FIXED": "green", "warning:": "yellow"}
 # First words of lines that are copied to a shell, and stay one line.
 COMMANDS = ("repeat", "to skip")
 

@@ -138,14 +138,14 @@ def _unlike(output: OutputVerdict, wanted: Array, tolerance: Array) -> str:
     return ""
 
 
-def provenance(run: VerificationReport, pack: Pack | None) -> str:
+def provenance(run: VerificationReport, pack: str = "") -> str:
     """Return what a recorded run says that it is of, and against which pack that was held."""
     date = run.date and f" on {run.date[:10]}"
     conceded = f" with {' and '.join(run.concessions)}" if run.concessions else ""
     digest = f"by {run.pack.name}, digest {run.pack.digest or 'not verified'}"
     held = "as its lines say; --pack PACK holds them against a pack"
-    if pack is not None:
-        held = f"held against {pack.folder}, each of its {counted(len(run.cases), 'case')} once"
+    if pack:
+        held = f"held against {pack}, each of its {counted(len(run.cases), 'case')} once"
     return visible(f"{described(run)}{date}{conceded} {digest}, {held}")
 
 
