@@ -57,7 +57,7 @@ def threads() -> int:
     if count := _ALLOWED.get():
         return min(count, available())
     value = os.environ.get(VARIABLE, "").strip()
-    if not value:
+    if value in {"", "1"}:
         return 1
     if not (value.isascii() and value.isdigit() and int(value) > 0):
         raise InvalidRequest(

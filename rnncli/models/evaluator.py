@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer, Watch
     from rnncli.numerics import Array
+    from rnncli.operators import Operator
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -388,7 +389,7 @@ class Evaluator:
         with limited(MOST_KEPT), np.errstate(all="ignore"):
             for index, node in enumerate(self._body.node):
                 made: Sequence[Any] = ()
-                is_ours = operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
+                is_ours = self._recurrent(node)
                 calls = (node.domain, node.op_type, node.overload) in library.functions
                 varies = is_ours or calls or draws(node) or subgraphs(node)
                 if not varies and values.keys() >= {*node.input} and seen.isdisjoint(node.output):
@@ -413,6 +414,10 @@ class Evaluator:
             library.watch.hold(known.values())
         return varying
 
+    def _recurrent(self, node: NodeProto) -> Operator | None:
+        """Return the row of a node that is ours to evaluate."""
+        return operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
+
     def _step(self, node: NodeProto, index: int, known: Mapping[str, Any]) -> Step:
         name = display_name(node, index)
         path = (*self._path, name)
@@ -428,7 +433,7 @@ class Evaluator:
         library, opset = self._library, self.opsets.get(node.domain, 0)
         if function := library.functions.get((node.domain, node.op_type, node.overload)):
             return FunctionCall(node, library.function(function, node))
-        if row := operator_for(node.domain, node.op_type, opset):
+        if row := self._recurrent(node):
             return OwnRecurrentNode(node, row, library.arithmetic)
         from rnncli.models.implementations import defined_by, made  # all of onnx
 
@@ -451,24 +456,30 @@ class Evaluator:
         known: Mapping[str, Any],
     ) -> Step | None:
         """Return the step of nodes that a host engine evaluates; None if nothing reads them."""
-        others = (part if isinstance(part, list) else [part] for part in parts if part is not nodes)
-        elsewhere = {name for part in others for _, node in part for name in reads_of(node)}
-        elsewhere.update(self.output_names)
+        library, elsewhere, outliving = self._library, {*self.output_names}, {*self.output_names}
+        for part in parts:
+            if isinstance(part, list):
+                elsewhere.update(*(reads_of(node) for _, node in part if part is not nodes))
+                continue
+            elsewhere |= (read := reads_of(part[1]))
+            # What a recurrent node returns is its own; others may return what they are given.
+            if not self._recurrent(part[1]):
+                outliving |= read
         made = [name for _, node in nodes for name in node.output if name]
-        read = dict.fromkeys(name for _, node in nodes for name in sorted(reads_of(node)))
-        inputs = [name for name in read if name not in known and name not in made]
+        names = dict.fromkeys(name for _, node in nodes for name in sorted(reads_of(node)))
+        inputs = [name for name in names if name not in known and name not in made]
         wanted = [name for name in made if name in elsewhere]
         if not wanted:
             return None
-        library = self._library
         named = [(display_name(node, index), node) for index, node in nodes]
         operator = HostedNodes(
             named,
             inputs,
             wanted,
             self.opsets,
+            outliving=wanted if library.watch else outliving,
             functions=library.called(node for _, node in nodes).values(),
-            constants={name: known[name] for name in read if name in known},
+            constants={name: known[name] for name in names if name in known},
             rows=lambda graph, constants: (
                 Evaluator(graph, self.opsets, library.without_host, self._path, outer=constants).run
             ),
@@ -521,11 +532,13 @@ class Evaluator:
                     self._body, self.opsets, library, replaced=replaced
                 )
             return self._variants[replaced].outputs(feed_inputs, after)
-        if library.arithmetic.host != ONNX:
-            library.threads = threads()
         for operator in library.drawing:
             operator.begin_run()
-        with np.errstate(all="ignore"):
+        if library.arithmetic.host == ONNX:
+            with np.errstate(all="ignore"):
+                values = self._evaluated(feed_inputs, after)
+        else:
+            library.threads = threads()
             values = self._evaluated(feed_inputs, after)
         return {name: values[name] for name in self.output_names}
 

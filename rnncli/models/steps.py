@@ -54,26 +54,28 @@ class Step:
     outputs: tuple[str | None, ...]
     captured: frozenset[str] = frozenset()
     last_reads: tuple[str | None, ...] = ()
+    least: int = field(init=False)  # the number of outputs up to the last named one
     may_be_giant: str = field(init=False)  # its operator, if a small input can make a giant output
     needs_context: bool = field(init=False)
 
     def __post_init__(self) -> None:
         node = self.operator.onnx_node
+        self.least = max((k for k, name in enumerate(self.outputs, 1) if name), default=0)
         is_listed = not node.domain and node.op_type in _ELEMENTS
         self.may_be_giant = node.op_type if is_listed else ""
         self.needs_context = self.operator.need_context()
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
         """Run the node; return its outputs, at least the named ones."""
-        inputs = [values[name] for name in self.inputs]
+        inputs: Iterable[Any] = map(values.__getitem__, self.inputs)
         if self.may_be_giant:
-            refuse_giant(self.may_be_giant, inputs)
+            refuse_giant(self.may_be_giant, inputs := [*inputs])
         if self.needs_context:
             outer = {name: values[name] for name in self.captured}
             made: tuple[Any, ...] = self.operator.run(*inputs, context=outer)
         else:
             made = self.operator.run(*inputs)
-        if any(self.outputs[len(made) :]):
+        if len(made) < self.least:
             raise ValueError(f"makes {len(made)} outputs, the node names {len(self.outputs)}")
         return made
 

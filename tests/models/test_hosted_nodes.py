@@ -113,6 +113,18 @@ def test_values_cross_from_the_host_and_back(parse, calls):
         np.testing.assert_allclose(got[name], values, rtol=1e-6)
 
 
+def test_what_an_observer_was_given_stays(parse):
+    """Inputs of nodes, too, are those of their call."""
+    seen = []
+    model = parse(AROUND)
+    evaluator = prepare(model, host="onnxruntime", observer=lambda each: seen.append(each.inputs))
+    for k in range(5):
+        evaluator.outputs({"x": SEQUENCE + k, "k": np.int64(0)})
+
+    for k, inputs in enumerate(seen):
+        np.testing.assert_array_equal(inputs["X"], np.maximum(SEQUENCE + k, 0))
+
+
 def test_shapes_ranks_and_replaced_weights_may_differ_between_calls(parse):
     """Nothing of one call stays for the next."""
     text = "g (float[] x) => (float[] y) <float w = {2}> { a = Exp (x)  y = Mul (a, w) }"
@@ -125,6 +137,55 @@ def test_shapes_ranks_and_replaced_weights_may_differ_between_calls(parse):
         for w in (2, 5):
             (made,) = evaluator.outputs({"x": x, "w": np.float32(w)}).values()
             np.testing.assert_allclose(made, w * np.exp(x))
+
+
+# Nodes among those of ONNX Runtime: `a` and `x` are their inputs, `h` is their output.
+BETWEEN = {
+    "a recurrent node": "h, last = RNN <hidden_size = 3> (a, W, R)",
+    "a loop without a trip": """h = Loop (none, , a) <body = l (int64 i, bool go, float[3,2,2] old)
+        => (on, new) { on = Identity (go)  r, new = RNN <hidden_size = 2> (old, V, U) }>""",
+    "a branch that keeps what it reads": """up = Greater (first, zero)  h = If (up) <
+        then_branch = t () => (p) { p, l = RNN <hidden_size = 2> (a, V, U) },
+        else_branch = e () => (q) { q = Identity (a) }>""",
+    "a function that returns its input": "h, last = pkg.Passed (a, V, U)",
+    "nodes that the host refuses": """e, last = RNN <hidden_size = 2> (a, V, U)
+        b = Cast <to = 16> (e)  c = Elu (b)  n = Shape (e)  r = Reshape (a, n)
+        h = Squeeze <axes = [1]> (r)""",
+    "values that choose a shape": """f = Flatten <axis = 3> (a)  g = Squeeze <axes = [1]> (f)
+        k = Greater (g, zero)  n = Compress (g, k)  u = Unsqueeze <axes = [1, 2]> (n)
+        h, last = RNN <hidden_size = 3> (u, S, R)""",
+    "shapes alone": """n = Shape (x)  o = ConstantOfShape (n)
+        h, last = RNN <hidden_size = 3> (o, W, R)""",
+}
+
+
+@pytest.mark.filterwarnings("ignore:ONNX Runtime does not evaluate")
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_call_changes_nothing_of_those_before(parse, between):
+    """Although memory is used again from the third call for inputs of the same shapes on."""
+    text = f"""g (float[T,N,I] x) => (float[A,B,C] h, float[D,E,F] y, float[G,J,K] z)
+        <float[1,3,2] W = {{1, 2, 3, 4, 5, 6}}, float[1,3,3] R = {{0, 1, 0, 1, 0, 1, 0, 1, 0}},
+         float[1,2,2] V = {{1, 2, 3, 4}}, float[1,2,2] U = {{1, 0, 0, 1}},
+         float[1,3,1] S = {{1, 2, 3}}, int64 none = {{0}}, float zero = {{0}}>
+        {{ a = Neg (x)  z = Exp (a)  s = ReduceMin <keepdims = 0> (x)  first = Identity (s)
+           {BETWEEN[between]}  y = Relu (h) }}
+        <domain: "pkg", opset_import: ["" : 11]> Passed (v, V, U) => (v, w)
+        {{ r, w = RNN <hidden_size = 2> (v, V, U) }}"""
+    model = parse(text, opset=11, more=', "pkg": 1')
+    inputs = [
+        {"x": sign * SEQUENCE[:steps] + shift}
+        for sign, steps, shift in ((1, 3, 0), (-1, 3, 0.5), (1, 2, 0.25), (2, 3, 3), (-1, 3, -3))
+    ]
+    wanted = [evaluate_model(model, fed) for fed in inputs]
+    session = rnncli.prepare(model, host="onnxruntime")
+    order = [0, 0, 0, 1, 1, 2, 0, 1, 2, 2, 2, 3, 4, 0, 3, 4]
+    found = [session.run(inputs[k]) for k in order]
+
+    for k, made in zip(order, found, strict=True):
+        for name, values in wanted[k].items():
+            np.testing.assert_allclose(
+                made[name], values, rtol=1e-2 if "refuses" in between else 1e-6
+            )
 
 
 def test_large_constants_are_shared(parse):

@@ -231,6 +231,6 @@ def _truth(cond: Array) -> bool:
     Raises:
         InvalidRequest: the condition is not a single value.
     """
-    if np.size(cond) != 1:
+    if cond.size != 1:
         raise InvalidRequest(f"a condition must be one value, got shape {list(np.shape(cond))}")
-    return bool(np.asarray(cond).item())
+    return bool(cond.item())
