@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # The properties of a test's report that hold the verdict, and the folder of the case's pack.
 VERDICT, IS_ANSWERED, PACK = "rnncli_verdict", "rnncli_answered", "rnncli_pack"
+# That of a failure: the known bugs that give the outputs, with spaces between them.
+BUGS = "rnncli_bugs"
 # The exit status of a run in which no case of a pack was answered, as for `rnncli verify`.
 NOTHING_ANSWERED = 5
 
@@ -130,15 +132,16 @@ class SelectedCase(NamedTuple):
         """
         from rnncli.api.conformance import Judgement
         from rnncli.judging.comparing.verdict import FAILURES, JudgedAttempt, Verdict
-        from rnncli.reports.failures import fitting
 
         verdict, text = found.verdict, str(Judgement(self.record, JudgedAttempt(found)))
-        if bugs := next(fitting(found), "").partition(":")[0]:  # in the line of the summary, too
-            text = text.replace("\n", f", {bugs}\n", 1)
+        if found.fits:  # first, as the line of a summary is cut, and has the id already
+            first, *others = found.fits
+            more = f" or {len(others)} more" * bool(others)
+            text = text.replace(f"{found.id}: {verdict}", f"{first}{more}: {verdict}", 1)
         if expected := self.xfails.reason(found.id, verdict):
             if verdict in FAILURES:
                 pytest.xfail(f"{verdict}: {expected}")
-            pytest.fail(f"{text}\n  although expected to fail: {expected}", pytrace=False)
+            pytest.fail(f"passes now; {expected}", pytrace=False)
         if verdict is Verdict.REFUSED and self.allow_refused:
             pytest.xfail(f"refused, which is allowed: {found.message}")
         if verdict in FAILURES:
@@ -228,6 +231,7 @@ def _judged(item: pytest.Item, case: SelectedCase, function: Callable[[Vector], 
     item.user_properties += [
         (VERDICT, f"{found.verdict}"),
         (IS_ANSWERED, found.is_answered),
+        (BUGS, " ".join(found.details.fits)),
     ]
     case.conclude(found.details)
 
@@ -393,10 +397,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 class AnswerCount:
-    """Counts of answered and unanswered cases of a run, by pack."""
+    """Counts of answered and unanswered cases of a run, by pack, and of failures by cause."""
 
     def __init__(self) -> None:
         self._asked: dict[str, Counter[bool]] = {}
+        self._failed: list[list[str]] = []  # of each failure its known bugs, or else its verdict
 
     @property
     def _void(self) -> dict[str, int]:
@@ -414,6 +419,10 @@ class AnswerCount:
             counts = self._asked.setdefault(str(known[PACK]), Counter())
             counts[False] += report.when == "setup"
             counts[True] += report.when == "call" and bool(known[IS_ANSWERED])
+            if VERDICT in known and report.failed:
+                self._failed.append(str(known[BUGS]).split() or [str(known[VERDICT])])
+                if crash := getattr(report.longrepr, "reprcrash", None):  # of the summary's line
+                    crash.message = crash.message.removeprefix("Failed: ")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -422,9 +431,16 @@ class AnswerCount:
             session.exitstatus = NOTHING_ANSWERED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the reason that such a run fails."""
+        """Print the causes of failures, and the reason that a run without answers fails."""
         from rnncli.talk.words import counted, visible
 
+        causes, left = [], self._failed
+        while left:
+            cause, count = Counter(name for names in left for name in names).most_common(1)[0]
+            causes.append(f"{count} {cause}")
+            left = [names for names in left if cause not in names]
+        if causes:
+            terminalreporter.write_line(f"rnncli: failures by cause: {', '.join(causes)}", red=True)
         for pack, count in self._void.items():
             cases = f"{counted(count, 'case')} of {visible(pack)}"
             terminalreporter.write_line(f"rnncli: none of {cases} was answered", red=True)

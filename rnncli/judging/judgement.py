@@ -19,6 +19,7 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import (
     FAILURES,
     RIGHT,
+    UNREQUESTED,
     CaseVerdict,
     Element,
     JudgedAttempt,
@@ -176,7 +177,7 @@ def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:
     missing = f"is missing; {there}"
     return (
         *(_output_verdict(name, output, missing) for name, output in found.outputs.items()),
-        *(OutputVerdict(printable(n), Verdict.DIFFERS, "was not requested") for n in found.extra),
+        *(OutputVerdict(printable(n), Verdict.DIFFERS, UNREQUESTED) for n in found.extra),
     )
 
 

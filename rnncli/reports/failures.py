@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
-from rnncli.judging.comparing.verdict import FAILURES, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, UNREQUESTED, Verdict
 from rnncli.numerics import dtype_named
 from rnncli.talk.words import (
     counted,
@@ -216,8 +216,8 @@ def reasons(case: JudgedCase) -> Iterator[str]:
     if verdict.allowed:
         yield f"{place}allowed by {verdict.allowed}"
     if verdict.expected:
-        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
-        yield f"{place}{gone}expected to fail: {verdict.expected}"
+        known = "expected to fail:" if verdict.verdict in FAILURES else "passes now;"
+        yield f"{place}{known} {verdict.expected}"
     if verdict.verdict is Verdict.ACCEPTABLE:
         yield f"{place}acceptable: answers as {verdict.reading} has it"
     elif verdict.verdict is Verdict.ACCEPTED:
@@ -289,10 +289,16 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     if case.relation and case.verdict in FAILURES:
         finds = report.pack.notes.get(case.relation, "not explained by the pack")
         yield f"asked: {case.record.summary} (finds: {finds})"
-    elif case.verdict in NOTED and not is_explained(report, case):
+    elif case.verdict in NOTED and not (is_explained(report, case) or _is_only_more(case)):
         for flag in case.record.flags:
             finds = report.pack.notes.get(flag, "not explained by the pack")
             yield f"tests for {flag} (finds: {finds})"
+
+
+def _is_only_more(case: JudgedCase) -> bool:
+    """Whether all that is wrong with a case is outputs that were not requested."""
+    wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
+    return bool(wrong) and all(each.problem == UNREQUESTED for each in wrong)
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:

@@ -73,9 +73,14 @@ def show_report(
     screen.take(last)
     below = _diagnosis_lines(report.diagnosis, screen) if report.diagnosis is not None else []
     if not as_json:
-        for line in _failure_lines(report, screen, verbose=verbose):
+        lines = _failure_lines(report, screen, verbose=verbose)
+        if not is_drawn():  # where both streams are one, what failed is not above a long table
+            _show_counts(report, screen, verbose=verbose)
+            sys.stdout.flush()
+        for line in lines:
             say_text(line)
-        _show_counts(report, screen, verbose=verbose)
+        if is_drawn():
+            _show_counts(report, screen, verbose=verbose)
     sys.stdout.flush()
     for line in below:
         say_text(line)

@@ -107,11 +107,15 @@ class Results:
     def close(self) -> None:
         """Do nothing."""
 
-    def check(self, ids: Sequence[str]) -> None:
-        """Refuse results that do not say which of several cases they are of.
+    def check(self, ids: Sequence[str], known: Iterable[str]) -> None:
+        """Refuse results that have none of a pack's cases, or do not say of which they are.
+
+        Args:
+            ids: the cases that are asked.
+            known: all cases of the pack.
 
         Raises:
-            InvalidRequest: their names have no id.
+            InvalidRequest: their names have no id, or no id of the pack.
         """
 
 
@@ -129,6 +133,16 @@ class ResultsFolder(Results):
             raise InvalidRequest(
                 f"{folder}: holds no results, which are {PREFIX}ID/{data_set(0)}/output_0.pb"
                 f" or {PREFIX}ID/{OUTPUTS}/Y{RAW}"
+            )
+
+    def check(self, ids: Sequence[str], known: Iterable[str]) -> None:
+        """Refuse a folder that has no case of the pack."""
+        there = sorted(name for name in os.listdir(self._folder) if name.startswith(PREFIX))  # noqa: PTH208
+        if {folder_of(each) for each in known}.isdisjoint(there):
+            case = f"{self.name}/{folder_of(next(iter(ids), 'ID'))}"
+            raise InvalidRequest(
+                f"{self.name}: has none of the pack's cases, but {there[0]}; expected"
+                f" {case}/{data_set(0)}/output_0.pb or {case}/{OUTPUTS}/Y{RAW}"
             )
 
     def attempt(self, vector: Vector) -> Attempt:
@@ -180,8 +194,14 @@ class ResultsFile(Results):
         if not (self._cases or self._plain):
             raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
 
-    def check(self, ids: Sequence[str]) -> None:
-        """Refuse results whose names have no id, unless one case is asked."""
+    def check(self, ids: Sequence[str], known: Iterable[str]) -> None:
+        """Refuse results whose names have no id, unless one case is asked, or none of the pack."""
+        there = {case for case, _ in self._cases}
+        if there and there.isdisjoint(known):
+            raise InvalidRequest(
+                f"{self.name}: has none of the pack's cases, but {min(there)}; results are named"
+                f" ID/Y, such as {next(iter(ids), 'lstm')}/Y"
+            )
         if self._plain and len(ids) != 1:
             name = next(iter(self._plain))
             raise InvalidRequest(

@@ -221,7 +221,8 @@ def judge_all(
     with closing(spec.open()) as subject:
         about = dict(subject.describe())
         if isinstance(subject, Results):
-            subject.check([*selected.asked])
+            known = [record.id for record in selected.pack.manifest.cases]
+            subject.check([*selected.asked], known)
         if spec.can_be_asked:
             probed |= failing_probes(subject, selected.asked.values(), plan.terms.rule)
     if not spec.can_be_asked and unprobed(selected.asked.values()):

@@ -18,7 +18,7 @@ from support.verifications import (
     report,
 )
 
-from rnncli.judging.comparing.verdict import OutputVerdict, Verdict
+from rnncli.judging.comparing.verdict import UNREQUESTED, OutputVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.reports.failures import (
@@ -49,6 +49,15 @@ def test_what_a_flag_finds_is_not_said_where_all_that_fits_is_named(fitting, sai
     lines = list(sentences(every_verdict(), case))
 
     assert any(line.startswith("tests for ") for line in lines) == said
+
+
+def test_what_a_flag_finds_is_not_said_of_an_output_too_many():
+    """The sentence on the output says all, unless a requested one is wrong as well."""
+    more = OutputVerdict("Z", Verdict.DIFFERS, UNREQUESTED)
+    for outputs, said in (((more,), False), ((output(verdict=Verdict.DIFFERS), more), True)):
+        case = judged("reverse_1", Verdict.DIFFERS, {"outputs": outputs})
+        lines = list(sentences(every_verdict(), case))
+        assert any(line.startswith("tests for ") for line in lines) == said
 
 
 BATCHWISE = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import json
 
 import jsonschema
@@ -153,3 +155,17 @@ def test_a_missing_folder_is_found_before_the_run(tmp_path, kind):
     """Not after an hour of judging."""
     with pytest.raises(InvalidRequest, match="there is no folder"):
         check_reports({kind: str(tmp_path / "none" / "report")})
+
+
+def test_in_a_pipe_the_verdict_is_below_the_table():
+    """Where both streams are one, the last lines are what failed, and all counts in words."""
+    both = io.StringIO()
+    with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+        show_report(REPORTS["every verdict"])
+    lines = both.getvalue().splitlines()
+    (table,) = (k for k, line in enumerate(lines) if line.startswith("all\t"))
+    first = next(k for k, line in enumerate(lines) if line.startswith("FAIL"))
+
+    assert lines[0].startswith("by\tname\t")
+    assert table < first
+    assert lines[-1].startswith("onnxruntime 1.31.1 against vectors/core")

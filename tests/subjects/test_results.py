@@ -300,13 +300,31 @@ def test_names_without_an_id_are_those_of_the_only_case(tmp_path, asked):
     """Of several, it is told how results are named."""
     write_tensors(tmp_path / "plain.npz", {"Y": Y, "Y_h": Y_h})
     subject = results_subject(tmp_path / "plain.npz")
-    subject.check(["case"])
+    subject.check(["case"], ["case", "other"])
 
     assert list(subject.attempt(asked).outputs) == ["Y", "Y_h"]
     with pytest.raises(
         InvalidRequest, match="'Y' says no case, of 2: results are named ID/Y, such"
     ):
-        subject.check(["case", "other"])
+        subject.check(["case", "other"], ["case", "other"])
+
+
+@pytest.mark.parametrize("name", ["folder", "file.npz"])
+def test_results_of_another_pack_are_refused(tmp_path, name):
+    """In one sentence that shows what was expected; one case of the pack is enough."""
+    if name == "folder":
+        (tmp_path / name / "test_else").mkdir(parents=True)
+        wanted = "folder/test_a/test_data_set_0/output_0.pb or .*folder/test_a/outputs/Y.bin$"
+    else:
+        write_tensors(tmp_path / name, {"else/Y": Y})
+        wanted = "results are named ID/Y, such as a/Y$"
+    subject = results_subject(tmp_path / name)
+    subject.check(["a"], ["a", "b", "else"])
+
+    with pytest.raises(
+        InvalidRequest, match=f"has none of the pack's cases, but .*else; .*{wanted}"
+    ):
+        subject.check(["a"], ["a", "b"])
 
 
 def test_a_place_without_results_is_an_error(tmp_path):

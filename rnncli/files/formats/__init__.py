@@ -55,6 +55,8 @@ def format_with(extension: str) -> Format:
     if plugin := plugins("format").get(extension):
         return _plugged_format(plugin)
     listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
+    if not extension:
+        raise InvalidRequest(f"has no extension, which says the format: {listed}; or is FOLDER/")
     raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
 
 

@@ -56,6 +56,10 @@ OF_FAILURES = ("localisation", "fits", "error_map", "after", "right_with", "narr
 ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.UNEXERCISED, Verdict.ACCEPTED}
 
 
+# The problem of an output that is there and was not asked for.
+UNREQUESTED = "was not requested"
+
+
 class Allowance(NamedTuple):
     """An option that keeps a failure from failing the run."""
 

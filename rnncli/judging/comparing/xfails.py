@@ -79,11 +79,15 @@ class Xfails:
     def reason(self, case_id: str, verdict: Verdict) -> str:
         """Return why a case was expected to fail, or "" if it was not, or not with this verdict.
 
-        A case that passes although an entry expects it to fail gets that entry's reason, so that
-        the entry is noticed and removed. A skipped case has none.
+        A case that passes although an entry expects it to fail gets that entry's place and what to
+        do with it. A skipped case has none.
         """
         for _, entry in self._matching(case_id):
-            if verdict in entry.verdicts | RIGHT:
+            if verdict in RIGHT:
+                act = "narrow or remove that line" if entry.is_pattern else "remove that line"
+                line = f"{entry.place.file}:{entry.place.line} '{entry.pattern}'"
+                return f"{line}: {act} ({entry.reason})"
+            if verdict in entry.verdicts:
                 return entry.reason
         return ""
 

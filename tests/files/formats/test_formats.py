@@ -515,6 +515,10 @@ def test_unknown_extension_lists_the_known():
         InvalidRequest, match=r"^out\.xyz: no format is named '\.xyz': there are .*\.npz.*FOLDER/$"
     ):
         format_of("out.xyz")
+    with pytest.raises(
+        InvalidRequest, match=r"^out: has no extension, which says the format: \.npz, .*FOLDER/$"
+    ):
+        format_of("out")
 
 
 def test_extension_is_read_in_any_case():
