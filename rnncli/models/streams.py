@@ -136,6 +136,30 @@ def streams_of(model: Model, given: Mapping[str, str] | None = None) -> Streams:
     return Streams(pairs, time, batch, told, () if given else crossed, anew, forgetting)
 
 
+def supposed_axes(model: Model) -> tuple[Mapping[str, FreeAxis], Mapping[str, FreeAxis]]:
+    """Return axes of time and batch of a model that has no states, names or nodes that tell them.
+
+    Of several free sizes, one that every input and output has is the batch; the first of the
+    others, or the only one, is time, of which nothing is asked that does not hold of a batch.
+    """
+    shapes = [declared_shape(each) or () for each in (*model.inputs, *model.proto.graph.output)]
+    free = dict.fromkeys(each for shape in shapes for each in shape if isinstance(each, str))
+    shared = [size for size in free if len(free) > 1 and all(size in shape for shape in shapes)][:1]
+    batch, time = (
+        {
+            value.name: FreeAxis(shape.index(size), size, reason)
+            for value, shape in zip(model.inputs, shapes, strict=False)
+            for size in sizes
+            if shape.count(size) == 1
+        }
+        for sizes, reason in (
+            (shared, "every input and output has it"),
+            ([size for size in free if size not in shared][:1], "no other size is free"),
+        )
+    )
+    return time, batch
+
+
 def alike(model: Model) -> Iterator[str]:
     """Yield the inputs and outputs of one type and shape, as `--state` takes them."""
     graph = DataFlow(model)

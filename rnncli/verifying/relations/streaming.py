@@ -25,7 +25,7 @@ from rnncli.models.evaluation_settings import ONNX
 from rnncli.models.loading import load_data_set, load_model
 from rnncli.models.model import declared_shape
 from rnncli.models.node_listing import random_nodes
-from rnncli.models.streams import alike, streams_of
+from rnncli.models.streams import alike, streams_of, supposed_axes
 from rnncli.numerics import dtype_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
@@ -661,7 +661,22 @@ def _source_of(
         raise NothingSelected(
             f"{target}: draws random numbers, so no two calls need agree: {', '.join(drawn)}"
         )
-    streams = streams_of(model, dict(states)).without(request.shapes)
+    streams = streams_of(model, dict(states))
+    if is_told := any((streams.pairs, streams.time, streams.batch)):
+        streams = streams.without(request.shapes)
+    else:
+        time, batch = supposed_axes(model)
+        streams = streams._replace(time=time, batch=batch).without(request.shapes)
+    kinds = {"the batch": streams.batch, "time": streams.time}
+    taken = {axis.size: kind for kind, axes in kinds.items() for axis in axes.values()}
+    if taken and not is_told:
+        listed = ", ".join(f"{size} as {kind}" for size, kind in taken.items())
+        warnings.warn(
+            f"{target}: no state, name or recurrent node tells what the free axes are; by the"
+            f" shapes alone, {listed}",
+            RnncliWarning,
+            stacklevel=2,
+        )
     given = _given(model, request)
     dims = {**streams.sizes_of(next(iter(given), {})), **request.dims}
     source = StreamedModel(model, streams, dims, request.shapes, given, is_cut, *terms)
@@ -669,11 +684,13 @@ def _source_of(
     if not (source.streams.pairs or source.streams.time or source.streams.batch):
         pairs = [*islice(alike(model), MOST_LISTED + 1)]
         more = ", ..." * (len(pairs) > MOST_LISTED)
-        found = f", such as one of {', '.join(pairs[:MOST_LISTED])}{more}" if pairs else ""
-        raise NothingSelected(
-            f"{target}: has no states, and no free axis of time or batch; --state h_in=h_out says"
-            f" which input continues an output{found}"
-        )
+        hint = f"`rnncli run {target} --against RUNTIME` judges a runtime on a single call"
+        if pairs:
+            hint = (
+                "--state h_in=h_out says which input continues an output, such as one of"
+                f" {', '.join(pairs[:MOST_LISTED])}{more}"
+            )
+        raise NothingSelected(f"{target}: has no states, and no free axis of time or batch; {hint}")
     window = [] if source.has_free_time else sorted({a.size for a in streams.time.values()})
     assumed = [symbol for symbol in window if symbol not in source.dims]
     if assumed and streams.pairs:
