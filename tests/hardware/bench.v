@@ -1,4 +1,5 @@
-// Feeds a case of a hex pack to lstm_cell and writes Y, Y_h and Y_c as judge.c reads them.
+// Feeds a case of a hex pack to lstm_cell and writes Y, Y_h and Y_c as judge.c reads them, or why
+// the cell cannot run the case.
 //
 //   sed 's/`define ID_/`define /' PACK/test_ID/case.svh > case.vh
 //   iverilog -o bench bench.v lstm_cell.v && vvp bench +pack=PACK +outputs=RESULTS/test_ID/outputs
@@ -24,7 +25,40 @@ module bench;
       .h_next(h_next), .c_next(c_next));
 
   reg [8*512-1:0] pack, outputs;
+  reg [8*64-1:0] refusal;
   integer n, t, k, file;
+
+  task find_refusal;  // 0 if there is none
+    begin
+      refusal = 0;
+`ifdef ATTRIBUTE_ACTIVATIONS_COUNT
+      refusal = "has no attribute activations";
+`endif
+`ifdef ATTRIBUTE_CLIP
+      refusal = "has no attribute clip";
+`endif
+`ifdef ATTRIBUTE_DIRECTION
+      refusal = "has no attribute direction";
+`endif
+`ifdef ATTRIBUTE_INPUT_FORGET
+      refusal = "has no attribute input_forget";
+`endif
+`ifdef ATTRIBUTE_LAYOUT
+      refusal = "has no attribute layout";
+`endif
+`ifdef P_FILE
+      refusal = "has no peepholes";
+`endif
+      if (`DATA_SETS != 1) refusal = "runs one data set";
+      if (T == 0 || N == 0 || I == 0 || H == 0) refusal = "needs sizes of at least 1";
+      if (`X_PACK != 1) refusal = "reads words of one element, as without --pack";
+      if (`DTYPE != "float32") refusal = {"is for float32, not ", `DTYPE};
+      case (`OPERATOR)
+        "LSTM-1", "LSTM-7", "LSTM-14", "LSTM-22": ;
+        default: refusal = {"is not an LSTM but ", `OPERATOR};
+      endcase
+    end
+  endtask
 
   task read_case;
     begin
@@ -71,6 +105,13 @@ module bench;
 
   initial begin
     if (!$value$plusargs("pack=%s", pack) || !$value$plusargs("outputs=%s", outputs)) $finish;
+    find_refusal;
+    if (refusal) begin
+      file = $fopen({outputs, "/../refused.txt"}, "w");
+      if (!file) $fatal(1, "cannot write %0s/../refused.txt", outputs);
+      $fdisplay(file, "%0s", refusal);
+      $finish;
+    end
     read_case;
     for (n = 0; n < N; n = n + 1) run_sequence;
     file = $fopen({outputs, "/Y.bin"}, "wb");

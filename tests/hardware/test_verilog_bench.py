@@ -66,6 +66,25 @@ def test_a_cell_in_verilog_is_judged(judge, packs, tmp_path, case_id, verdict):
     assert said.code == (verdict != "pass")
 
 
+REFUSED = {
+    "lstm_14_clip": "has no attribute direction",
+    "lstm_14_peepholes": "has no peepholes",
+    "gru_14_clip": "is not an LSTM but GRU-14",
+    "lstm_22_dtype_bfloat16": "is for float32, not bfloat16",
+}
+
+
+@pytest.mark.parametrize("case_id", REFUSED)
+def test_what_a_cell_in_verilog_cannot_run_is_refused(judge, packs, tmp_path, case_id):
+    """With the reason, by the features of the case, instead of outputs."""
+    results = simulate(tmp_path, packs / "core/hex", case_id, ["bench.v", "lstm_cell.v"])
+
+    said = judge_c.run(judge, packs / "core/raw", results, case_id)
+    assert said.cases[case_id][0] == "refused"
+    told = (results / f"test_{case_id}" / "refused.txt").read_text()
+    assert told == f"{REFUSED[case_id]}\n"
+
+
 @pytest.mark.parametrize("case_id", [f"rnn_14_{of}" for of in INTEGER_CASES])
 @pytest.mark.parametrize("verdict", ["pass", "differs"])
 def test_integers_in_verilog_are_judged(judge, packs, tmp_path, case_id, verdict):
