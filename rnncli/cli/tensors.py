@@ -14,6 +14,7 @@ from rnncli.limits import UNLIMITED, Limits
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.reports.tables import print_json_line
 from rnncli.talk.terminal import say
+from rnncli.talk.words import counted, shown
 
 
 @command(
@@ -32,7 +33,9 @@ def compare(
 ) -> int:
     """Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.
 
-    B holds the expected values. Of folders with test data sets only the outputs are compared.
+    B holds the expected values. Of folders with test data sets only the outputs are compared. What
+    A calls by other names is compared with the only output of B whose name ends so, as Y of gru/Y,
+    or that has its sizes.
     Without a tolerance, elements must be equal; -0.0 equals 0.0, and NaN equals NaN unless
     --no-equal-nan is given. With tolerances, an element agrees if |a - b| <= atol + rtol * |b|, or
     if the two are at most --max-ulp units in the last place apart. Of an output that differs, what
@@ -47,6 +50,7 @@ def compare(
     from rnncli.judging.comparing.likeness import beside_roundings, differences
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.reports.runs import print_comparison
+    from rnncli.running.matching import renamed
 
     if is_same_file(a, b):
         raise InvalidRequest(f"{a}, {b}: the same file or folder, so comparing them shows nothing")
@@ -54,7 +58,8 @@ def compare(
     tolerance = Tolerance.parse(atol=atol, rtol=rtol, max_ulp=max_ulp, equal_nan=equal_nan)
     if Path(a).is_dir() and Path(b).is_dir():
         say("only outputs are compared: neither inputs nor models")
-    got, wanted = read_outputs(a), read_outputs(b)
+    wanted = read_outputs(b)
+    got = renamed(read_outputs(a), wanted, a)
     outputs = compare_tensors(got, wanted, tolerance)
     likes = differences(got, wanted, tolerance)
     said = {name: [each.sentence for each in found] for name, found in likes.items()}
@@ -71,6 +76,13 @@ def compare(
                 say(f"{name}: {sentence}")
     if outputs.exit_code == NothingSelected.exit_code:
         raise NothingSelected(f"{a}, {b}: no element to compare")
+    count = counted(len(outputs), "output")
+    if wrong := [output for output in outputs if not output.agrees]:
+        is_exact = not (atol or rtol or max_ulp) and not all(output.problem for output in wrong)
+        hint = "; without --atol, --rtol or --max-ulp they must be equal" if is_exact else ""
+        say(f"differs: {len(wrong)} of {count}{hint}")
+    else:
+        say(f"agrees: {count}, with errors up to {shown(max(o.max_abs or 0.0 for o in outputs))}")
     return outputs.exit_code
 
 
@@ -120,8 +132,8 @@ def convert(
     rnncli convert out.npz out.h5
     rnncli convert weights.npz model.onnx --from torch
     rnncli convert model.safetensors model.onnx --from torch --module encoder.lstm
-    rnncli convert vectors/core core_npz --format npz
-    rnncli convert vectors/core core_hex --format hex --pack 4
+    rnncli convert core core_npz --format npz
+    rnncli convert core core_hex --format hex --pack 4
 
     Options:
         layout: Layout of a converted pack (docs/howto/packs.md).

@@ -17,27 +17,41 @@ if TYPE_CHECKING:
 
 
 def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str) -> Tensors:
-    """Return another program's outputs by the model's names; warn of what is not as it was.
+    """Return another program's outputs by the model's names and in its types; see `renamed`.
 
-    An output of a name that the model lacks is taken for the only one that has its shape, or has it
-    in other words, see `order_of`, if no other output of that program is. Only axes of size 1 may
-    lack or be more: in another order of axes it stays as it is, and is wrong as under the model's
-    name. Real numbers take the model's type.
+    Real numbers take the model's type, which is told.
     """
+    found = renamed(theirs, ours, source)
+    for name in found.keys() & ours.keys():
+        values, dtype = found[name], dtype_of(ours[name])
+        if dtype.is_float and values.dtype.kind == "f" and values.dtype != dtype.numpy:
+            found[name] = round_to(values, dtype)
+            sentence = f"'{name}' is of type {values.dtype}, compared in the model's, {dtype}"
+            warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=2)
+    return found
 
-    def told(sentence: str) -> None:
-        warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=3)
 
+def renamed(
+    theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str
+) -> dict[str, Array]:
+    """Return outputs under the names of others; warn of what is not as it was.
+
+    An output of another name is taken for the only one that has its last part, as Y of gru/Y, or
+    else its shape, or has that in other words, see `order_of`, if no other output is. Only axes of
+    size 1 may lack or be more: in another order of axes it stays as it is, and is wrong as under
+    the right name.
+    """
     found = {name: values for name, values in theirs.items() if name in ours}
     left = {name: values for name, values in theirs.items() if name not in ours}
-    for is_strict in (True, False):
+    for is_same_name, is_same_shape in ((True, False), (False, True), (False, False)):
         fits = {
             (name, own): order
             for name, values in left.items()
             for own, wanted in ours.items()
             if own not in found
             and (order := order_of(values.shape, wanted.shape)) is not None
-            and not (is_strict and order)
+            and (not is_same_name or _last(name) == _last(own))
+            and (not is_same_shape or not order)
         }
         for (name, own), order in fits.items():
             if sum(name == one or own == other for one, other in fits) == 1:
@@ -45,10 +59,10 @@ def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str)
                 is_moved = order and order != (*range(values.ndim),)
                 found[own] = values if is_moved else in_order(values, order, shape)
                 sizes = f"'{name}' {list(values.shape)} is compared with '{own}' {list(shape)}"
-                told(f"{sizes}: no other output has its sizes")
-    for name, values in found.items():
-        dtype = dtype_of(ours[name])
-        if dtype.is_float and values.dtype.kind == "f" and values.dtype != dtype.numpy:
-            found[name] = round_to(values, dtype)
-            told(f"'{name}' is of type {values.dtype}, compared in the model's, {dtype}")
+                why = "their names end alike" if is_same_name else "no other output has its sizes"
+                warnings.warn(f"{source}: {sizes}: {why}", RnncliWarning, stacklevel=3)
     return {**found, **left}
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
