@@ -22,7 +22,7 @@ LONGEST_SENTENCE = 400
 LONGEST_TOLD = 4000
 # The least similarity of a suggestion, as measured by difflib.
 NEAR = 0.75
-SHORT, NEAR_SHORT = 3, 0.65
+SHORT, NEAR_SHORT = 4, 0.65
 # Exit codes from worst to best; that of a batch is its worst.
 SEVERITY = (70, 2, 3, 1)
 
@@ -149,7 +149,7 @@ def listed(words: Sequence[object], between: str = ", ") -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` if none is near.
 
-    Near means one error per four letters, or one in a word of up to three.
+    Near means one error per four letters, or one and a half in a word of up to four.
     """
     import difflib  # takes a millisecond and is seldom needed
 

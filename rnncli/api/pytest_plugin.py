@@ -1,6 +1,6 @@
 """Conformance vectors as pytest items: a plug-in, and a decorator for a user's own test function.
 
-    @rnncli.pytest.vectors("vectors/core", cases=Selected(require="operator=LSTM-14"))
+    @rnncli.pytest.vectors("core", cases=Selected(require="operator=LSTM-14"))
     def test_lstm(vector):
         return my_lstm(**vector.inputs)
 
@@ -364,7 +364,18 @@ def _subject(config: pytest.Config) -> Any:
     here = str(config.invocation_params.dir)
     if here not in sys.path:  # `python -m pytest` has put it there, the script `pytest` has not
         sys.path.append(here)  # last: its other files take no module's place
-    return pkgutil.resolve_name(config.getoption("--rnncli-subject"))
+    from rnncli.errors import InvalidRequest, did_you_mean
+
+    asked = config.getoption("--rnncli-subject")
+    try:
+        return pkgutil.resolve_name(asked)
+    except AttributeError as error:
+        module, _, name = asked.partition(":")
+        found = vars(sys.modules[module]) if module in sys.modules else {}
+        functions = [each for each, value in found.items() if callable(value)]
+        raise InvalidRequest(
+            f"--rnncli-subject {asked}: {error}{did_you_mean(name, functions)}"
+        ) from error
 
 
 class CaseItem(pytest.Item):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.errors import InvalidRequest, NothingSelected, did_you_mean
 from rnncli.numerics import DTYPES
 
 if TYPE_CHECKING:
@@ -37,9 +37,19 @@ class Selection:
         self._steps = list(_postfix(expression))
 
     def chosen(
-        self, cases: Sequence[Case], is_called: Callable[[Case, str], bool], subject: str
+        self,
+        cases: Sequence[Case],
+        is_called: Callable[[Case, str], bool],
+        subject: str,
+        words_of: Callable[[Case], Iterable[str]],
     ) -> list[Case]:
-        """Return the cases that are selected, given whether a lower-case word is true of a case.
+        """Return the cases that are selected.
+
+        Args:
+            cases: all of them.
+            is_called: whether a lower-case word is true of a case.
+            subject: what has them.
+            words_of: the id and the flags of a case.
 
         Raises:
             NothingSelected: none is; the sentence names words that are true of no case.
@@ -53,7 +63,10 @@ class Selection:
         hint = ""
         if unknown:
             listed = " or ".join(f"'{word}'" for word in unknown)
-            hint = f"; no case has {listed} in its id or flags"
+            known = dict.fromkeys(word for case in cases for word in words_of(case))
+            known |= dict.fromkeys(part for word in known for part in word.split("_"))
+            nearest = (did_you_mean(word.removeprefix(ID), known) for word in unknown)
+            hint = f"; no case has {listed} in its id or flags{next(filter(None, nearest), '')}"
             if dtype := next((word for word in unknown if word in DTYPES), ""):
                 hint += f"; for dtypes `rnncli verify` has --require dtype={dtype}"
         raise NothingSelected(f"{subject}: {why} no case of {len(cases)}{hint}")
@@ -77,6 +90,23 @@ def is_called(word: str, case_id: str, flags: Iterable[str]) -> bool:
     if word.startswith(ID):
         return word.removeprefix(ID) == case_id.lower()
     return word in case_id or any(word == flag.lower() for flag in flags)
+
+
+class NamedCase(Protocol):
+    """A case with an id and flags."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The bugs it can find."""
+
+
+def words_of(case: NamedCase) -> tuple[str, ...]:
+    """Return the words that `is_called` compares: the id and the flags of a case."""
+    return (case.id, *case.flags)
 
 
 def _postfix(expression: str) -> Iterator[tuple[str, str]]:

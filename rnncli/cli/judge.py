@@ -106,11 +106,11 @@ def verify(pack: Path, **asked: Any) -> int:
 
     \b
     rnncli verify core --runtime onnxruntime --require 'layout=0,dtype=float32'
-    rnncli verify vectors/core --results from_device/ --junit verify.xml --html verify.html
-    rnncli verify vectors/core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
-    rnncli verify vectors/core --harness 'python3 harness.py' -j 2
-    rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
-    rnncli verify vectors/core --backend numpy --compute native --profile strict
+    rnncli verify core --results from_device/ --junit verify.xml --html verify.html
+    rnncli verify core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
+    rnncli verify core --harness 'python3 harness.py' -j 2
+    rnncli verify core --runtime onnxruntime --claims claim.yaml
+    rnncli verify core --backend numpy --compute native --profile strict
     """
     return reported(commands.verify, pack, **asked)
 
@@ -131,7 +131,7 @@ def relate(target: str, **asked: Any) -> int:
 
     \b
     rnncli relate core --runtime onnxruntime --sizes hidden_size=512,batch_size=64
-    rnncli relate vectors/core --backend numba --relation split --relation tiles --html relate.html
+    rnncli relate core --backend numba --relation split --relation tiles --html relate.html
     rnncli relate lstm.yaml --command './run_kernel {model} {inputs} {outputs}'
     """
     return reported(commands.relate, target, **asked)
@@ -204,8 +204,8 @@ def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **aske
     verdicts.
 
     \b
-    rnncli diagnose vectors/core --results from_device/
-    rnncli diagnose vectors/core --runtime openvino --json
+    rnncli diagnose core --results from_device/
+    rnncli diagnose core --runtime openvino --json
     """
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import show_diagnosis
@@ -258,9 +258,9 @@ def claims(pack: Path, *, runs: tuple[Path, ...], output: str = "") -> None:
     it requires of a case, the less it claims, and `cases` is the number of cases it covers.
 
     \b
-    rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
-    rnncli claims vectors/core --from run.jsonl -o claim.yaml
-    rnncli verify vectors/core --runtime onnxruntime --claims claim.yaml
+    rnncli verify core --runtime onnxruntime --json > run.jsonl
+    rnncli claims core --from run.jsonl -o claim.yaml
+    rnncli verify core --runtime onnxruntime --claims claim.yaml
 
     Options:
         runs: Lines that `rnncli verify PACK --json` printed for the whole pack; several times for
@@ -364,10 +364,10 @@ def report(
     no longer judged.
 
     \b
-    rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
+    rnncli verify core --runtime onnxruntime --json > run.jsonl
     rnncli report run.jsonl --html run.html --junit run.xml
     rnncli report shard_1.jsonl shard_2.jsonl --markdown summary.md
-    rnncli report vendor.jsonl --pack vectors/core
+    rnncli report vendor.jsonl --pack core
     rnncli report --since main.jsonl pull_request.jsonl --markdown comment.md
 
     Options:
@@ -445,8 +445,8 @@ def site(
     shields.io reads them. The site fetches nothing and works from a folder (extra `report`).
 
     \b
-    rnncli verify vectors/core --runtime onnxruntime --json > onnxruntime.jsonl
-    rnncli verify vectors/core --runtime openvino --json > openvino.jsonl
+    rnncli verify core --runtime onnxruntime --json > onnxruntime.jsonl
+    rnncli verify core --runtime openvino --json > openvino.jsonl
     rnncli site onnxruntime.jsonl openvino.jsonl -o site
 
     Options:

@@ -161,7 +161,7 @@ def mutants(
     \b
     rnncli mutants --cell GRU
     rnncli mutants padding-flipped
-    rnncli verify vectors/core --backend mutant:padding-flipped
+    rnncli verify core --backend mutant:padding-flipped
 
     Options:
         cell: Only bugs of one cell, such as LSTM.

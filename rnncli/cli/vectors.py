@@ -90,7 +90,7 @@ def release(
     whenever. DIR is new, empty, or an earlier release, which is replaced.
 
     \b
-    rnncli release dist vectors/core vectors/tiles
+    rnncli release dist core tiles
     rnncli release dist my_pack --format hex
 
     Options:

@@ -17,7 +17,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn
 
-from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, shortened
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, did_you_mean, shortened
 from rnncli.limits import ask, shortage
 
 if TYPE_CHECKING:
@@ -51,7 +51,20 @@ LONGEST_NUMBER = 40  # characters: a float64 has 24, an integer of 64 bits 20
 
 
 class MissingFile(UnreadableFile):
-    """There is no such file."""
+    """There is no such file; the message names the nearest one beside it."""
+
+    path: str | Path = ""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{nearest_file(self.path)}"
+
+
+def nearest_file(path: str | Path) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest name in the folder of a path, or ""."""
+    folder, name = os.path.split(path)
+    with suppress(OSError, ValueError):
+        return did_you_mean(name, os.listdir(folder or ".")) if name else ""  # noqa: PTH208
+    return ""
 
 
 def open_regular(
@@ -73,7 +86,9 @@ def open_regular(
     try:
         descriptor = os.open(path, _FLAGS)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise MissingFile(f"{path}: {_reason(error)}") from error
+        missing = MissingFile(f"{path}: {_reason(error)}")
+        missing.path = path
+        raise missing from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         shown = str(path) if str(path).isprintable() else repr(str(path))
         raise UnreadableFile(f"{shown}: {_reason(error)}") from error
@@ -181,7 +196,7 @@ def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:
         problem = _reason(error)
     else:
         if not begun:
-            problem = "the file is empty"
+            problem = "the file is empty; export or copy it again"
         elif begun == LFS_POINTER:
             problem = "is a Git LFS pointer, not the file itself; run `git lfs pull`"
     if problem:

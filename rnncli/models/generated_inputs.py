@@ -60,13 +60,12 @@ class InputSizes:
         names, known = [value.name for value in self.wanted], symbols(model.inputs)
         for name in shapes:
             if name not in names:
-                raise InvalidRequest(
-                    f"{model.name}: no input '{name}' to give a shape{did_you_mean(name, names)}"
-                )
+                hint = did_you_mean(name, names) or f"; there are {', '.join(names) or 'none'}"
+                raise InvalidRequest(f"{model.name}: no input '{name}' to give a shape{hint}")
         for symbol, size in dims.items():
             if symbol not in known:
-                listed = ", ".join(sorted(known)) or "none"
-                hint = did_you_mean(symbol, known) or f"; there are {listed}"
+                listed = f"there are {', '.join(sorted(known))}" if known else "all sizes are fixed"
+                hint = did_you_mean(symbol, known) or f"; {listed}"
                 if says_unknown(symbol):
                     hint = ": it only says that a size is unknown; give --shape NAME=5,1,10"
                 raise InvalidRequest(f"{model.name}: no symbolic dimension '{symbol}'{hint}")

@@ -19,14 +19,14 @@ from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
-from rnncli.files.reading import open_data
+from rnncli.files.reading import nearest_file, open_data
 from rnncli.models.model import Model
 from rnncli.models.structure import check_structure, check_text, normalise, sort_nodes
 from rnncli.models.tensor_values import embed_attribute_tensors, refuse_bomb, without_weights
 from rnncli.numerics import tolerance_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.numerics import Array
 
@@ -67,7 +67,10 @@ def load_model(path: str | Path) -> Model:
     if path.is_dir():
         return _load_folder(path, str(path))
     if not path.is_file():
-        raise UnreadableFile(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        problem = "not a file" if path.exists() else f"no such file{nearest_file(path)}"
+        raise UnreadableFile(f"{path}: {problem}")
+    if told := foreign_to_onnx(path):
+        raise InvalidRequest(told)
     if path.name.lower().endswith(ARCHIVES):
         from rnncli.models.archives import unpack
 
@@ -75,6 +78,34 @@ def load_model(path: str | Path) -> Model:
         unpack(path, unpacked.folder)
         return replace(_load_folder(unpacked.folder, str(path)), unpacked=unpacked)
     return _load_file(path, str(path))
+
+
+# Extension of files that hold no ONNX model -> what they hold, and a way to one.
+_TORCH = (
+    "a file of PyTorch, not an ONNX model; `torch.onnx.export(model, inputs, 'model.onnx')` writes"
+    " one, and `rnncli convert {0} model.onnx --from torch` one of its recurrent layers"
+)
+_KERAS = (
+    "a file of Keras, not an ONNX model; `model.export('model.onnx', format='onnx')` writes one,"
+    " and `rnncli convert {0} model.onnx --from keras` one of its recurrent layers"
+)
+_TENSORS = "tensors, not a model; `rnncli run MODEL --inputs {0}` and `rnncli compare` read them"
+FOREIGN: Mapping[str, str] = {
+    **dict.fromkeys((".pt", ".pth", ".ckpt", ".safetensors"), _TORCH),
+    **dict.fromkeys((".keras", ".weights.h5"), _KERAS),
+    **dict.fromkeys((".h5", ".hdf5"), f"{_TENSORS}; or {_KERAS}"),
+    **dict.fromkeys((".npz", ".npy"), _TENSORS),
+    ".tflite": "a model of TensorFlow Lite, which is not evaluated yet; `python -m tf2onnx.convert"
+    " --tflite {0} --output model.onnx` makes an ONNX model of many",
+    ".ort": "ONNX Runtime's own form of a model; give the .onnx file that it was made from",
+}
+
+
+def foreign_to_onnx(path: str | Path) -> str:
+    """Return what a file of another program holds and how to get a model, by its name; or ""."""
+    name = str(path).lower()
+    told = next((words for end, words in FOREIGN.items() if name.endswith(end)), "")
+    return f"{path}: {told.format(path)}" if told else ""
 
 
 def as_model(what: object, wanted: str = "a model or the path of one") -> Model:
@@ -149,7 +180,11 @@ def _load_folder(folder: Path, name: str) -> Model:
         folder = found_in(folder, folders[0].name)
         models = _models_in(folder)
     if not models:
-        raise UnreadableFile(f"{name}: contains no model.onnx and no other .onnx file")
+        configs = sorted(each.name for each in folder.glob("*.y*ml"))
+        hint = "; name a model, a config or a pack"
+        if configs:
+            hint = f"; its configs are targets one by one, as {folder}/{configs[0]}"
+        raise UnreadableFile(f"{name}: contains no model.onnx and no other .onnx file{hint}")
     if len(models) > 1:
         names = ", ".join(model.name for model in models)
         raise InvalidRequest(f"{name}: contains several models, name one: {names}")
@@ -181,7 +216,8 @@ def _load_file(path: Path, name: str) -> Model:
         if not proto.HasField("graph"):
             raise UnreadableFile("not an ONNX model: it has no graph")
     except RnncliError as error:
-        raise type(error)(f"{name}: {str(error).removeprefix(f'{path}: ')}") from error
+        inner = "" if name == str(path) else f"{path.name}: "
+        raise type(error)(f"{name}: {inner}{str(error).removeprefix(f'{path}: ')}") from error
     folder = path.parent
     # Data sets beside several models may belong to another one.
     numbered = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from rnncli.operators.operator_table import operator_named
 from rnncli.recurrence.recurrence import Compute, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rnncli.backends.backend import Backend, BoundCall
     from rnncli.numerics import Array
@@ -98,7 +99,18 @@ def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]
 
     Integers in a Python list take the only integer type that the operator's row allows, if it can
     hold them; arrays keep theirs.
+
+    Raises:
+        InvalidRequest: they are not given by name.
     """
+    if not isinstance(inputs, Mapping):
+        names = ", ".join(
+            f"'{row.name}': {row.name}" for row in operator.inputs if not row.optional
+        )
+        given = type(inputs).__name__
+        raise InvalidRequest(
+            f"{operator.name}: inputs are given by name, as {{{names}}}, not as a {given}"
+        )
     types, found = {row.name: row.dtypes for row in operator.inputs}, {}
     for name, values in inputs.items():
         found[name] = array = np.asarray(values)

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.cases.library import specs_folder
-from rnncli.cases.selection import Selection, is_called
+from rnncli.cases.library import specs_folder, suite_names
+from rnncli.cases.selection import Selection, is_called, words_of
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.formats import format_with
 from rnncli.files.lock import LOCK
@@ -80,6 +80,15 @@ def find_pack(path: str | Path) -> Path:
     """Return the folder of a pack that is given by it, or by its name if it is installed."""
     folder = Path(path)
     return folder if folder.exists() else installed_packs().get(str(path), folder)
+
+
+def pack_hint(path: str | Path) -> str:
+    """Return which installed pack, or else suite, a path to nothing may mean."""
+    name, packs = Path(path).name, installed_packs()
+    if name in packs:
+        return f"; the name alone, {name}, is that of an installed pack"
+    near = did_you_mean(Path(name).stem, [*packs, *suite_names()])
+    return near or f"; installed are {', '.join(sorted(packs)) or 'none'}"
 
 
 def model_hint(path: str | Path) -> str:
@@ -175,7 +184,8 @@ class Pack:
             UnreadableFile: the operator of one cannot have such a case.
         """
         cases, holder = self.manifest.cases, str(self.folder)
-        return [*map(self._sound, Selection(expression).chosen(cases, record_is_called, holder))]
+        found = Selection(expression).chosen(cases, record_is_called, holder, words_of)
+        return [*map(self._sound, found)]
 
     def _sound(self, record: CaseRecord) -> CaseRecord:
         """Return a record of the manifest, whose node is checked when it is first used."""
@@ -308,10 +318,12 @@ def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pac
         trust: whether its files may differ from their checksums.
 
     Raises:
-        UnreadableFile: it has no manifest, or a damaged one.
+        UnreadableFile: it is not there, or has no manifest, or a damaged one.
         InvalidRequest: it is another pack.
     """
     folder = find_pack(path)
+    if not folder.exists():
+        raise UnreadableFile(f"{path}: no such folder{pack_hint(path)}")
     pack = Pack(folder, read_manifest(folder), trust)
     if not pack.manifest.digest.startswith(digest.lower()):
         raise InvalidRequest(

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
-from rnncli.files.reading import read_standard_input
-from rnncli.models.loading import ARCHIVES, FORMATS, IR, load_model
+from rnncli.files.reading import nearest_file, read_standard_input
+from rnncli.models.loading import ARCHIVES, FORMATS, IR, foreign_to_onnx, load_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,12 +68,14 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
         root, path = read_yaml(found), found
     elif path.exists():
         kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
-        raise InvalidRequest(f"{target}: not a target: expected {kinds} or a folder")
+        raise InvalidRequest(
+            foreign_to_onnx(target) or f"{target}: not a target: expected {kinds} or a folder"
+        )
     else:
-        from rnncli.cases.library import spec_names
+        from rnncli.cases.library import target_names
 
-        short = [name.rpartition("/")[2] for name in spec_names()]
-        hint = did_you_mean(path.stem, short)
+        hint = nearest_file(target) or did_you_mean(path.stem, target_names())
+        hint = hint or "; `rnncli list` lists the suites"
         raise InvalidRequest(f"{target}: no such file, and no config or suite of that name{hint}")
     if is_suite(root):
         if path.is_file():

@@ -140,8 +140,9 @@ class Implementation:
             listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
             raise InvalidRequest(f"say what to judge: one of {listed}")
         if self.function is not None and not callable(self.function):
+            hint = "; import the function that it names" if isinstance(self.function, str) else ""
             raise InvalidRequest(
-                f"a function or an Implementation is judged, not {self.function!r}"
+                f"a function or an Implementation is judged, not {self.function!r}{hint}"
             )
         for name, value in self.given:
             kinds = AFFECTED[name]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from rnncli.cases.library import find_spec
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning, did_you_mean
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
@@ -22,7 +22,7 @@ from rnncli.judging.explaining.patterns import features_of, patterns_of
 from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import OPEN_PACKS, find_pack, installed_packs, is_pack, model_hint, open_pack
+from rnncli.packs.pack import OPEN_PACKS, find_pack, is_pack, model_hint, open_pack, pack_hint
 from rnncli.subjects.results import Results
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import counted
@@ -342,8 +342,7 @@ def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:
     """
     folder = find_pack(path)
     if not is_pack(folder):
-        why = "it is not a folder" if folder.exists() else "no such folder"
-        why += did_you_mean(str(path), installed_packs())
+        why = "it is not a folder" if folder.exists() else f"no such folder{pack_hint(path)}"
         if hint := model_hint(folder):
             why = hint
         elif folder.is_dir():

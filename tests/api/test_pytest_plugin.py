@@ -256,6 +256,7 @@ def test_known_failures_are_expected_and_noticed_when_gone(run, tmp_path):
     ("arguments", "words"),
     [
         (["--rnncli-subject", "kernels:nosuch"], "has no attribute 'nosuch'"),
+        (["--rnncli-subject", "kernels:rihgt"], "did you mean 'right'?"),
         (["--rnncli-subject", "nosuch:right"], "No module named 'nosuch'"),
         (["--rnncli-require", "opset~3"], "opset~3"),
         (["--rnncli-profile", "nosuch"], "nosuch"),

@@ -54,6 +54,11 @@ CASES = ["lstm_14_both", "gru_14_both_float16"]
         ("lstm and gru", ""),
         ("not 14", ""),
         ("both and transformer", "; no case has 'transformer' in its id or flags"),
+        ("botth", "; no case has 'botth' in its id or flags; did you mean 'both'?"),
+        (
+            "id:lstm_14_bohh",
+            "; no case has 'id:lstm_14_bohh' in its id or flags; did you mean 'lstm_14_both'?",
+        ),
         ("xa or XB or xb", "; no case has 'xa' or 'xb' in its id or flags"),
         ("lstm and float32", f"; no case has 'float32' in its id or flags; {FOR_DTYPES}"),
     ],
@@ -61,7 +66,9 @@ CASES = ["lstm_14_both", "gru_14_both_float16"]
 def test_words_that_are_true_of_no_case_are_named(expression, hint):
     """Where nothing is selected, it is most often because of them."""
     with pytest.raises(NothingSelected) as nothing:
-        Selection(expression).chosen(CASES, lambda case, word: word in case, "pack")
+        Selection(expression).chosen(
+            CASES, lambda case, word: word in case, "pack", lambda case: [case]
+        )
 
     assert f"pack: '{expression}' selects no case of 2{hint}" == str(nothing.value)
 
@@ -76,7 +83,9 @@ def test_a_whole_id_selects_one_case():
 
 def test_what_is_selected_keeps_its_order():
     """And is all that is true of the expression."""
-    chosen = Selection("14").chosen(CASES, lambda case, word: word in case, "pack")
+    chosen = Selection("14").chosen(
+        CASES, lambda case, word: word in case, "pack", lambda case: [case]
+    )
 
     assert CASES == chosen
 

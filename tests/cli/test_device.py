@@ -29,7 +29,7 @@ def test_what_a_device_lacks_is_skipped_and_nothing_left_is_no_success(rnncli, c
 
     ran = rnncli(*asked)
     assert ran.code == 5
-    assert "requires hidden_size%16 0, has 5" in ran.out + ran.err
+    assert "requires hidden_size a multiple of 16, has 5" in ran.out + ran.err
 
 
 def test_lint_finds_what_a_device_gets_wrong(rnncli, tmp_path):

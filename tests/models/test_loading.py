@@ -15,7 +15,7 @@ from support.real_models import DATA
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.models.loading import ARCHIVES, FORMATS, load_model, model_from
+from rnncli.models.loading import ARCHIVES, FOREIGN, FORMATS, load_model, model_from
 from rnncli.models.sessions import evaluate_model
 from rnncli.models.tensor_values import fields
 
@@ -546,3 +546,28 @@ def test_the_message_names_the_file_as_given(monkeypatch):
     monkeypatch.chdir(DATA)
 
     assert load_model("silero-vad").name == "silero-vad"
+
+
+@pytest.mark.parametrize("extension", FOREIGN)
+def test_a_file_of_another_program_is_told_with_a_way_to_a_model(tmp_path, extension):
+    """By its name: nothing of it is read."""
+    path = tmp_path / f"their{extension}"
+    path.write_bytes(b"anything")
+
+    with pytest.raises(InvalidRequest, match=r"model.onnx|--inputs|the .onnx file") as told:
+        load_model(path)
+    assert str(told.value).startswith(f"{path}: ")
+
+
+def test_a_folder_of_configs_names_one(tmp_path):
+    """They are targets, the folder is not."""
+    (tmp_path / "gru.yaml").touch()
+    with pytest.raises(UnreadableFile, match=r"one by one, as .*/gru.yaml"):
+        load_model(tmp_path)
+
+
+def test_of_a_missing_file_the_nearest_name_is_told(tmp_path):
+    """Beside it, whatever reads it."""
+    (tmp_path / "models.npz").touch()
+    with pytest.raises(UnreadableFile, match=r"no such file; did you mean 'models.npz'"):
+        rnncli.read_tensors(tmp_path / "model.npz")

@@ -184,3 +184,10 @@ def test_a_subnormal_is_no_zero(name, backend, compute):
     made = evaluate("RNN-14", inputs, attributes=attributes, backend=backend, compute=compute)
 
     assert made["Y"].item() == 2.0**-13
+
+
+def test_inputs_without_names_are_asked_for_by_name():
+    """The required ones are shown."""
+    X = np.zeros((1, 1, 1), np.float32)
+    with pytest.raises(InvalidRequest, match=r"{'X': X, 'W': W, 'R': R}, not as a list"):
+        rnncli.evaluate("RNN-14", [X, X, X])

@@ -57,7 +57,7 @@ class Table:
         # Factors in most conditions first, so that contradictions show early.
         self._order = tuple(sorted(self._touching, key=lambda f: (-len(self._touching[f]), f)))
         self._known: dict[Row, dict[Row, bool]] = {}
-        self._steps: dict[tuple[Row, Row], _Step] = {}
+        self._steps: dict[tuple[Row, Row], _Completion] = {}
 
     def rows(self) -> Iterator[Row]:
         """Yield every row that satisfies the conditions, the last factor varying fastest."""
@@ -111,7 +111,7 @@ class Table:
                 return False
         return True
 
-    def _step(self, chosen: Row, changed: Row) -> _Step:
+    def _step(self, chosen: Row, changed: Row) -> _Completion:
         """Return what is to be found out when factors got their levels, whatever these are."""
         fixed = {*chosen}
         due = [c for c in self.conditions if fixed >= {*c.scope} and {*changed} & {*c.scope}]
@@ -127,11 +127,11 @@ class Table:
             waiting -= {*inside}
             ordered = tuple([factor for factor in self._order if factor in scope])
             first = next(factor for factor in ordered if factor not in fixed)
-            parts.append(_Part(ordered, first, self._known.setdefault(ordered, {})))
-        return _Step(due, parts)
+            parts.append(_OpenPart(ordered, first, self._known.setdefault(ordered, {})))
+        return _Completion(due, parts)
 
 
-class _Part(NamedTuple):
+class _OpenPart(NamedTuple):
     """Open factors that conditions bind to one another, and to no other open one."""
 
     scope: Row  # they, and the chosen ones that they are bound to
@@ -139,11 +139,11 @@ class _Part(NamedTuple):
     known: dict[Row, bool]  # whether they can be completed, by the levels of the scope
 
 
-class _Step(NamedTuple):
+class _Completion(NamedTuple):
     """What is to be found out when factors got their levels, whatever these are."""
 
     due: Sequence[Condition]  # the conditions that now have all their levels
-    parts: Sequence[_Part]  # those of the open factors that may have lost their last level
+    parts: Sequence[_OpenPart]  # those of the open factors that may have lost their last level
 
 
 def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.cases.config.config import read_case
 from rnncli.cases.config.keys import DEFAULT_DTYPE
 from rnncli.cases.library import find_suite
-from rnncli.cases.selection import Selection, is_called
+from rnncli.cases.selection import Selection, is_called, words_of
 from rnncli.cases.suite.breakage import read_breakage
 from rnncli.cases.suite.case_plan import (
     CASE_KEYS,
@@ -287,7 +287,8 @@ class Suite:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
         """
-        return tuple(Selection(expression).chosen(self.entries, Entry.is_called, self.file))
+        chosen = Selection(expression).chosen(self.entries, Entry.is_called, self.file, words_of)
+        return tuple(chosen)
 
 
 def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:

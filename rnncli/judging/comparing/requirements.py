@@ -275,10 +275,9 @@ class Term:
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
         if len(names) > 1 and NEVER not in found:
             has = sum(found)
-        if self.modulus and has != NEVER:
-            has %= self.modulus
+        rest = has % self.modulus if self.modulus and has != NEVER else has
         # Of one number for each channel, all must meet it.
-        is_met = all(map(self._is_met, has if isinstance(has, list) else [has]))
+        is_met = all(map(self._is_met, rest if isinstance(rest, list) else [rest]))
         return "" if is_met else f"requires {self}, has {_shown(has)}"
 
     def _is_met(self, has: Any) -> bool:
@@ -304,7 +303,11 @@ class Term:
     def __str__(self) -> str:
         """Return the term in words."""
         kind = FIELDS[self.fields[0]].kind
-        name, listed = self._left, " or ".join(map(_shown, self.values))
+        name, values = self._left, [*map(_shown, self.values)]
+        if self.modulus and self.sign not in COMPARISONS:
+            name, of = name.replace(f"%{self.modulus}", ""), f"a multiple of {self.modulus}"
+            values = [of if value == "0" else f"{value} more than {of}" for value in values]
+        listed = " or ".join(values)
         if kind == "words":
             signs = {"=": "only", "!=": "without", "==": "exactly"}
             word = signs.get(self.sign)

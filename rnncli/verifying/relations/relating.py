@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from msgspec.structs import replace as replace_in
 
 from rnncli.cases.config.config import read_case
-from rnncli.cases.library import find_spec
+from rnncli.cases.library import find_spec, target_names
 from rnncli.cases.selection import Selection, is_called
 from rnncli.cases.suite.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
-from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning
+from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning, did_you_mean
 from rnncli.jobs.tenancy import require_run
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack
 from rnncli.packs.manifest import MANIFEST
-from rnncli.packs.pack import is_pack, record_is_called
+from rnncli.packs.pack import is_pack, pack_hint, record_is_called
 from rnncli.packs.vector import held_inputs
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import OPEN_SUBJECTS, UNOPTIMISED, excused, shuffled
@@ -112,7 +112,8 @@ def _of_yaml(target: str) -> CallSource:
     path = Path(target)
     found = path if path.is_file() else find_spec(target)
     if found is None:
-        why = "not a pack, no such file, and no suite or config of that name"
+        hint = did_you_mean(path.stem, target_names()) or pack_hint(target)
+        why = f"not a pack, no such file, and no suite or config of that name{hint}"
         raise InvalidRequest(f"{target}: {why}")
     root = read_yaml(found)
     if not is_suite(root):
@@ -259,7 +260,8 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
         return source.cases[case_id](word) or is_called(word, related_id(*pair), [relation])
 
     chosen: dict[str, list[str]] = {}
-    for case_id, relation in Selection(plan.cases.select).chosen(every, is_meant, str(plan.pack)):
+    selection = Selection(plan.cases.select)
+    for case_id, relation in selection.chosen(every, is_meant, str(plan.pack), lambda pair: pair):
         chosen.setdefault(case_id, []).append(relation)
     part = plan.cases.part
     found = dict([*chosen.items()][part.number - 1 :: part.of])

@@ -112,7 +112,7 @@ UNMET = {
     "clip=never": "requires clip never, has 2.5",
     "clip<2.5": "requires clip < 2.5, has 2.5",
     "input_forget=1": "requires input_forget 1, has 0",
-    "hidden_size%16=0": "requires hidden_size%16 0, has 6",
+    "hidden_size%16=0": "requires hidden_size a multiple of 16, has 70",
     "input_size+hidden_size<=64": "requires input_size+hidden_size <= 64, has 72",
     "inputs>=P|initial_h": "requires inputs with P and initial_h, lacks initial_h",
     "outputs==Y|Y+Y_h+Y_c": "requires outputs exactly Y or Y+Y_h+Y_c, has Y, Y_h",
