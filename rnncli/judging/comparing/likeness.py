@@ -169,8 +169,9 @@ def differences(
         elif order := order_of(g.shape, w.shape):
             mask = agreeing(in_order(g, order, w.shape), w, tolerance.of(name))
             agree = f"{mask.sum()} of {counted(mask.size, 'element')}"
-            sentence = f"with axes in the order {', '.join(map(str, order))}: {agree} agree"
-            found[name] = [Likeness(sentence, bool(mask.all()))]
+            found[name] = [
+                Likeness(f"{_reordered(g.shape, order, w.shape)}: {agree} agree", bool(mask.all()))
+            ]
     return found
 
 
@@ -193,6 +194,18 @@ def order_of(shape: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | N
     rest = [axis for axis in range(len(shape)) if axis not in long]
     moved = iter(orders[0])
     return tuple(axis if axis in rest else next(moved) for axis in range(len(shape)))
+
+
+def _reordered(shape: Sequence[int], order: Sequence[int], wanted: Sequence[int]) -> str:
+    """Return what `in_order` does, in words."""
+    moved, words = [shape[axis] for axis in order], []
+    if [*order] != sorted(order):
+        words.append(f"with axes in the order {', '.join(map(str, order))}")
+    if moved != [*wanted]:
+        axes = (k for k in range(len(moved)) if [*moved[:k], *moved[k + 1 :]] == [*wanted])
+        axis = next(axes, None)
+        words.append(f"in the shape {[*wanted]}" if axis is None else f"without axis {axis}")
+    return " and ".join(words)
 
 
 def in_order(values: Array, order: Sequence[int], shape: Sequence[int]) -> Array:

@@ -34,6 +34,13 @@ def as_type(dtype):
         (as_type(ml_dtypes.bfloat16), "got is wanted rounded to bfloat16"),
         (W * 0, "got is zero throughout"),
         (W.transpose(1, 0, 2), "with axes in the order 1, 0, 2: 60 of 60 elements agree"),
+        (W[None], "without axis 0: 60 of 60 elements agree"),
+        (W[:, None], "without axis 1: 60 of 60 elements agree"),
+        (W[None, None], f"in the shape {[*W.shape]}: 60 of 60 elements agree"),
+        (
+            W.transpose(1, 0, 2)[..., None],
+            "with axes in the order 1, 0, 2, 3 and without axis 3: 60 of 60 elements agree",
+        ),
     ],
 )
 def test_what_explains_all_of_an_error_is_told_alone(got, sentence):
