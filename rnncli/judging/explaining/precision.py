@@ -74,7 +74,8 @@ class Precision(NamedTuple):
             starts = ~(path.H[:, 0].any(axis=-1) | path.C0.any(axis=-1))
             first.append(part[:, 0][starts])
             right = predicted(path)
-            off = np.where(part > rms / 4, path.H[:, 1:] - right, 0.0)
+            is_off = part > rms / 4  # where both are finite
+            off = np.subtract(path.H[:, 1:], right, where=is_off, out=np.zeros_like(right))
             errors.append(np.stack([np.sign(off), np.sign(off) * np.sign(right)]).reshape(2, -1))
         signs = np.concatenate(errors, axis=1)
         begin = np.concatenate([each.ravel() for each in first])
