@@ -236,7 +236,7 @@ def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -
     """Show a config with every default filled in, a case of a suite, a model or a pack.
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
-    flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
+    features and the bugs each finds; a model with its inputs and outputs, and each recurrent node
     with its place, attributes (including defaults) and input shapes. `states` are the inputs that
     continue an output of the call before, `time` and `batch` the axes of inputs whose sizes are
     free, each with the reason; `warnings` say what an exporter froze, lost or declares wrongly, and

@@ -132,7 +132,7 @@ def list(  # noqa: A001 -- the name of the command
     rnncli list vectors/core --json --statements
 
     Options:
-        table: Print a table: also dtype, sizes and flags of each case.
+        table: Print a table: also dtype, sizes and features of each case.
         statements: With --json: add the statements of the specifications that each case checks.
     """
     if statements and not as_json:
@@ -194,7 +194,7 @@ def list(  # noqa: A001 -- the name of the command
             )
             for each, of in zip(records, sizes, strict=True)
         ]
-        print_table(("case", "dtype", "sizes", "flags"), rows, whole=("sizes",))
+        print_table(("case", "dtype", "sizes", "features"), rows, whole=("sizes",))
     else:
         click.echo("\n".join(each["id"] for each in records))
     if outside:

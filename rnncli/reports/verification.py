@@ -119,8 +119,8 @@ def _show_counts(report: VerificationReport, screen: TerminalRows, *, verbose: b
     """Print one table in a pipe; on a terminal that of operators or relations that has room."""
     if not is_drawn():
         operators = [_row("operator", tally) for tally in report.by_operator]
-        flags = [_row("flag", tally) for tally in report.by_flag]
-        print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
+        features = [_row(report.flag_noun, tally) for tally in report.by_flag]
+        print_table(COLUMNS, [*operators, *features, _row("all", report.total)])
         return
     tables = {"operator": report.by_operator, report.flag_noun: report.by_flag}
     by = "operator" if report.verb == "verify" else report.flag_noun
