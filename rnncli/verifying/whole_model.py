@@ -128,11 +128,10 @@ class RuntimeRival:
                         "search": "right where the model declares the sizes of this run: its"
                         " dimensions that are left open are what fails"
                     }
-                else:
-                    from rnncli.verifying.model_causes import why_they_differ
+                from rnncli.verifying.model_causes import why_they_differ
 
-                    given = (attempt.outputs, expected)
-                    found |= why_they_differ(loaded, request, run, *given, tolerance)
+                given = (attempt.outputs, expected)
+                found |= why_they_differ(loaded, request, run, *given, tolerance)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
     def check(self) -> None:
