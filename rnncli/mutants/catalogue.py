@@ -40,6 +40,7 @@ REPORTED = (
 _UNSCORED = (
     *("finer gate order", "terms", "finer activations", "finer directions"),
     imprecision.finer_approximation_bug,
+    quantised_kernels.finer_unit_bug,
     *("finer lengths", "finer clip", "finer peepholes", "finer states", "resets", "inputs"),
     *REPORTED,
 )

@@ -366,6 +366,17 @@ def hard_sigmoid_of_a_sixth(x: Value) -> Value:
 reported_loss_bug = Family("numbers lost")
 
 
+@reported_loss_bug(
+    changes=sigmoid,
+    effect="The negative tail has lost its relative accuracy, and is 0 from -17.3 down.",
+    unreached="no argument of Sigmoid that shows is far below 0",
+)
+def sigmoid_by_tanh(x: Value) -> Value:
+    """Sigmoid is (1 + tanh(x/2))/2 in float32."""
+    half = x.astype(np.float32) / 2
+    return ((1 + MATH.tanh(half)) / 2).astype(x.dtype)
+
+
 @reported_loss_bug(changes=sigmoid, unreached="no argument of Sigmoid is above 88.7")
 def sigmoid_overflows(x: Value) -> Value:
     """Sigmoid is NaN above 88.7, where e^x / (1 + e^x) overflows in float32.

@@ -33,6 +33,7 @@ NO_OFFSET = where(lambda r: not _offset(r), "no constant has a zero point other 
 NO_SPLIT_OFFSET = where(
     lambda r: not _split(r), "no constant that importers split has a zero point other than 0"
 )
+CAST = "sum-toward-zero"  # how a cast to an integer rounds
 BY_LEVELS = "Values are off by a level, or by some."
 SAME_OUTPUTS = "all outputs have the same levels"
 Dresses: TypeAlias = "Mapping[str, Dress]"
@@ -282,6 +283,22 @@ def state_rounded_to_levels(recurrence: Recurrence) -> Recurrence:
 
     return stepped(step)(recurrence)
 
+
+finer_unit_bug = Family("quantised unit", BY_LEVELS, ALL, NOT_DRESSED)
+
+
+def _cast(recurrence: Recurrence) -> Recurrence:
+    """Return a recurrence whose inner levels, if it has any, are casts of sums."""
+    levels = recurrence.options.levels
+    return recurrence.opting(levels=levels.rounded(CAST)) if levels else recurrence
+
+
+finer_unit_bug.row(
+    "zero-point-added-before-truncation",
+    "A level is x/scale + zero_point toward zero, as (int)(x/scale + zero_point) in C.",
+    replace(rounding_outputs(CAST), recurrence=_cast),
+    unreached=SAME_OUTPUTS,
+)
 
 quantisation_bug = Family(
     "quantisation", "Every value is off by some levels.", LSTM, NOTHING_QUANTISED

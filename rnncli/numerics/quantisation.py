@@ -90,6 +90,10 @@ def _toward_zero(quotient: Array, zero_point: Array) -> Array:
     return np.asarray(np.trunc(quotient.astype(np.float64)) + zero_point.astype(np.float64))
 
 
+def _sum_toward_zero(quotient: Array, zero_point: Array) -> Array:
+    return np.asarray(np.trunc(quotient.astype(np.float64) + zero_point.astype(np.float64)))
+
+
 def _half_up(quotient: Array, zero_point: Array) -> Array:
     up = np.floor(quotient.astype(np.float64) + 0.5)
     return np.asarray(up + zero_point.astype(np.float64))
@@ -103,9 +107,10 @@ ROUNDINGS: Mapping[str, Callable[[Array, Array], Array]] = {
     "truncate": _truncated,
     "toward-zero": _toward_zero,
     "half-up": _half_up,
+    "sum-toward-zero": _sum_toward_zero,  # a bug: below 0 it rounds up, and from there on down
 }
 # Those that round no number to the nearest level.
-DROPPING = {"truncate", "toward-zero"}
+DROPPING = {"truncate", "toward-zero", "sum-toward-zero"}
 
 
 def saturated(shifted: Array, dtype: np.dtype[Any]) -> Array:

@@ -181,6 +181,14 @@ class InnerLevels:
     argument: Dress | None = None  # that of the gates' arguments, before they are clipped, or None
     gate: Dress | None = None  # that of the gates' values, or None
 
+    def rounded(self, rounding: str) -> InnerLevels:
+        """Return the same levels, to which values are rounded otherwise."""
+
+        def other(dress: Dress | None) -> Dress | None:
+            return dress and replace(dress, rounding=rounding)
+
+        return InnerLevels(tuple(map(other, self.states)), other(self.argument), other(self.gate))
+
     def of_activation(self, letter: str) -> tuple[Dress | None, Dress | None]:
         """Return the dresses of an activation's argument and value, which those of gates have."""
         return (None, None) if letter == "h" else (self.argument, self.gate)

@@ -83,7 +83,8 @@ class FailureGroup(NamedTuple):
         elif self.fits:
             from rnncli.judging.explaining.hypotheses import naming
 
-            lines = iter([naming(self.fits)])
+            against = max(each.details.against for each in self.cases)
+            lines = iter([naming(self.fits, against)])
         elif verdict.right_with:
             lines = iter([unoptimised(verdict.right_with)])
         elif case.relation and len(self.cases) > 1 and verdict.verdict in COMPARED:
@@ -272,7 +273,7 @@ def fitting(verdict: CaseVerdict) -> Iterator[str]:
     if verdict.fits:
         from rnncli.judging.explaining.hypotheses import naming
 
-        yield naming(verdict.fits)
+        yield naming(verdict.fits, verdict.against)
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:

@@ -19,6 +19,7 @@ from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of, patterns_of
+from rnncli.judging.explaining.ruling_out import ruled_out
 from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.patterns import Pattern
     from rnncli.packs.pack import Pack
     from rnncli.packs.record import CaseRecord
+    from rnncli.packs.vector import Vector
 
 
 LARGEST_BATCH = 32
@@ -254,6 +256,8 @@ def judge_all(
     ]
     evidence = [each.evidence for each in vectors.values() if each.evidence]
     judged, due = without_idle_refusals(found, probed), len(selected.records)
+    unproved = sum(new is not old for new, old in zip(judged, found, strict=True))
+    judged = ruled_out(judged, partial(_read, plan, selected.pack), plan.terms.rule)
     pack = JudgedPack(
         *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
         cases=len(selected.pack.manifest.cases),
@@ -262,7 +266,7 @@ def judge_all(
     return replace(
         report_of(plan, pack, about, judged, start=start, rule=rule, due=due),
         diagnosis=_diagnosed(plan, selected, judged, evidence) if plan.terms.diagnoses else None,
-        unproved=sum(new is not old for new, old in zip(judged, found, strict=True)),
+        unproved=unproved,
     )
 
 
@@ -324,9 +328,14 @@ def _diagnosed(
     return Investigation(
         sorted(failures, key=lambda evidence: order[evidence.id]),
         rule_out_all,
-        lambda case_id: plan.terms.rule.declared(pack.read(pack.case(case_id))),
+        partial(_read, plan, pack),
         plan.terms.rule,
     ).diagnosis()
+
+
+def _read(plan: VerificationPlan, pack: Pack, case_id: str) -> Vector:
+    """Return a vector of a pack under the readings of a plan."""
+    return plan.terms.rule.declared(pack.read(pack.case(case_id)))
 
 
 def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:

@@ -7,7 +7,7 @@ import pytest
 from support.quantised_lstm import LSTM, away_from_ties
 
 from rnncli.mutants.equivalence import is_same
-from rnncli.mutants.quantised_kernels import _scaled_as, quantisation_bug, unit_bug
+from rnncli.mutants.quantised_kernels import CAST, _scaled_as, quantisation_bug, unit_bug
 from rnncli.operators import operator_named
 from rnncli.operators.node import Node
 from rnncli.recurrence.unit import Dress, QuantisedUnit
@@ -55,6 +55,23 @@ def test_levels_of_a_kernel_with_the_bug(id_, values, wanted):
     by = 128 if id_ == "quantised-ties-away" else 1
 
     assert found * by == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("type_", "zero_point", "levels"),
+    [
+        ("uint8", 128, [126, 127, 127, 128, 128, 129]),
+        ("int8", 0, [-1, 0, 0, 0, 0, 1]),
+        ("int8", 1, [0, 0, 0, 1, 1, 2]),
+        ("int8", -3, [-4, -3, -3, -3, -2, -1]),
+    ],
+)
+def test_a_cast_rounds_toward_level_0_wherever_the_zero_point_is(type_, zero_point, levels):
+    """Down where the type has no sign, and to either side where it has."""
+    dress = Dress(type_, (0.5,), (zero_point,), rounding=CAST)
+    reals = np.array([-0.8, -0.4, -0.1, 0.0, 0.4, 0.9])
+
+    assert dress.levels(reals).tolist() == levels
 
 
 def test_which_inputs_share_a_scale():

@@ -14,6 +14,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.numerics.profiles import PROFILES
 from rnncli.packs.vector import BYTES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.numerics.profiles import Profile
     from rnncli.packs.vector import Answers, Vector
 
 # Upper edges of the bins of margins; the last bin has the margins beyond 1000.
@@ -92,6 +94,17 @@ class MeasuredAttempt:
     def outputs(self) -> Mapping[str, MeasuredOutput]:
         """The requested outputs by name."""
         return measured_outputs(self.got, self.rule.answers(self.vector, self.reading), self.rule)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile by which its steps are judged.
+
+        That of its tolerances, but `standard` for an exact one, since an implementation whose
+        states are already wrong cannot be exact, and for one unknown to this version.
+        """
+        standard = PROFILES["standard"]
+        profile = PROFILES.get(self.rule.profile or self.vector.record.profile, standard)
+        return standard if profile.is_exact else profile
 
     @property
     def extra(self) -> list[str]:

@@ -51,7 +51,7 @@ RIGHT = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 # Verdicts that make a run fail unless they are expected or allowed.
 FAILURES = frozenset(Verdict) - RIGHT - {Verdict.SKIPPED}
 # Entries of a case that only a failure has.
-OF_FAILURES = ("localisation", "fits", "error_map", "after", "right_with", "narrowed")
+OF_FAILURES = ("localisation", "fits", "against", "error_map", "after", "right_with", "narrowed")
 # Verdicts on something computed, or on the response to an invalid case.
 ANSWERS = RIGHT | {Verdict.DIFFERS, Verdict.STALE, Verdict.UNEXERCISED, Verdict.ACCEPTED}
 
@@ -192,8 +192,12 @@ class CaseVerdict(Described):
     fits: Annotated[
         dict[str, Number],
         "of a case that differs: `hypothesis` that gives exactly its outputs -> the largest error"
-        " / tolerance between the two; `rnncli mutants ID` explains one",
+        " / tolerance between the two; `rnncli mutants ID` explains one. Those that alike cases of"
+        " the run rule out, which pass although they would show it, are left out if others remain",
     ] = field(default_factory=dict)
+    against: Annotated[
+        Whole, "the number of alike cases that rule out each of `fits`, if all are ruled out"
+    ] = 0
     error_map: Annotated[
         ErrorMap | None,
         "of the first output that differs: the largest margin for each row, a step of a"

@@ -38,6 +38,10 @@ APPROXIMATIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sigmoid-approximated": ("Sigmoid is approximated.", ("sigmoid",)),
     "sigmoid-and-tanh-approximated": ("Sigmoid and Tanh are approximated.", ("sigmoid", "tanh")),
 }
+# Another, of cases whose profile allows an activation no absolute error: that its values have one
+# as large as the profile `four-ulp` allows.
+INEXACT_TAILS = "tails-of-functions-inexact"
+ABSOLUTE = "four-ulp"
 FUNCTIONS = ("sigmoid", "tanh")
 # Least precision in bits of the dtype of a case: coarser dtypes have larger errors of their own.
 FINE = 20

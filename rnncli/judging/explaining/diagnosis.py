@@ -15,7 +15,12 @@ import msgspec
 from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS, approximation_of
+from rnncli.judging.explaining.arithmetic import (
+    APPROXIMATIONS,
+    INEXACT_TAILS,
+    PRECISIONS,
+    approximation_of,
+)
 from rnncli.judging.explaining.fitting import WrongOutputs, parts_of
 from rnncli.judging.explaining.hypotheses import (
     LEAKS,
@@ -319,9 +324,10 @@ class _CellDiagnosis:
             facts = best.explains, best.refuted, best.contradicted
             others = [o for o in ranked[1:] if (o.explains, o.refuted, o.contradicted) == facts]
         pattern = self._pattern(best)  # what the cases that contradict it lack
+        names = (other.hypothesis for other in others)
         return msgspec.structs.replace(
             best,
-            indistinguishable=tuple(other.hypothesis for other in others),
+            indistinguishable=tuple(name for name in names if name != INEXACT_TAILS),
             where=f"only {pattern.where}" if pattern else "",
         )
 
@@ -457,8 +463,8 @@ def _is_arithmetic(cause: Cause) -> bool:
     return any(part in PRECISIONS or _family(part) in ARITHMETIC for part in cause.parts)
 
 
-def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
-    """Rank causes: explains more, fewer contradict, single, a reading, scored, nearer.
+def _merit(cause: Cause) -> tuple[int, int, int, int, int, int, float]:
+    """Rank causes: explains more, fewer contradict, single, a reading, a bug, scored, nearer.
 
     A reading precedes a mutant that computes the same: then the behaviour is not a bug.
     """
@@ -467,6 +473,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
         cause.against,
         len(cause.parts),
         -cause.hypothesis.count("="),
+        cause.hypothesis == INEXACT_TAILS,
         sum(not is_scored(part) for part in cause.parts),
         cause.margin,
     )
@@ -474,7 +481,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
 
 def _merit_in_part(cause: Cause) -> tuple[float, ...]:
     """Rank causes that need not show elsewhere: bugs of sizes last, whatever contradicts them."""
-    explains, _, parts, readings, _, margin = _merit(cause)
+    explains, _, parts, readings, *_, margin = _merit(cause)
     of_sizes = sum(_family(part) in OF_SIZES for part in cause.parts)
     return explains, of_sizes, parts, readings, margin
 

@@ -71,8 +71,10 @@ def are_compatible(mutants: Sequence[Mutant]) -> bool:
 # Least tolerance for a hypothesis in units in the last place: its values may be larger or smaller
 # than the right ones, whose tolerances apply otherwise.
 LEAST_ULPS = 16
-# The least count of expected values outside a dtype that rules out coincidence.
+# The least count of expected values outside a dtype, and of numbers got, that is no coincidence.
 LEAST_LOST = 4
+# The least count of wrong levels that all are off by one, and to one side, that no rounding is.
+LEAST_ONE_SIDED = 6
 # Cap on an element's error in the ranking of hypotheses; also the error of a NaN.
 FARTHEST = 1e4
 
@@ -129,7 +131,7 @@ class WrongOutputs:
                 )
         self.is_comparable = found.is_complete and any(each.differs for each in self.requested)
         self.runs = Runs(self.recurrence)
-        self._derived: dict[str, Result] = {}
+        self._derived: dict[tuple[str, str], Result] = {}
 
     @property
     def has_levels(self) -> bool:
@@ -232,8 +234,15 @@ class WrongOutputs:
             is_rounded_to(each.got, each.wanted, row) for each in self.requested if each.got.size
         ):
             return math.inf
+        return self._margin(hypothesis, self._derive(dtype))
+
+    def by_profile(self, profile: str) -> float:
+        """Return the largest error over the tolerance of another profile."""
+        return self._margin((), self._derive(self.recurrence.dtype.name, profile))
+
+    def _margin(self, hypothesis: Hypothesis, derived: Result) -> float:
+        """Return the margin of a hypothesis by derived tolerances of the right result."""
         ((_, result),) = self.runs.results([hypothesis])
-        derived = self._derive(dtype)
         allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
         if hypothesis:
             allowed = [np.full_like(values, values.max(initial=0)) for values in allowed]
@@ -242,7 +251,8 @@ class WrongOutputs:
     def _coarse_levels(self, hypothesis: Hypothesis, dtype: str) -> float:
         """Return 1 if the reals that a coarser dtype may have become all levels, else infinity.
 
-        A hypothesis says how reals become levels; one that changes more does not count.
+        A hypothesis says how reals become levels; one that changes more does not count. Rounding
+        errs to both sides: levels that are one off, and all to one side, are no rounding's.
         """
         if any(
             m.family not in {unit_bug.name, READING}
@@ -259,31 +269,36 @@ class WrongOutputs:
             last = zip(right.last, errors.last, strict=True)
             return Result(Y, tuple(state + sign * error for state, error in last))
 
-        ends = []
-        for sign in (-1, 1):
+        ends, moved = [], list[int]()
+        for sign in (-1, 0, 1):
             run: Run = partial(off, sign)
             for mutant in hypothesis:
                 run = partial(mutant.change.result, run)
             ends.append(run(self.recurrence))
         for each in self.requested:
             found = [(end.Y, *end.last)[each.which] for end in ends]
-            least, most = (self._node.as_given(each.name, end) for end in found if end is not None)
-            if not ((least <= each.got) & (each.got <= most)).all():
+            made = [self._node.as_given(each.name, end) for end in found if end is not None]
+            if not ((made[0] <= each.got) & (each.got <= made[2])).all():
                 return math.inf
-        return 1.0
+            if each.got.dtype.kind in "iu":
+                moved += (each.got.astype(np.int64) - made[1]).ravel().tolist()
+        sides = {*moved} - {0}
+        is_one_sided = sides in ({1}, {-1}) and np.count_nonzero(moved) >= LEAST_ONE_SIDED
+        return math.inf if is_one_sided else 1.0
 
-    def _derive(self, dtype: str) -> Result:
-        """Return the tolerances of the right result in a coarser dtype."""
-        if dtype not in self._derived:
+    def _derive(self, dtype: str, profile: str = "standard") -> Result:
+        """Return the tolerances of the right result by a profile, in a coarser dtype."""
+        if (dtype, profile) not in self._derived:
             coarse = replace(self.recurrence, dtype=dtype_named(dtype))
-            self._derived[dtype] = derive(coarse, PROFILES["standard"])
-        return self._derived[dtype]
+            self._derived[dtype, profile] = derive(coarse, PROFILES[profile])
+        return self._derived[dtype, profile]
 
 
 def is_rounded_to(got: Array, wanted: Array, dtype: DType) -> bool:
-    """Whether a dtype represents all that was got, but not all that was wanted."""
-    lost = np.count_nonzero(~_is_representable(wanted, dtype))
-    return bool(_is_representable(got, dtype).all() and lost >= LEAST_LOST)
+    """Whether a dtype represents all that was got, several numbers, but not all that was wanted."""
+    lost = int(np.count_nonzero(~_is_representable(wanted, dtype)))
+    several = min(lost, len(np.unique(got[got != 0]))) >= LEAST_LOST
+    return bool(several and _is_representable(got, dtype).all())
 
 
 def _is_representable(values: Array, dtype: DType) -> Array:

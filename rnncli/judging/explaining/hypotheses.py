@@ -19,7 +19,13 @@ import numpy as np
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.margins import error_map
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.explaining.arithmetic import APPROXIMATIONS, PRECISIONS, coarser_arithmetic
+from rnncli.judging.explaining.arithmetic import (
+    ABSOLUTE,
+    APPROXIMATIONS,
+    INEXACT_TAILS,
+    PRECISIONS,
+    coarser_arithmetic,
+)
 from rnncli.judging.explaining.fitting import (
     AND,
     READING,
@@ -37,8 +43,9 @@ from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.edits import difference
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
-from rnncli.mutants.quantised_kernels import rounding_outputs
+from rnncli.mutants.quantised_kernels import finer_unit_bug, rounding_outputs
 from rnncli.recurrence.readings import READINGS
+from rnncli.talk.words import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,6 +152,8 @@ def leak_fits(found: MeasuredAttempt, before: Vector) -> dict[str, float]:
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
     **{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()},
+    INEXACT_TAILS: "Activations near 0 are right to an absolute error alone, as is Sigmoid computed"
+    " as (1 + tanh(x/2))/2: a gate that is nearly closed has lost its value.",
     **{name: leak.sentence for name, leak in LEAKS.items()},
 }
 # The most fitting hypotheses that a sentence names.
@@ -188,14 +197,24 @@ def edit_of(hypothesis: str) -> list[str]:
     return [line for row in rows for line in difference(row.cells, row.edits).splitlines()]
 
 
-def naming(fits: Iterable[str]) -> str:
-    """Return which hypotheses fit, in words; with the sentence if just one does."""
+def naming(fits: Iterable[str], against: int = 0) -> str:
+    """Return which hypotheses fit, in words; with the sentence if just one does.
+
+    Args:
+        fits: the hypotheses.
+        against: the number of cases that pass although each of these would show in them.
+    """
     names = list(fits)
+    if len(names) > MOST_FITS_NAMED and INEXACT_TAILS in names:  # which is what all of them share
+        names = [INEXACT_TAILS]
+    passes = counted(against, "alike case passes", "alike cases pass")
+    but = f"; but {passes} that would show it: at most a part of the bug" if against else ""
     if len(names) == 1:
-        return f"fits {names[0]}: {sentence_of(names[0])}"
-    more = [f"{len(names) - MOST_FITS_NAMED} more"] * (len(names) > MOST_FITS_NAMED)
-    shown = names[:MOST_FITS_NAMED] + more
-    return f"fits {', '.join(shown[:-1])} or {shown[-1]}"
+        return f"fits {names[0]}{but}: {sentence_of(names[0])}"
+    if len(names) > MOST_FITS_NAMED:
+        apart = f"fits {len(names)} known bugs, which this case cannot tell apart"
+        return f"{apart}{but}: {listed(names, MOST_FITS_NAMED)}"
+    return f"fits {', '.join(names[:-1])} or {names[-1]}{but}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +285,7 @@ def single_fits(
     """Return the hypotheses that reproduce the outputs, each with its margin, the nearest first.
 
     These are the alternative readings of a vector and single mutants, or else two readings of a
-    unit, or a coarser arithmetic.
+    unit; then functions that are inexact near 0, or else a coarser arithmetic.
     If the candidates would take more than `most` multiplications of whole runs, only as many as fit
     run, at least one, all of which give the first wrong step.
     """
@@ -279,8 +298,10 @@ def single_fits(
     singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(found.vector), *likely)]
     fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
     if not fits and wrong.has_levels:
-        two: list[Hypothesis] = [(reading,) for reading in _two_readings(found.vector)]
+        two = [*_two_roundings(found.vector)]
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
+    if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
+        fits[INEXACT_TAILS] = margin
     return fits or (coarser_arithmetic(steps) if steps else {})
 
 
@@ -378,13 +399,14 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
             yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
 
 
-def _two_readings(vector: Vector) -> Iterator[Mutant]:
-    """Yield each choice of what a unit rounds with each other one of how it rounds."""
+def _two_roundings(vector: Vector) -> Iterator[Hypothesis]:
+    """Yield each choice of what a unit rounds with each other one, or bug, of how it rounds."""
     for name, other in vector.node.roundings.items():
         if name == other and name.startswith("requantise="):
             for choice in READINGS["round"].choices:
                 if choice != vector.node.readings["round"]:
-                    yield _rounding(vector, name, f"round={choice}")
+                    yield (_rounding(vector, name, f"round={choice}"),)
+            yield from ((_rounding(vector, name), bug) for bug in finer_unit_bug.rows)
 
 
 def _rounding(vector: Vector, *names: str) -> Mutant:

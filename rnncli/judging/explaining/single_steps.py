@@ -27,7 +27,6 @@ from rnncli.mutants.equivalence import is_same
 from rnncli.mutants.mutant import RIGHT
 from rnncli.mutants.runs import engine_of
 from rnncli.numerics import FLOAT64, round_to
-from rnncli.numerics.profiles import PROFILES
 from rnncli.recurrence.lanes import alike, in_order, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.recurrence import Direction, all_but
 
@@ -136,14 +135,10 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
         return None
     if node.unit and Y in node.unit:  # the states that it had are not known, only their levels
         return None
-    # An implementation whose states are already wrong cannot be exact, so steps of exact cases are
-    # judged by the standard profile, as are those of profiles unknown to this version.
-    standard = PROFILES["standard"]
-    profile = PROFILES.get(found.rule.profile or vector.record.profile, standard)
     return Steps.of(
         vector.recurrence,
         node.canonical(Y, output.got),
-        standard if profile.is_exact else profile,
+        found.profile,
         node.canonical(Y, output.errors.margin) > 1,
     )
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from support.emulation import NARROW, WIDE
 from support.judged import CORE, computed, core, explained_verdict, outputs_of, vectors_of
+from support.sound_variants import VARIANTS
 from support.tables import every
 
 from rnncli.judging.comparing.declared import under_readings
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     evidence_of_failure,
@@ -193,11 +195,39 @@ def test_what_would_take_long_is_named_by_the_wrong_step_alone():
     assert name in single_fits(MeasuredAttempt(vector, got), mutants, None)
 
 
+@every("cell", ["RNN", "GRU", "LSTM"])
+@every("name", ["sigmoid by tanh", "rational sigmoid", "sigmoid by rational tanh"])
+def test_functions_without_relative_accuracy_are_said_to_be_inexact(name, cell):
+    """Whatever else gives values that are nearly 0."""
+    vector = core()[f"{cell.lower()}_14_closed"]
+    with np.errstate(all="ignore"):
+        found = MeasuredAttempt(vector, VARIANTS[name](vector))
+    fits = single_fits(found, mutants_of(cell), steps_of(found))
+
+    assert INEXACT_TAILS in fits
+    assert ("sigmoid-by-tanh" in fits) >= (name == "sigmoid by tanh")
+
+
+@pytest.mark.parametrize("id_", ["biases-dropped", "input-bias-dropped", "recurrent-bias-dropped"])
+def test_a_bug_that_opens_a_gate_is_no_lack_of_accuracy(id_):
+    """Its values are further off than the functions of any sound implementation."""
+    vector = core()["lstm_14_closed"]
+    found = MeasuredAttempt(vector, outputs_of(vector, MUTANTS[id_].run(vector.recurrence)))
+    fits = single_fits(found, mutants_of("LSTM"), steps_of(found))
+
+    assert id_ in fits
+    assert INEXACT_TAILS not in fits
+
+
 def test_names_are_put_in_a_sentence():
     """One with what goes wrong; of several the nearest."""
     assert naming({"clip-ignored": 0.5}) == "fits clip-ignored: clip is not applied."
     assert naming({"a": 0.1, "b": 0.2}) == "fits a or b"
-    assert naming(dict.fromkeys("abcde", 0.1)) == "fits a, b, c or 2 more"
+    assert naming(dict.fromkeys("abcde", 0.1)) == (
+        "fits 5 known bugs, which this case cannot tell apart: a, b, c and 2 more"
+    )
+    assert naming([*"abc", INEXACT_TAILS]).startswith(f"fits {INEXACT_TAILS}: Activations near 0")
+    assert naming({"clip-ignored": 0.5}, 2).startswith("fits clip-ignored; but 2 alike cases pass")
 
 
 WHOLE = ["rnn_14_both", "gru_14_ragged", "gru_22_narrow_both_float16", "lstm_14_peepholes"]

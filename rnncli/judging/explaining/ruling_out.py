@@ -1,0 +1,89 @@
+"""What the passing cases of a run say about the bugs that fit another one by value.
+
+A case alone may have the outputs of many bugs: a value near 0 is that of a gate closed too far, of
+a unit that was skipped, of a coarse dtype. Where alike cases pass that would show a bug, the
+implementation does not have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
+from rnncli.judging.explaining.fitting import parts_of
+from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED, evidence_of_pass
+from rnncli.mutants.catalogue import MUTANTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.report import JudgedCase
+    from rnncli.packs.record import CaseRecord
+    from rnncli.packs.vector import Vector
+
+# Bugs of which a pack says nothing are run on so many alike cases, the smallest, of at most such a
+# product of sizes: milliseconds each.
+TRIED, SMALL = 6, 1 << 14
+
+
+def ruled_out(
+    cases: Sequence[JudgedCase], read: Callable[[str], Vector], rule: Rule
+) -> list[JudgedCase]:
+    """Return the cases, those that differ with what alike passing cases do not rule out.
+
+    If that is nothing, all that fits stays, and the verdict says how many cases rule it out: such a
+    bug would depend on more than the operator, dtype, direction and layout.
+
+    Args:
+        cases: those of a run.
+        read: id -> the vector, under the readings of the run.
+        rule: the rule of the run; by its own a pack that is scored says what its cases show.
+    """
+    passing: dict[Hashable, list[JudgedCase]] = {}
+    fitting: dict[Hashable, set[str]] = {}
+    for case in cases:
+        if case.verdict is Verdict.PASS and case.record.expect == "result":
+            passing.setdefault(_kind_of(case.record), []).append(case)
+        elif case.verdict is Verdict.DIFFERS:
+            parts = {part for name in case.details.fits for part in parts_of(name)}
+            fitting.setdefault(_kind_of(case.record), set()).update(parts)
+
+    against: dict[Hashable, Counter[str]] = {}
+    for kind, names in fitting.items():
+        counts, alike = against.setdefault(kind, Counter()), passing.get(kind, [])
+        for case in alike if rule == PACK_RULE else ():
+            counts.update(names.intersection(case.record.kills or ()))
+        untold = [MUTANTS[name] for name in sorted(names & MUTANTS.keys()) if not counts[name]]
+        small = [case for case in alike if _size_of(case) <= SMALL] if untold else []
+        for case in sorted(small, key=_size_of)[:TRIED]:
+            counts.update(names & evidence_of_pass(read(case.id), untold, rule).refuted)
+
+    def told(case: JudgedCase) -> JudgedCase:
+        if case.verdict is not Verdict.DIFFERS or not case.details.fits:
+            return case
+        fits, counts = case.details.fits, against[_kind_of(case.record)]
+        least = {name: max(counts[part] for part in parts_of(name)) for name in fits}
+        left = {name: margin for name, margin in fits.items() if not least[name]}
+        if 1 < len(left) <= MOST_FITS_NAMED + 1:  # a few others say the same, and more
+            left.pop(INEXACT_TAILS, None)
+        details = replace(case.details, fits=left or fits, against=min(least.values()))
+        return case._replace(details=details)
+
+    return [told(case) for case in cases]
+
+
+def _kind_of(record: CaseRecord) -> Hashable:
+    """Return what cases share that one kernel computes alike."""
+    needs = record.requirements
+    return record.operator, needs.dtype, needs.direction, needs.layout
+
+
+def _size_of(case: JudgedCase) -> int:
+    return math.prod(case.record.sizes.values())

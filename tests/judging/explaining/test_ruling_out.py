@@ -1,0 +1,55 @@
+"""Passing cases rule out the bugs that fit another case by chance."""
+
+import pytest
+from support.judged import core
+
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
+from rnncli.judging.explaining.ruling_out import ruled_out
+from rnncli.judging.report import JudgedCase
+
+SCORED, UNSCORED, TRUE = "batch-tail-4", "hard-sigmoid-of-a-sixth", "sigmoid-zero-below-18"
+
+
+def left_of(fits, *passing, rule=PACK_RULE):
+    """What remains of the bugs that fit a closed LSTM, and how many cases contradict each."""
+    verdict = CaseVerdict("lstm_14_closed", Verdict.DIFFERS, fits=dict.fromkeys(fits, 0.0))
+    verdicts = [verdict, *(CaseVerdict(name, Verdict.PASS) for name in passing)]
+    cases = [JudgedCase(core()[each.id].record, each) for each in verdicts]
+    details = ruled_out(cases, core().__getitem__, rule)[0].details
+    return [*details.fits], details.against
+
+
+@pytest.mark.parametrize(
+    ("passing", "left"),
+    [
+        ((), [SCORED, UNSCORED, TRUE]),
+        (("lstm_14_initial",), [TRUE]),
+        (("gru_14_initial",), [SCORED, UNSCORED, TRUE]),
+        (("lstm_14_both",), [SCORED, UNSCORED, TRUE]),
+        (("lstm_14_dtype_float16",), [SCORED, UNSCORED, TRUE]),
+    ],
+)
+def test_a_passing_case_rules_out_what_it_would_show(passing, left):
+    """What its pack has recorded, and what it has not; of its own operator, dtype and direction."""
+    assert left_of([SCORED, UNSCORED, TRUE], *passing) == (left, 0)
+
+
+def test_what_is_inexact_near_0_is_told_where_no_bug_says_more():
+    """Where none is left, or too many to name one."""
+    fits = [SCORED, TRUE, INEXACT_TAILS]
+
+    assert left_of(fits) == ([SCORED, TRUE], 0)
+    assert left_of([SCORED, INEXACT_TAILS], "lstm_14_initial") == ([INEXACT_TAILS], 0)
+    assert left_of([*fits, UNSCORED, "clip-ignored"])[0][2] == INEXACT_TAILS
+
+
+def test_if_all_that_fits_is_ruled_out_it_stays_and_the_passes_are_counted():
+    """It may be the bug where something else holds."""
+    assert left_of([SCORED], "lstm_14_initial", "lstm_14_ragged") == ([SCORED], 2)
+
+
+def test_tolerances_that_let_a_bug_pass_rule_it_out_nowhere():
+    """What the pack has recorded is by its own tolerances."""
+    assert left_of([SCORED], "lstm_14_initial", rule=Rule(atol=10.0)) == ([SCORED], 0)
