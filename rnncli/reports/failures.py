@@ -39,7 +39,7 @@ WORDS_ALIKE = 16
 # The number of ids listed for cases that are reported together.
 MOST_NAMED = 4
 # The parts in which similar reasons may differ: operators, versions, places in a source.
-_VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
+_VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\w+:\w\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
 # An implementation may print megabytes before it dies; the beginning says why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
@@ -203,6 +203,23 @@ def untried(report: VerificationReport) -> str:
     if report.claim:
         return visible(f"to leave {of} {cases} out of the claim: require {needs.expression}")
     return visible(f"to skip {of} {cases}: --require {shlex.quote(needs.expression)}")
+
+
+def foreign(report: VerificationReport) -> str:
+    """Return that an implementation takes no operator of a pack's dialect, and what it may take."""
+    from rnncli.operators import OPERATORS
+
+    names = {case.operator for case in report.cases}
+    dialects = {OPERATORS[name].dialect if name in OPERATORS else "" for name in names}
+    if len(dialects) != 1 or any(case.verdict is not Verdict.REFUSED for case in report.cases):
+        return ""
+    (dialect,) = dialects
+    if dialect in {"", "ONNX"}:
+        return ""
+    return (
+        f"every case is refused, and all are of {dialect}: what takes ONNX models is judged by"
+        " `core` or `tiles`; `rnncli list` names the packs"
+    )
 
 
 def sentences_of(case: JudgedCase) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rnncli.files.described import as_data
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
-from rnncli.reports.failures import FailureGroup, excerpt, failure_groups, untried
+from rnncli.reports.failures import FailureGroup, excerpt, failure_groups, foreign, untried
 from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.reports.verification_schema import CASE_NAMES, RunLine, TallyLine
@@ -194,7 +194,7 @@ def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
-    rest = (*biased_sentences(report), report.shortfall, report.conformance)
+    rest = (*biased_sentences(report), report.shortfall, foreign(report), report.conformance)
     return [*lines, whole, *filter(None, rest)]
 
 

@@ -23,6 +23,7 @@ from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.mutants.catalogue import MUTANTS
 from rnncli.reports.failures import (
     failure_groups,
+    foreign,
     refusals,
     sentences,
     sentences_of,
@@ -265,3 +266,32 @@ def test_a_command_to_repeat_is_one_line_that_a_shell_takes():
 
     assert "\n" not in line
     assert words.stdout.startswith(b"rnncli|verify|a\nb|-k|id:")
+
+
+@pytest.mark.parametrize(
+    ("operator", "verdict", "said"),
+    [
+        ("webnn.gru", Verdict.REFUSED, True),
+        ("webnn.gru", Verdict.PASS, False),
+        ("GRU-14", Verdict.REFUSED, False),
+        ("Nothing-1", Verdict.REFUSED, False),
+    ],
+)
+def test_a_pack_of_another_dialect_is_told_once(operator, verdict, said):
+    """If an implementation takes none of it; other refusals have their reasons."""
+    refused = judged("gru_0", Verdict.REFUSED, {"message": "not registered"}, operator="webnn.lstm")
+    outputs = {"outputs": (output(),)} if verdict is Verdict.PASS else {}
+    found = foreign(report([refused, judged("gru_1", verdict, outputs, operator=operator)]))
+
+    assert found.startswith("every case is refused, and all are of WebNN: ") == said
+    assert bool(found) == said
+
+
+def test_reasons_that_differ_in_a_name_are_one_group():
+    """As where a runtime names the operator that it does not have."""
+    cases = [
+        judged(f"gru_{k}", Verdict.REFUSED, {"message": f"webnn:{name}(-1) is not one"})
+        for k, name in enumerate(("gru", "lstm", "gruCell"))
+    ]
+
+    assert len(failure_groups(report(cases))) == 1
