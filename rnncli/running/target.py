@@ -80,7 +80,10 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
     if is_suite(root):
         if path.is_file():
             load_suite(path)  # raises if the suite is wrong
-        raise InvalidRequest(f"{root.place.file}: is a suite; name one of its cases, SUITE::ID")
+        ids = "" if target == STDIN else f"; `rnncli list {target}` lists their ids"
+        raise InvalidRequest(
+            f"{root.place.file}: is a suite; name one of its cases, SUITE::ID{ids}"
+        )
     return read_case(root, path.stem, path.parent, seed=seed)
 
 

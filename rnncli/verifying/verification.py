@@ -355,7 +355,7 @@ def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:
         if hint := model_hint(folder):
             why = hint
         elif folder.is_dir():
-            why = "it has no manifest.json"
+            why = f"it has no manifest.json{pack_hint(path)}"
         elif folder.suffix in {".yaml", ".yml"} or find_spec(str(folder)):
             why = (
                 f"it is a suite or a config; `rnncli generate {path} -o DIR` makes the pack of a"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from msgspec.structs import replace as replace_in
 
+from rnncli.cases.library import find_spec
 from rnncli.cases.selection import is_called
 from rnncli.errors import MOST_LISTED, InvalidRequest, NothingSelected, RnncliWarning, Unsupported
 from rnncli.files.atomic import errors_named
@@ -29,7 +30,7 @@ from rnncli.models.streams import alike, streams_of, supposed_axes
 from rnncli.numerics import dtype_of
 from rnncli.running.execution import given_inputs
 from rnncli.running.request import Request
-from rnncli.running.target import short_names
+from rnncli.running.target import YAML, short_names
 from rnncli.subjects.runtime import AGAIN, OPEN
 from rnncli.subjects.runtimes import row_of
 from rnncli.talk.words import counted
@@ -656,6 +657,9 @@ def _source_of(
     *,
     is_cut: bool,
 ) -> CallSource:
+    if Path(target).suffix in YAML or (find_spec(target) and not Path(target).exists()):
+        hint = f"`stream` is for models, and `rnncli relate {target}` for those"
+        raise InvalidRequest(f"{target}: is a config or a suite of single operators; {hint}")
     model, request = load_model(target), _request(*asked)
     if drawn := random_nodes(model):
         raise NothingSelected(
