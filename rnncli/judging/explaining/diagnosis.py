@@ -306,10 +306,14 @@ class _CellDiagnosis:
         return math.inf if cause.hypothesis in LEAKS else UNEXPLAINED * len(cause.explains)
 
     def _fitting(self, left: Sequence[Evidence]) -> list[Cause]:
-        """Return every hypothesis that fits some unexplained cases, as their cause."""
-        return [
-            self._cause(name, left) for name in dict.fromkeys(n for each in left for n in each.fits)
-        ]
+        """Return every hypothesis that fits some unexplained cases, as their cause.
+
+        Where most cases differ, values that are not near 0 are wrong as well.
+        """
+        names = dict.fromkeys(name for each in left for name in each.fits)
+        if len(self.passing) < len(self.failing) - 1:
+            names.pop(INEXACT_TAILS, None)
+        return [self._cause(name, left) for name in names]
 
     def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
         """Return the hypothesis that explains most of the rest, with those that tie with it."""

@@ -65,15 +65,20 @@ def ruled_out(
         for case in sorted(small, key=_size_of)[:TRIED]:
             counts.update(names & evidence_of_pass(read(case.id), untold, rule).refuted)
 
+    differing = Counter(_kind_of(c.record) for c in cases if c.verdict is Verdict.DIFFERS)
+
     def told(case: JudgedCase) -> JudgedCase:
-        if case.verdict is not Verdict.DIFFERS or not case.details.fits:
+        if case.verdict is not Verdict.DIFFERS:
             return case
-        fits, counts = case.details.fits, against[_kind_of(case.record)]
+        kind = _kind_of(case.record)
+        fits, counts = dict(case.details.fits), against.get(kind, Counter())
+        if len(passing.get(kind, ())) < differing[kind] - 1:  # values that are not near 0 are wrong
+            fits.pop(INEXACT_TAILS, None)
         least = {name: max(counts[part] for part in parts_of(name)) for name in fits}
         left = {name: margin for name, margin in fits.items() if not least[name]}
         if 1 < len(left) <= MOST_FITS_NAMED + 1:  # a few others say the same, and more
             left.pop(INEXACT_TAILS, None)
-        details = replace(case.details, fits=left or fits, against=min(least.values()))
+        details = replace(case.details, fits=left or fits, against=min(least.values(), default=0))
         return case._replace(details=details)
 
     return [told(case) for case in cases]

@@ -45,6 +45,15 @@ def test_what_is_inexact_near_0_is_told_where_no_bug_says_more():
     assert left_of([*fits, UNSCORED, "clip-ignored"])[0][2] == INEXACT_TAILS
 
 
+def test_nothing_is_merely_inexact_near_0_where_most_cases_differ():
+    """Values that are not near 0 are wrong, too."""
+    names = ("lstm_14_closed", "lstm_14_initial", "lstm_14_ragged")
+    verdicts = [CaseVerdict(n, Verdict.DIFFERS, fits={INEXACT_TAILS: 0.5}) for n in names]
+    cases = [JudgedCase(core()[each.id].record, each) for each in verdicts]
+
+    assert ruled_out(cases, core().__getitem__, PACK_RULE)[0].details.fits == {}
+
+
 def test_if_all_that_fits_is_ruled_out_it_stays_and_the_passes_are_counted():
     """It may be the bug where something else holds."""
     assert left_of([SCORED], "lstm_14_initial", "lstm_14_ragged") == ([SCORED], 2)
