@@ -404,7 +404,8 @@ def watched(seconds: float | None, name: str) -> Iterator[None]:
     """
     with timed(seconds) as activity, ExitStack() as stack:
         if sys.stderr.isatty():
-            stack.enter_context(_later(NOTICE, lambda: tell(_notice(activity, name))))
+            notice = f": still running after {NOTICE:g} s; Ctrl-C stops it, --timeout SECONDS would"
+            stack.enter_context(_later(NOTICE, lambda: tell(activity.described(name) + notice)))
         if seconds is not None:
             stack.enter_context(_later(seconds + GRACE, lambda: _end(activity, name)))
         try:
@@ -414,13 +415,6 @@ def watched(seconds: float | None, name: str) -> Iterator[None]:
             if str(error).startswith(name):
                 raise
             raise OutOfTime(f"{name}: {error}") from error
-
-
-def _notice(activity: Activity, name: str) -> str:
-    return (
-        f"{activity.described(name)}: still running after {NOTICE:g} s; Ctrl-C stops it,"
-        " --timeout SECONDS would"
-    )
 
 
 def _end(activity: Activity, name: str) -> None:

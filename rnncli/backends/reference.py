@@ -182,20 +182,16 @@ def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = Fa
             )
             assemble(some, rounded, [engine.round(s, recurrence.dtype) for s in last], own)
             if signals is not None:
-                found.append(_in_time(some, engine.round(signals.values(), recurrence.dtype)))
+                # From [signals, L, T, N, H] to the order of time, [signals, ..., T, D, N, H].
+                values = engine.round(signals.values(), recurrence.dtype)
+                *front, T, N, _ = some.X.shape
+                shape = (len(values), *front, T, len(some.directions), N, values.shape[-1])
+                found.append(np.empty(shape, values.dtype))
+                for steps, place in zip(values, found[-1], strict=True):
+                    place_in_time(some, steps, place)
     if wants_signals:
         places.signals = np.concatenate(found, axis=-3)
     return places
-
-
-def _in_time(recurrence: Recurrence, values: Array) -> Array:
-    """Return signals [signals, L, T, N, H] in order of time, [signals, ..., T, D, N, H]."""
-    *front, T, N, _ = recurrence.X.shape
-    shape = (len(values), *front, T, len(recurrence.directions), N, values.shape[-1])
-    found = np.empty(shape, values.dtype)
-    for steps, place in zip(values, found, strict=True):
-        place_in_time(recurrence, steps, place)
-    return found
 
 
 def walk(

@@ -137,20 +137,15 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
     """
     found, missing = [], {}
     for name in USUAL if names is None else names:
-        where, reason = _runtime(name)
-        if not reason:
-            found.append(Contestant(name, where, SETTINGS.get(name, {})))
+        row = row_of(name)
+        if not row.package or find_spec(row.package):
+            found.append(Contestant(name, row.where, SETTINGS.get(name, {})))
         elif names is not None:
-            raise Unsupported(f"runtime '{name}' is not installed: {reason}")
+            how = row.install or row.origin
+            raise Unsupported(f"runtime '{name}' is not installed: {how}")
         else:
-            missing[name] = reason
+            missing[name] = row.install or row.origin
     return found, missing
-
-
-def _runtime(name: str) -> tuple[str, str]:
-    """Return a runtime's place, and how to install it if it is missing."""
-    row = row_of(name)
-    return row.where, "" if not row.package or find_spec(row.package) else row.install or row.origin
 
 
 def backends(
@@ -164,8 +159,9 @@ def backends(
         InvalidRequest: a name is unknown.
     """
     ground = {} if host == ONNX else {HOST: host}
-    wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
-    for name in wanted:
+    if names is None:  # those that are known and whose package, if they have one, is installed
+        names = [each for each in USUAL_BACKENDS if each in known_backends() and find_spec(each)]
+    for name in names:
         if name not in known_backends() and name.partition(":")[0] not in FAMILIES:
             near = did_you_mean(name, known_backends())
             raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(known_backends())})")
@@ -176,11 +172,6 @@ def backends(
             {BACKEND: name, COMPUTE: compute, CALL: each, **ground},
             is_own=True,
         )
-        for name in wanted
+        for name in names
         for each, suffix in CALLS[call].items()
     ]
-
-
-def _has(backend: str) -> bool:
-    """Whether a backend is known and its package, if it has one, is installed."""
-    return backend in known_backends() and find_spec(backend) is not None

@@ -150,16 +150,12 @@ def records(measured: Sequence[StartupTimes]) -> list[dict[str, Any]]:
         {
             "process": each.process.name,
             **each.spread,
-            "times the reference": _ratio(each, medians),
+            "times the reference": medians[each.process.name] / reference if reference else None,
             "reference": each.process.reference,
         }
         for each in measured
+        for reference in [medians.get(each.process.reference)]
     ]
-
-
-def _ratio(each: StartupTimes, medians: Mapping[str, float]) -> float | None:
-    reference = medians.get(each.process.reference)
-    return medians[each.process.name] / reference if reference else None
 
 
 # Small cases of the three cells, typical of suites: ragged, biased, with initial states. Only the

@@ -221,7 +221,8 @@ def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]
     try:
         stored = json.loads(read_bytes(path))
         then, results = dict(stored["terms"]), stored["results"]
-        ratios = {_key(result): _ratio(result) for result in results}
+        numbers = {_key(result): result["ratio"] for result in results}
+        ratios = {key: None if ratio is None else float(ratio) for key, ratio in numbers.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UnreadableFile(f"{path}: was not written by rnncli bench -o: {error!r}") from None
     for name in TERMS:
@@ -235,11 +236,6 @@ def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]
 
 def _key(result: Mapping[str, Any]) -> Key:
     return tuple(str(result[name]) for name in COMPARED)
-
-
-def _ratio(result: Mapping[str, Any]) -> float | None:
-    ratio = result["ratio"]
-    return None if ratio is None else float(ratio)
 
 
 def changes(

@@ -181,7 +181,9 @@ class Family:
         variants = each or (Variant(),)
 
         def add(function: Function) -> Function:
-            sentence, effect = _paragraphs(function)
+            # The two paragraphs of its docstring.
+            told = (" ".join(each.split()) for each in (getdoc(function) or "").split("\n\n", 1))
+            sentence, effect = (*told, "", "")[:2]
             own = settings | ({"effect": effect} if effect else {})
             if not each or each is not self._each:
                 self._groups.append([[] for _ in variants])
@@ -230,12 +232,6 @@ def _id(name: str, words: tuple[str, ...]) -> str:
     left = iter(words)
     parts = (next(left).lower() if part == "X" else part for part in name.split("_"))
     return "-".join(parts).replace(" ", "-")
-
-
-def _paragraphs(bug: Callable[..., Any]) -> tuple[str, str]:
-    """Return a bug's sentence and its effect, the two paragraphs of a docstring; "" for none."""
-    sentence, _, effect = (getdoc(bug) or "").partition("\n\n")
-    return " ".join(sentence.split()), " ".join(effect.split())
 
 
 def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order

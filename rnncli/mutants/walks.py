@@ -169,7 +169,8 @@ def _one_restarting(
     (direction,), lengths = r.directions, lengths_of(r)
     X = in_order(r.X, lengths, direction)
     ahead = replace(r, directions=(Direction.FORWARD,), keep_initial=True, wants_Y=True)
-    initial = tuple(_given(state, r) for state in r.initial)
+    zeros = np.zeros((1, r.X.shape[1], r.W.shape[2]), r.dtype.numpy)
+    initial = tuple(zeros if state is None else state for state in r.initial)
     found: list[Array] = []
     last = initial
     for t in range(0, len(X), every):
@@ -185,12 +186,6 @@ def _one_restarting(
     Y = np.concatenate(found)
     Y = in_order(Y[:, 0], lengths, direction)[:, None]
     return Result(Y if r.wants_Y else None, last)
-
-
-def _given(state: Array | None, r: Recurrence) -> Array:
-    """Return an initial state [1, N, H], zeros if absent."""
-    shape = (1, r.X.shape[1], r.W.shape[2])
-    return np.zeros(shape, r.dtype.numpy) if state is None else state
 
 
 def states_never_advance(run: Run, recurrence: Recurrence) -> Result:

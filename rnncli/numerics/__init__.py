@@ -215,7 +215,11 @@ def round_to(values: Array, dtype: DType) -> Array:
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if values.dtype == np.float64 and not dtype.native_to_numpy and dtype.precision > 1:
-            values = _nearest(values, dtype.precision, _smallest_exponent(dtype))
+            import ml_dtypes
+
+            info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+            _, above = math.frexp(float(info.smallest_subnormal))  # a power of two, which has 0.5
+            values = _nearest(values, dtype.precision, above - 1)
         return values.astype(dtype.numpy)
 
 
@@ -229,14 +233,6 @@ def ready_to_round(values: Array, dtype: DType) -> Array:
         return values
     once = values.dtype == np.float32 or dtype.native_to_numpy
     return np.ascontiguousarray(values) if once else round_to(values, dtype)
-
-
-def _smallest_exponent(dtype: DType) -> int:
-    """Return the exponent of the smallest subnormal number, a power of two."""
-    import ml_dtypes
-
-    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    return math.frexp(float(info.smallest_subnormal))[1] - 1
 
 
 def _nearest(values: Array, precision: int, smallest_exponent: int) -> Array:

@@ -71,7 +71,11 @@ def show_report(
     screen = TerminalRows(verbose=verbose)
     last = closing(report, MOST_REASONS if screen.width else sys.maxsize)
     screen.take(last)
-    below = _diagnosis_lines(report.diagnosis, screen) if report.diagnosis is not None else []
+    below = []  # the causes with their edits, on a terminal in a half of its rows
+    if report.diagnosis is not None:
+        found = [*diagnosed_edits(report.diagnosis)]
+        blocks = [[line, *(f"    {each}" for each in edit if is_drawn())] for line, edit in found]
+        below = screen.fitted(blocks, [line for line, _ in found], _more_causes, screen.rows // 2)
     if not as_json:
         lines = _failure_lines(report, screen, verbose=verbose)
         if not is_drawn():  # where both streams are one, what failed is not above a long table
@@ -87,13 +91,6 @@ def show_report(
     colour = "green" if report.passed else "red" if report.exit_code == 1 else "yellow"
     for sentence in last:
         say(sentence, colour if sentence.startswith(report.title) else "")
-
-
-def _diagnosis_lines(diagnosis: Diagnosis, screen: TerminalRows) -> list[str]:
-    """Return the causes with their edits, on a terminal in a half of its rows."""
-    found = [*diagnosed_edits(diagnosis)]
-    blocks = [[line, *(f"    {each}" for each in edit if is_drawn())] for line, edit in found]
-    return screen.fitted(blocks, [line for line, _ in found], _more_causes, screen.rows // 2)
 
 
 def _more_causes(_: int) -> str:

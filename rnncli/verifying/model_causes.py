@@ -195,7 +195,10 @@ class WrongModel:
         for first in (True, False):
 
             def mutants(cell: str, first: bool = first) -> list[Mutant]:
-                return [m for m in mutants_of(cell) if _is_first(m) is first]
+                # First the bugs that conversions have, and no finer variants of them.
+                return [
+                    m for m in mutants_of(cell) if (m.family in FIRST and is_scored(m.id)) is first
+                ]
 
             for cell, paths in by_cell.items():
                 if len(paths) > 1:
@@ -280,11 +283,6 @@ class WrongModel:
 
 def _recurrence(occurrence: Occurrence) -> Recurrence:
     return occurrence.node.recurrence(occurrence.inputs)
-
-
-def _is_first(mutant: Mutant) -> bool:
-    """Whether a bug is one that conversions have, and no finer variant of one."""
-    return mutant.family in FIRST and is_scored(mutant.id)
 
 
 def _of_layers(right: Recurrence, others: Mapping[str, Recurrence]) -> Iterator[Mutant]:

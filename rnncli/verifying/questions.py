@@ -272,7 +272,8 @@ class Inquiry:
         for value in values:
             ask(value)
         if name in SIZES and having(Status.REFUSED):
-            for size in _admitted(self.known, name, _family(base), MORE_SIZES):
+            family = operator_named(base["op"]).family
+            for size in _admitted(self.known, name, family, MORE_SIZES):
                 ask(size)
             _narrow(having(Status.RAN), having(Status.REFUSED), ask)
         elif name == "inputs" and having(Status.REFUSED):
@@ -477,10 +478,6 @@ def _admitted(known: Requirements, name: str, family: str, sizes: Sequence[int])
     return within if len(within) > few // 2 else [*within, *every[:: max(1, len(every) // few)]]
 
 
-def _family(case: Plain) -> str:
-    return operator_named(case["op"]).family
-
-
 def _with_parameters(case: Plain) -> Plain:
     """Return a case that gives functions the alpha and beta for which there is no default."""
     row, given = operator_named(case["op"]), case["attributes"]
@@ -567,15 +564,14 @@ def _merged(
 def _refusals(answers: FieldAnswers) -> list[str]:
     """Return which values were refused, with the first message, as lines."""
     messages = dict.fromkeys(message for _, message in answers.refused)
-    values = sorted((shown_value(value) for value, _ in answers.refused), key=_in_order)
+    values = sorted(
+        (shown_value(value) for value, _ in answers.refused),
+        key=lambda value: (int(value), "") if value.isdecimal() else (-1, value),
+    )
     whose, message = answers.refused[0]
     first = f"; of {shown_value(whose)}" if len(messages) > 1 else ""
     told = f"refused: {listed(values, MOST_VALUES)}{first}: {message}"
     return textwrap.wrap(told, WIDTH - 4)
-
-
-def _in_order(value: str) -> tuple[int, str]:
-    return (int(value), "") if value.isdecimal() else (-1, value)
 
 
 def _cases_varied(answers: Sequence[OperatorAnswers]) -> Iterator[str]:

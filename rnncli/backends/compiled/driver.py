@@ -186,7 +186,12 @@ class Call:
         self.kept: PackedWeights | None = (
             None if constants is None else constants.get(routine.layout)
         )
-        self.packed = self.kept or self._unpacked()
+        self.packed = (
+            self.kept or self.workspace.packed or PackedWeights(routine.shape, routine.size)
+        )
+        if self.kept is None:  # the kernels pack the weights, whose addresses the plans have
+            self.weights = [routine.tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
+            routine.locate(self.workspace.addresses[0], *self.weights)
         shape, dtype = routine.states, routine.dtype
         self.T = T = len(r.X)
         fresh = np.empty if r.lengths is None else np.zeros
@@ -204,13 +209,6 @@ class Call:
             self.sorted = order, r.lengths[order], self.active
             for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
                 self.workspace.plans[name] = values.ctypes.data
-
-    def _unpacked(self) -> PackedWeights:
-        """Return memory for packed weights; write the addresses of the weights into the plans."""
-        r = self.recurrence
-        self.weights = [self.routine.tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
-        self.routine.locate(self.workspace.addresses[0], *self.weights)
-        return self.workspace.packed or PackedWeights(self.routine.shape, self.routine.size)
 
     def walk(self, team: int) -> None:
         """Run all steps, in one kernel call unless tensors must be converted."""

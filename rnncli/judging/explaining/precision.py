@@ -70,7 +70,8 @@ class Precision(NamedTuple):
 
         late, first = margin[:, 1:][live[:, 1:]], []
         errors = []
-        for path, part in zip(steps.paths, _parts(steps, margin), strict=True):
+        parts = np.split(margin, np.cumsum([len(path.H) for path in steps.paths])[:-1])
+        for path, part in zip(steps.paths, parts, strict=True):
             starts = ~(path.H[:, 0].any(axis=-1) | path.C0.any(axis=-1))
             first.append(part[:, 0][starts])
             right = predicted(path)
@@ -132,11 +133,6 @@ def precision_in_words(cases: Sequence[Precision]) -> str:
     near = [f", as of {name}" for bits, name in FORMATS.items() if abs(bits - middle) <= 1]
     size = f"near 2^-{middle:.0f} of the values{''.join(near)}"
     return f"steps have errors {size}{where}"
-
-
-def _parts(steps: Steps, values: Array) -> list[Array]:
-    """Split values [D, ...] as the directions are among the paths."""
-    return np.split(values, np.cumsum([len(path.H) for path in steps.paths])[:-1])
 
 
 def _places(values: Array) -> Array:

@@ -327,16 +327,16 @@ def _bugs(
     rows: Iterable[VectorRow], keep: Callable[[str], bool] = every
 ) -> dict[Bug, dict[str, Outcome]]:
     """Return the outcomes of some mutants, by vector."""
+    found: dict[Bug, dict[str, Outcome]] = {}
 
     @cache
-    def kept(mutants: tuple[str, ...]) -> list[str]:
-        """Those of a vector, which are those of others of its cell."""
-        return [mutant for mutant in mutants if keep(mutant)]
+    def kept(cell: str, mutants: tuple[str, ...]) -> list[tuple[str, dict[str, Outcome]]]:
+        """Those of a vector, which are those of others of its cell, with their outcomes so far."""
+        return [(each, found.setdefault(Bug(cell, each), {})) for each in mutants if keep(each)]
 
-    found: dict[Bug, dict[str, Outcome]] = {}
     for row in rows:
-        for mutant in kept(tuple(row.outcomes)):
-            found.setdefault(Bug(row.cell, mutant), {})[row.id] = row.outcomes[mutant]
+        for mutant, by_vector in kept(row.cell, tuple(row.outcomes)):
+            by_vector[row.id] = row.outcomes[mutant]
     return found
 
 

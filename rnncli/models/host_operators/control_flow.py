@@ -194,7 +194,8 @@ class Scan8(_GraphNode):
             states, scanned = _scanned(body, [x[b] for x in inputs[:count]], slices, outer)
             numbers = range(count, body.outputs)
             outputs = (body.stacked(n, [step[n - count] for step in scanned]) for n in numbers)
-            per_sequence.append([*states, *(_lengthened(y, longest) for y in outputs)])
+            padded = (np.pad(y, [(0, longest - len(y))] + [(0, 0)] * (y.ndim - 1)) for y in outputs)
+            per_sequence.append([*states, *padded])
         return tuple(np.stack(values) for values in zip(*per_sequence, strict=True))
 
 
@@ -219,10 +220,6 @@ def _scanned(
 
 def _directed(steps: Any, direction: int) -> Any:
     return steps[::-1] if direction else steps
-
-
-def _lengthened(y: Array, length: int) -> Array:
-    return np.pad(y, [(0, length - len(y))] + [(0, 0)] * (y.ndim - 1))
 
 
 def _truth(cond: Array) -> bool:

@@ -77,10 +77,13 @@ def from_torch(
     wanted = PARTS if has_bias else PARTS[:2]
     layers: list[RecurrentLayer] = []
     for number in range(count):
-        parts = [
-            [_value(own, f"{at}{part}_l{number}{suffix}", at) for part in wanted]
-            for suffix in SUFFIXES[:D]
-        ]
+        parts: list[list[Array]] = [[] for _ in SUFFIXES[:D]]
+        for direction, suffix in zip(parts, SUFFIXES, strict=False):
+            for part in wanted:
+                key = f"{at}{part}_l{number}{suffix}"
+                values = array_with(own, key, [f"{at}{name}_l0" for name in PARTS])
+                expect_rank(key, values, "[G*H]" if "bias" in part else "[G*H, columns]")
+                direction.append(values)
         if layers:
             before = D * layers[-1].hidden_size
             expect_shape(
@@ -123,9 +126,3 @@ def to_torch(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
             named = zip(PARTS, values, strict=False)
             state |= {f"{part}_l{number}{suffix}": each for part, each in named}
     return state
-
-
-def _value(state: Mapping[str, Array], key: str, at: str) -> Array:
-    values = array_with(state, key, [f"{at}{part}_l0" for part in PARTS])
-    expect_rank(key, values, "[G*H]" if "bias" in key.removeprefix(at) else "[G*H, columns]")
-    return values
