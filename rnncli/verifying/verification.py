@@ -19,7 +19,6 @@ from rnncli.judging.claim import read_claim
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis, Investigation
 from rnncli.judging.explaining.patterns import features_of, patterns_of
-from rnncli.judging.explaining.ruling_out import ruled_out
 from rnncli.judging.report import CLAIMS, JudgedCase, JudgedPack, JudgedSubject, VerificationReport
 from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
@@ -37,6 +36,7 @@ from rnncli.verifying.case_judging import (
     work,
 )
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
+from rnncli.verifying.ruling_out import ruled_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,8 @@ from support.judged import core
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
-from rnncli.judging.explaining.ruling_out import ruled_out
 from rnncli.judging.report import JudgedCase
+from rnncli.verifying.ruling_out import ruled_out
 
 SCORED, UNSCORED, TRUE = "batch-tail-4", "hard-sigmoid-of-a-sixth", "sigmoid-zero-below-18"
 
