@@ -132,11 +132,12 @@ class BallEngine:
     def __init__(self, bits: int, recurrence: Recurrence) -> None:
         self.math = BallArithmetic()
         self.bits = bits
-        D, _, H, _ = recurrence.W.shape
-        T, N, _ = recurrence.X.shape
+        r, D = recurrence, len(recurrence.directions)
+        T, N, _ = r.X.shape
+        Y, states = (math.prod(shape) for shape in (r.widths[0], sum(r.widths, ())))
         # states are rounded at each step, too
-        quantised = recurrence.quantiser is not None or recurrence.options.levels is not None
-        self.steps = D * N * H * (T * (recurrence.wants_Y + quantised) + recurrence.cell.states)
+        often = r.quantiser is not None or r.options.levels is not None or r.options.rounded_states
+        self.steps = D * N * (T * Y * (r.wants_Y + often) + states)
         self.rounded = 0
 
     def widen(self, values: Array) -> Array:
@@ -274,6 +275,14 @@ class BallArithmetic:
     def expm1(self, x: Value, /) -> Value:
         """Call the balls' own."""
         return np.expm1(x)
+
+    def exp(self, x: Value, /) -> Value:
+        """Call the balls' own."""
+        return np.exp(x)
+
+    def sqrt(self, x: Value, /) -> Value:
+        """Call the balls' own."""
+        return np.sqrt(x)
 
     def maximum(self, x: Value, bound: float, /) -> Value:
         """The larger of x and a number."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rnncli.errors import Unsupported
 from rnncli.limits import current_activity
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
@@ -167,7 +168,13 @@ def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = Fa
     Returns:
         Y [..., T, D, N, H], None if not requested, the last states [..., D, N, H] and the signals
         [signals, ..., T, D, N, H], each element rounded once to the recurrence's dtype.
+
+    Raises:
+        Unsupported: signals are requested of a cell that has no gates.
     """
+    if wants_signals and not recurrence.cell.projects:
+        name = recurrence.cell.name
+        raise Unsupported(f"{name}: signals of every step are of cells with gates; leave out steps")
     places = empty_outputs(recurrence)
     wants_signals = wants_signals and recurrence.X.shape[-3] > 0
     found = []
@@ -177,10 +184,13 @@ def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = Fa
             signals = StepSignals() if wants_signals else None
             Y, last = walk(lanes_of(some), engine, wants_Y=some.wants_Y, signals=signals)
             rounded = None if Y is None else engine.round(Y, recurrence.dtype).swapaxes(0, 1)
+            parts = zip(places.last, recurrence.widths, strict=True)
             own = Result(
-                part_of(places.Y, part), tuple(part_of(state, part) for state in places.last)
+                part_of(places.Y, part),
+                tuple(part_of(state, part, 1 + len(width)) for state, width in parts),
             )
-            assemble(some, rounded, [engine.round(s, recurrence.dtype) for s in last], own)
+            states = zip(last, recurrence.dtypes, strict=True)
+            assemble(some, rounded, [engine.round(*state) for state in states], own)
             if signals is not None:
                 # From [signals, L, T, N, H] to the order of time, [signals, ..., T, D, N, H].
                 values = engine.round(signals.values(), recurrence.dtype)
@@ -211,22 +221,25 @@ def walk(
         H after every step [T, L, N, H], 0 in padding, None if not requested; and the states after
         the last valid step, each [L, N, H].
     """
-    L, T, N, _ = lanes.X.shape
-    H = lanes.R.shape[-1]
+    _, T, N, _ = lanes.X.shape
     p = parameters(lanes, engine)
     if signals is not None:
         p = signals.watching(p)
     states = [engine.widen(state) for state in lanes.initial]
     zero = engine.widen(np.zeros((), FLOAT64))
-    Y = np.empty((T, L, N, H), engine.dtype) if wants_Y else None
+    Y = np.empty((T, *lanes.initial[0].shape), engine.dtype) if wants_Y else None
     steps = max(1, BLOCK_NUMBERS // max(1, N * lanes.W.size // max(1, lanes.W.shape[-1])))
     activity = current_activity()
     for t in range(T):
         if activity:
             activity.check()
-        if t % steps == 0:
+        if lanes.cell.projects and t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
-        new = lanes.cell.step(p, x[:, :, t % steps], _entering(lanes, t, states))
+        own = x[:, :, t % steps] if lanes.cell.projects else engine.widen(lanes.X[:, t])
+        new = lanes.cell.step(p, own, _entering(lanes, t, states))
+        if lanes.options.rounded_states:
+            first, *others = new
+            new = first, *(engine.widen(engine.round(s, lanes.states_dtype)) for s in others)
         if lanes.options.levels is not None:  # a unit may round them to levels
             new = tuple(
                 state if dress is None else engine.levelled(state, dress)
@@ -282,6 +295,8 @@ def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
 
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     """Return the parameters of a step with states [L, N, H]."""
+    if not lanes.cell.projects:
+        return _unprojected(lanes, engine)
     R = engine.matrix(engine.widen(lanes.R))
 
     def product(state: Array, gates: slice = slice(None)) -> Array:
@@ -304,6 +319,35 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         P=None if lanes.P is None else engine.widen(lanes.P),
         Rbh=0 if Rbh is None else Rbh,
         options=lanes.options,
+    )
+
+
+def _unprojected(lanes: Lanes, engine: Engine) -> Parameters:
+    """Return the parameters of a step that sees X itself: of an attention or a convolution."""
+    numbers, options, scale = engine.math, lanes.options, engine.widen(np.ones(()))
+    if (form := options.attention) is not None:
+        given, width = (engine.widen(np.array(float(n))) for n in (form.scale, form.key_size))
+        scale = given if form.scale else scale / numbers.sqrt(width)
+
+    def activated_sum(a: Value) -> Value:
+        if not options.silu:
+            return a
+        a = a if options.unrounded_sum else engine.widen(engine.round(a, lanes.dtype))
+        return a * numbers.sigmoid(a)
+
+    taps = np.moveaxis(lanes.W[..., 0], 0, -1)[:, None]  # [L, 1, H, G]
+    bias = 0 if lanes.Wb is None else engine.widen(lanes.Wb)[0]
+    return Parameters(
+        R=lambda state, *_: state,
+        f=activated_sum,
+        g=activated_sum,
+        h=activated_sum,
+        blend=numbers.blend,
+        Rbh=bias,
+        options=options,
+        numbers=numbers,
+        W=engine.widen(taps),
+        scale=scale,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from rnncli.numerics import dtype_of
 from rnncli.operators import Node
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import num_directions
-from rnncli.operators.operator import SCALES, SYMBOLS
+from rnncli.operators.operator import FORMS, SYMBOLS, with_products
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,24 +38,27 @@ FALLBACK_MEMORY = 64 << 30  # bytes; if the system does not say
 class Frame:
     """The sizes and the variant that determine shapes."""
 
-    sizes: Mapping[str, int]  # sizes by name, including num_directions
+    sizes: Mapping[str, int]  # sizes by name, including num_directions and products of others
     variant: int = 0  # which of its `shapes` each tensor has
-    rank: int = 0  # which of its ranks a tensor has that may have either, in the same order
+    # key of `FORMS` -> which of its `shapes` a tensor has that may have several; else the first
+    forms: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def without_directions(self) -> dict[str, int]:
-        """seq_length, batch_size, input_size and hidden_size."""
-        return {name: self.sizes[name] for name in SIZES}
+    def own_sizes(self) -> dict[str, int]:
+        """seq_length, batch_size, input_size and hidden_size; or those of another operator."""
+        return {name: self.sizes[name] for name in SIZES if name in self.sizes}
 
     def shape(self, row: Tensor) -> tuple[int, ...]:
         """Return the shape of an input or output."""
         sizes = self.sizes
-        dims = _dims(row, self.rank, self.variant)
-        return tuple([multiple * sizes[symbol] for symbol, multiple in dims])
+        return tuple([multiple * sizes[symbol] for symbol, multiple in self._dims(row)])
 
     def names(self, row: Tensor) -> str:
         """Return the dimensions of an input or output by name, as text."""
-        return _names(_dims(row, self.rank, self.variant))
+        return _names(self._dims(row))
+
+    def _dims(self, row: Tensor) -> tuple[Dim, ...]:
+        return row.shapes[self.forms.get(row.form, 0)] if row.form else row.shape(self.variant)
 
     def needed(self, rows: Iterable[Tensor]) -> int:
         """Estimate the bytes that a case with these tensors takes.
@@ -65,11 +68,6 @@ class Frame:
         return BYTES_PER_ELEMENT * sum(
             math.prod([max(size, 1) for size in self.shape(row)]) for row in rows
         )
-
-
-@cache
-def _dims(row: Tensor, rank: int, variant: int) -> tuple[Dim, ...]:
-    return row.shape(rank if row.has_ranks else variant)
 
 
 @cache
@@ -85,14 +83,15 @@ def size_names(operator: Operator) -> tuple[str, ...]:
 
 def least_size(operator: Operator, name: str) -> int:
     """Return the smallest value of a size."""
-    return int(name == "hidden_size" or not operator.empty_sizes)
+    may_be_empty = operator.empty_sizes and name in ("seq_length", "batch_size", "input_size")
+    return int(not may_be_empty)
 
 
 def frame_of(
     operator: Operator,
     sizes: Mapping[str, int],
     attributes: Mapping[str, Any],
-    scales: str = SCALES[0],
+    forms: Mapping[str, str] | None = None,
 ) -> Frame | None:
     """Return the frame of a case, or None if a size or attribute that they need is unknown."""
     needed = ("direction", operator.shapes_by)
@@ -106,7 +105,8 @@ def frame_of(
     directions, variant = _directions_and_variant(operator, tuple(given.items()))
     # A cell is one step.
     every = {"seq_length": 1, **sizes, "num_directions": directions}
-    return Frame(every, variant, SCALES.index(scales))
+    chosen = {key: FORMS[key].index(choice) for key, choice in (forms or {}).items()}
+    return Frame(with_products(every), variant, chosen)
 
 
 @cache  # the choices are few
@@ -221,15 +221,17 @@ def describe(case: Case) -> dict[str, Any]:
 
     Reading it gives the same case; absent inputs are null.
     """
-    operator, sources, quantised = case.operator, case.sources, {}
+    operator, sources, quantised = case.operator, case.sources, dict[str, str | None]()
     if operator.quantised:
-        (scale,) = (row.name for row in operator.inputs if row.role == "W_scale")
-        quantised = {
-            "weights_dtype": _element_type(case, "levels"),
-            "scales": SCALES[len(case.blanks[scale].shape) - 1],
-        }
+        quantised["weights_dtype"] = _element_type(case, "levels")
+    if operator.states_dtypes:
+        quantised["states_dtype"] = _element_type(case, "states")
+    for row in operator.inputs:
+        if row.form and row.name in case.blanks:
+            dims = [_names(dims) for dims in row.shapes]
+            quantised[row.form] = FORMS[row.form][dims.index(case.blanks[row.name].dims)]
     attributes = {row.name: row.default for row in operator.attributes.values()}
-    if operator.activation_lists == "each":
+    if operator.activation_lists == "each" and "activations" in attributes:
         attributes["activations"] = [*operator.default_activations] * len(case.node.directions)
     attributes |= {name: case.attributes[name] for name in attributes if name in case.attributes}
     return {

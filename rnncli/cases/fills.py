@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from rnncli.operators import Input
 
 Keys: TypeAlias = "Sequence[int]"
-LENGTHS, LEVELS, ALL = ("lengths",), ("levels",), ("values", "lengths", "levels")
+LENGTHS, LEVELS = ("lengths",), ("levels",)
+ALL = ("values", "states", "lengths", "levels")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,10 @@ class Fill:
     reach: Callable[..., float] = lambda **_: 0.0
     # the problem of the parameters in combination, or ""
     broken: Callable[..., str] = lambda **_: ""
-    kinds: tuple[str, ...] = ("values",)  # the kinds of inputs that it can fill, see `Input.kind`
+    kinds: tuple[str, ...] = (
+        "values",
+        "states",
+    )  # the kinds of inputs that it can fill, see `Input.kind`
 
 
 def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:
@@ -314,6 +318,26 @@ FILLS: Mapping[str, Fill] = {
         reach=_farthest,
         broken=_ordered,
     ),
+    "decays": Fill(
+        "random, uniform over [low, high): logarithms of what is left of a state",
+        _uniform,
+        (
+            Parameter("low", "number", -1.0, "the least value"),
+            Parameter("high", "number", 0.0, "the bound above"),
+        ),
+        reach=_farthest,
+        broken=_ordered,
+    ),
+    "rates": Fill(
+        "random, uniform over [low, high): update rates",
+        _uniform,
+        (
+            Parameter("low", "number", 0.0, "the least value"),
+            Parameter("high", "number", 1.0, "the bound above"),
+        ),
+        reach=_farthest,
+        broken=_ordered,
+    ),
     "normal": Fill(
         "random, bell-shaped: the sum of 12 uniforms, within 6 standard deviations",
         _normal,
@@ -406,6 +430,10 @@ _DEFAULT_FILLS: Mapping[str, str] = {
     "lengths": "lengths",
     "W_scale": "scales",
     "R_scale": "scales",
+    "key": "normal",
+    "value": "normal",
+    "decay": "decays",
+    "beta": "rates",
     "W_zero_point": "middle",
     "R_zero_point": "middle",
 }

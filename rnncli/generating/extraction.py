@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rnncli.cases.case import SIZES
 from rnncli.cases.suite.suite import LONGEST_ID
 from rnncli.errors import (
     InvalidRequest,
@@ -33,7 +34,8 @@ from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, unit_operator, units_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
-from rnncli.operators.node import WEIGHTS
+from rnncli.operators.node import FACTORS, WEIGHTS
+from rnncli.operators.operator import sizes_within
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import LAYOUTS, ONNX
 from rnncli.packs.manifest import FORMAT, SPOOL, files_of_pack
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
 
     NodePath = tuple[str, ...]
 
-SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 MOST_NAMED = 3
 """The most nodes that a sentence names."""
 
@@ -426,13 +427,14 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         occurrence = capture.occurrence
         node, inputs = occurrence.node, dict(occurrence.inputs)
-        rows = {row.role: row for row in node.operator.inputs if row.role in {"X", "R"}}
-        known = {"seq_length": 1}  # X and R have all sizes; the node has run, so all shapes agree
-        for row in rows.values():
-            shape = inputs[row.name].shape
-            for dim, size in zip(row.shape(node.variant), shape, strict=True):
-                known[dim.symbol] = size // dim.multiple
-        dtype = dtype_of(inputs[rows["X"].name])
+        # The required inputs have all sizes; the node has run, so all shapes agree.
+        known = {"seq_length": 1, **{n: node.values[n] for n in SIZES if node.values.get(n)}}
+        for row in node.operator.inputs:
+            if not row.optional and row.role not in FACTORS:
+                for dim, size in zip(row.shape(node.variant), inputs[row.name].shape, strict=True):
+                    if found := sizes_within(dim.symbol, known, size // dim.multiple):
+                        known.update([found])
+        dtype = dtype_of(inputs[node.operator.inputs[0].name])
         weights = {row.name for row in node.operator.inputs if row.role in WEIGHTS} & inputs.keys()
         *place, name = capture.path
         what = f"node '{name}' ({node.operator}) of {_printable(plan.model)}"
@@ -446,7 +448,7 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
             summary=f"Execution {capture.number} of {what}, in {' / '.join(place)}.",
             weights="initializers" if weights <= occurrence.constants else "inputs",
             node=node,
-            sizes={name: known[name] for name in SIZES},
+            sizes={name: known[name] for name in SIZES if name in known},
             dtype=dtype,
             inputs=inputs,
             flags=(FLAG,),

@@ -129,8 +129,8 @@ def stacks(group: Sequence[CaseSource]) -> Iterator[Stack]:
         InvalidRequest: a case is invalid.
     """
     case = group[0].case()
-    names = ("seq_length", "batch_size", "hidden_size", "hidden_size")
-    work = math.prod(case.sizes[name] for name in names)
+    work = math.prod([*case.sizes.values(), case.sizes.get("hidden_size", 1)])
+    work //= max(1, case.sizes.get("input_size", 1))
     count = max(1, TOGETHER // max(1, work))
     for start in range(0, len(group), count):
         some = group[start : start + count]

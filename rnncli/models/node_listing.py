@@ -88,7 +88,7 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
             for attribute in node.attribute
         }
         values = {name: attribute.default for name, attribute in row.attributes.items()} | given
-        if values.get("activations") is None:
+        if values.get("activations") is None and row.default_activations:
             directions = 2 if values.get("direction") == "bidirectional" else 1
             values["activations"] = [*row.default_activations] * directions
         inputs = zip(row.inputs, node.input, strict=False)

@@ -169,7 +169,7 @@ def _shape(
 ) -> tuple[int | str, ...]:
     if row is None or variant is None:
         return sizes
-    dims = row.of_rank(len(sizes), variant)
+    dims = row.fitting(sizes, {}, variant)
     return tuple(
         dim.symbol if dim.symbol in OPEN else size for dim, size in zip(dims, sizes, strict=True)
     )

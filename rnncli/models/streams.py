@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model, Site
     from rnncli.models.skeleton import Shapes
     from rnncli.numerics import Array
-    from rnncli.operators.operator import Tensor
+    from rnncli.operators.operator import Operator, Tensor
 
 
 # Words of names that say which end of a step a state is at.
@@ -312,10 +312,11 @@ class DataFlow:
 
     def _sizes(self, size: str, shapes: Shapes | None = None) -> Iterator[tuple[Site, int | str]]:
         """Yield recurrent nodes with a size of theirs, as far as it is known."""
-        for site, _, roles in self.recurrent:
+        for site, row, roles in self.recurrent:
             shape = (shapes or self._shapes).get(roles.get("X", ""), ())
-            order = ("batch_size", "seq_length")[:: 1 if is_batch_first(site) else -1]
-            if len(shape) == 3:
+            (X,) = (tensor for tensor in row.inputs if tensor.role == "X")
+            order = [dim.symbol for dim in X.shape(int(is_batch_first(site)))]
+            if len(shape) == len(order) and size in order:
                 yield site, shape[order.index(size)]
 
     def warnings(self, pairs: Sequence[StatePair]) -> Iterator[str]:
@@ -357,8 +358,8 @@ class DataFlow:
 
     def anew(self, states: set[str]) -> Iterator[str]:
         """Yield the recurrent nodes, outside bodies, whose initial state depends on no state."""
-        for site, _, roles in self.recurrent:
-            begin = roles.get("initial_h")
+        for site, row, roles in self.recurrent:
+            begin = roles.get(_states_of(row)[0])
             if not (site.path or (begin and self.needs(begin) & states)):
                 yield site.name
 
@@ -369,22 +370,23 @@ class DataFlow:
         continues, or with constants other than 0.
         """
         lengths = {site.name: size for site, size in self._sizes("seq_length")}
-        sites = [(site, roles) for site, _, roles in self.recurrent if not site.path]
+        sites = [each for each in self.recurrent if not each[0].path]
         directions = [
             attribute.s
-            for site, _ in sites
+            for site, _, _ in sites
             for attribute in site.node.attribute
             if attribute.name == "direction"
         ]
         if any(direction != b"forward" for direction in directions):
             return
-        for site, roles in sites:
-            begins = {role: self.constant(roles.get(role, "")) for role in CONTINUED}
+        for site, row, roles in sites:
+            begins = {role: self.constant(roles.get(role, "")) for role in _states_of(row)}
             is_frozen = any(v is not None and v.any() for v in begins.values())
-            if is_frozen or (begins["initial_h"] is not None and lengths.get(site.name) in times):
+            first = next(iter(begins.values()))
+            if is_frozen or (first is not None and lengths.get(site.name) in times):
                 yield f"not streamable: node '{site.name}' begins anew at each call"
             elif lengths.get(site.name) in times:
-                for role in CONTINUED:
+                for role in begins:
                     if (begin := self._origin(roles.get(role, ""))) in self.inputs.keys() - states:
                         yield (
                             f"not streamable: no output continues {begin}, the {role} of node"
@@ -441,6 +443,11 @@ class DataFlow:
             needs |= more
             left += more
         return needs
+
+
+def _states_of(operator: Operator) -> list[str]:
+    """Return the roles of the states with which a node of an operator begins."""
+    return [row.role for row in operator.inputs if row.role in CONTINUED]
 
 
 def is_batch_first(site: Site) -> bool:

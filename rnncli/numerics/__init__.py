@@ -172,6 +172,8 @@ class NumPyArithmetic:
 
     tanh = staticmethod(np.tanh)
     expm1 = staticmethod(np.expm1)
+    exp = staticmethod(np.exp)
+    sqrt = staticmethod(np.sqrt)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     absolute = staticmethod(np.abs)

@@ -208,6 +208,8 @@ def resolve_activations(
     The attributes are complete, by role; of the readings, alpha-order and threshold-tie count.
     """
     per_direction = len(operator.cell.activations)
+    if not per_direction:
+        return ((),) * directions
     chosen = attributes["activations"]
     names = list(operator.default_activations) * directions if chosen is None else list(chosen)
     if operator.activation_lists != "each":

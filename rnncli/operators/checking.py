@@ -13,7 +13,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_named, dtype_of
 from rnncli.operators.attributes import activation_problems, attribute_problems, complete
-from rnncli.operators.operator import SYMBOLS, Dim
+from rnncli.operators.operator import SYMBOLS, Dim, sizes_within, with_products
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.readings import READINGS, check_reading
 from rnncli.recurrence.unit import INNER
@@ -31,6 +31,15 @@ class Size:
 
     value: int
     reason: str
+
+
+# A size that is never 0 -> the input that gives it.
+NEVER_EMPTY = {
+    "hidden_size": "R",
+    "key_size": "query",
+    "value_size": "value",
+    "kernel_size": "weight",
+}
 
 
 def problems(
@@ -66,6 +75,8 @@ def problems(
     if not misdirected:
         directions = num_directions(completed)
         first_problems += activation_problems(operator, attributes, directions)
+    if not first_problems:
+        first_problems += (Problem(("attributes",), each) for each in operator.rules(completed))
     yield from first_problems
 
     known = [row.name for row in operator.inputs]
@@ -81,6 +92,13 @@ def problems(
             yield Problem(("inputs",), f"input '{row.name}' is required: {row.summary}")
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
+    for name, is_needed in ({} if bad else operator.demands(completed)).items():
+        if is_needed != (name in inputs):
+            verb = "needs" if is_needed else "takes no"
+            subject = ("inputs",) if is_needed else ("inputs", name)
+            yield Problem(
+                subject, f"{operator.demanding} {completed[operator.demanding]} {verb} {name}"
+            )
     yield from _output_problems(operator, completed, outputs)
     yield from reading_problems(operator, readings or {}, unit)
 
@@ -104,8 +122,11 @@ def _input_problems(
     """Yield wrong element types, ranks, sizes and sequence lengths."""
     variant = operator.variant(attributes)
     sizes = _sizes(operator, attributes, inputs, variant)
-    if sizes.get("hidden_size", Size(1, "")).value < 1:
-        yield Problem(("inputs", "R"), "hidden_size must be at least 1, got 0, taken from R")
+    for name, source in NEVER_EMPTY.items():
+        if sizes.get(name, Size(1, "")).value < 1:
+            yield Problem(
+                ("inputs", source), f"{name} must be at least 1, got 0, taken from {source}"
+            )
     for row in operator.inputs:
         if row.name not in inputs:
             continue
@@ -130,7 +151,8 @@ def _sizes(
     (X,) = (row for row in operator.inputs if row.role == "X")
     if X.name in inputs and inputs[X.name].ndim == len(X.shape(variant)):
         for dim, value in zip(X.shape(variant), inputs[X.name].shape, strict=True):
-            sizes[dim.symbol] = Size(value, f"{dim.symbol} is {value} in {X.name}")
+            if dim.sizes == (dim.symbol,):
+                sizes[dim.symbol] = Size(value, f"{dim.symbol} is {value} in {X.name}")
     for symbol in SYMBOLS.values():
         if (value := attributes.get(symbol)) is not None:
             row = operator.attribute_for(symbol)
@@ -142,6 +164,17 @@ def _sizes(
         axis = max(k for k, dim in enumerate(R.shape()) if dim == Dim("hidden_size"))
         hidden = inputs["R"].shape[axis]
         sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}, taken from R")
+
+    # Sizes that others of the required inputs tell of: key_size, given the number of heads.
+    for tensor in operator.inputs if operator.translation else ():
+        dims = tensor.shape(variant)
+        if tensor.name not in inputs or len(inputs[tensor.name].shape) != len(dims):
+            continue
+        for dim, value in zip(dims, inputs[tensor.name].shape, strict=True):
+            values = {name: size.value for name, size in sizes.items()}
+            if found := sizes_within(dim.symbol, values, value):
+                name, size = found
+                sizes[name] = Size(size, f"{name} is {size}, taken from {tensor.name}")
     return sizes
 
 
@@ -190,18 +223,18 @@ def _shape_problems(
 ) -> Iterator[str]:
     """Yield a wrong rank, or sizes that contradict others, with the reason."""
     actual = inputs[row.name].shape
-    dims = row.of_rank(len(actual), variant)
+    values = {name: size.value for name, size in sizes.items()}
+    dims, known = row.fitting(actual, values, variant), with_products(values)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
     got = f"got {list(actual)}"
     if len(actual) != len(dims):
         yield f"{row.name} must have {len(dims)} dimensions, {spelled}, {got}"
         return
-    expected = [
-        dim.multiple * sizes[dim.symbol].value if dim.symbol in sizes else "?" for dim in dims
-    ]
+    expected = [dim.multiple * known[dim.symbol] if dim.symbol in known else "?" for dim in dims]
     wrong = [k for k, size in enumerate(expected) if size not in ("?", actual[k])]
     if wrong:
-        reasons = dict.fromkeys(sizes[dims[k].symbol].reason for k in wrong)
+        named = dict.fromkeys(name for k in wrong for name in dims[k].sizes)
+        reasons = dict.fromkeys(sizes[name].reason for name in named)
         listed = "[" + ", ".join(map(str, expected)) + "]"
         # The cell of such an LSTM is wider than its hidden state.
         is_wider = [actual[k] > int(expected[k]) for k in wrong] == [True]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from rnncli.backends.backend import Backend, BoundCall
     from rnncli.numerics import Array
-    from rnncli.operators.node import AxisMove
     from rnncli.operators.operator import Operator
+    from rnncli.operators.translation import Move
     from rnncli.recurrence.recurrence import Recurrence, Result
     from rnncli.recurrence.unit import QuantisedUnit
 
@@ -170,7 +170,8 @@ class PreparedNode:
         varying = itemgetter(*[places[role] for role in VARYING if role in places])
         has_lengths = "lengths" in places
         self._varying = varying if has_lengths else lambda inputs: (*varying(inputs), None)
-        self._steady = itemgetter(*[places[role] for role in STEADY if role in places])
+        steady = [places[role] for role in STEADY if role in places]
+        self._steady = itemgetter(*steady) if steady else lambda _: ()
         self._node: Node | None = None
         self._weights = WeightCache(nodes=1)
         self._bound: dict[tuple[Any, ...], BoundNode] = {}
@@ -224,7 +225,7 @@ class BoundNode(NamedTuple):
     weights: tuple[Array | None, ...]  # constants
     T: int  # how many steps X has
     # how X and the initial states are transposed; None where none of them is
-    orders: Sequence[AxisMove | None] | None
+    orders: Sequence[Move | None] | None
     # the fast path for batches without padding; None before the first
     full: BoundCall | None = None
     ragged: BoundCall | None = None  # the fast path for ragged batches, likewise

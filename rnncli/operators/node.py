@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.operators.operator import Operator
+    from rnncli.operators.translation import Move
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.unit import InnerLevels, QuantisedUnit
 
@@ -62,14 +63,14 @@ class AxisMove:
         return view if self.index is None else view[self.index]
 
 
-def moved(values: Array | None, move: AxisMove | None) -> Array | None:
+def moved(values: Array | None, move: Move | None) -> Array | None:
     """Return a view with the axes of a move, if there are a tensor and a move."""
     return values if values is None or move is None else move(values)
 
 
 WeightTensors: TypeAlias = "tuple[Array | None, ...]"
 Kinds: TypeAlias = "tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]"
-Orders: TypeAlias = "Mapping[str, tuple[str, AxisMove | None, AxisMove | None]]"
+Orders: TypeAlias = "Mapping[str, tuple[str, Move | None, Move | None]]"
 
 DIRECTIONS = {
     "forward": (Direction.FORWARD,),
@@ -202,7 +203,12 @@ class Node:
         self.layout: int = self.values.get("layout") or 0
         self.directions = DIRECTIONS[self.values["direction"]]
         self.variant = operator.variant(self.values)
-        self._orders = _orders(operator, self.variant)
+        if operator.translation:
+            moves = operator.translation.moves(self.values)
+            rows = (*operator.inputs, *operator.outputs)
+            self._orders: Orders = {row.name: (row.role, *moves[row.name]) for row in rows}
+        else:
+            self._orders = _orders(operator, self.variant)
         self._ragged = [row.name for row in operator.inputs if row.role == "lengths"]
         self._sound: dict[Kinds, int] = {}
 
@@ -275,6 +281,7 @@ class Node:
         options: dict[str, Any] = {
             name: bool(values.get(name)) or name in second for name in CellOptions._fields
         }
+        options["attention"] = None
         return {
             "cell": self.operator.cell,
             "directions": self.directions,
@@ -287,7 +294,7 @@ class Node:
         }
 
     @cached_property
-    def _made(self) -> list[tuple[int, AxisMove | None]]:
+    def _made(self) -> list[tuple[int, Move | None]]:
         """The index of each output's array in a result, and its transposition."""
         return [
             (RESULTS.index(role), back)
@@ -320,6 +327,13 @@ class Node:
             native = tensor.dtype.isnative
             values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
             tensors[role] = values if move is None else move(values)
+        if self.operator.translation:
+            found = self.operator.translation.fields(self.values, tensors)
+            options = {k: v for k, v in found.items() if k in CellOptions._fields}
+            fields = {k: v for k, v in found.items() if k not in options}
+            settings = {**self._settings, "options": self._settings["options"]._replace(**options)}
+            absent: dict[str, Any] = dict.fromkeys(("Rb", "P", "lengths"))
+            return Recurrence(dtype=dtype_of(tensors["X"]), **fields, **absent, **settings)
         lengths = tensors.get("lengths")
         if lengths is not None:
             is_full = bool(np.all(lengths == tensors["X"].shape[-3]))
@@ -408,7 +422,7 @@ class Node:
             [tensors[which] if move is None else move(tensors[which]) for which, move in self._made]
         )
 
-    def move(self, name: str) -> AxisMove | None:
+    def move(self, name: str) -> Move | None:
         """Return the transposition of a tensor to canonical order; None if it needs none."""
         return self._orders[name][1]
 
@@ -484,7 +498,7 @@ def _orders(operator: Operator, variant: int) -> Orders:
 
     They are None if the order is canonical already or the waist defines none.
     """
-    orders: dict[str, tuple[str, AxisMove | None, AxisMove | None]] = {}
+    orders: dict[str, tuple[str, Move | None, Move | None]] = {}
     for row in (*operator.inputs, *operator.outputs):
         have, want = row.shape(variant), CANONICAL.get(row.role, row.shape(variant))
         there = tuple(have.index(dim) for dim in want if dim in have)

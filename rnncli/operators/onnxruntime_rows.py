@@ -24,8 +24,8 @@ def _factors(role: str) -> tuple[Input, Input]:
     """Return the scale and the zero point of a weight."""
     scale, point = f"{role}_scale", f"{role}_zero_point"
     return (
-        Input(scale, scale, _FACTORS, f"scale of {role}", dtypes=("float32",)),
-        Input(point, point, _FACTORS, f"zero point of {role}", dtypes=BYTES),
+        Input(scale, scale, _FACTORS, f"scale of {role}", dtypes=("float32",), form="scales"),
+        Input(point, point, _FACTORS, f"zero point of {role}", dtypes=BYTES, form="scales"),
     )
 
 

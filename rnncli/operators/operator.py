@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rnncli.operators.translation import Translation
     from rnncli.recurrence.cells import Cell
 
 SYMBOLS = {
@@ -16,13 +18,74 @@ SYMBOLS = {
     "I": "input_size",
     "H": "hidden_size",
     "D": "num_directions",
+    "Q": "q_num_heads",
+    "K": "kv_num_heads",
+    "k": "key_size",
+    "v": "value_size",
+    "C": "channels",
+    "w": "kernel_size",
 }
+
+
+class SizeProduct(NamedTuple):
+    """A size that follows from others: their product, less a number."""
+
+    factors: tuple[str, ...]
+    less: int = 0
+
+    def __str__(self) -> str:
+        return "*".join(self.factors or ["1"]) + (f" - {self.less}" if self.less else "")
+
+    def of(self, sizes: Mapping[str, int]) -> int:
+        """Return its value, given its factors."""
+        return math.prod(sizes[name] for name in self.factors) - self.less
+
+    def lacking(self, sizes: Mapping[str, int], value: int) -> tuple[str, int] | None:
+        """Return the one factor that is not known, and its value; None unless there is one."""
+        unknown = [name for name in self.factors if name not in sizes]
+        if len(unknown) != 1:
+            return None
+        known = math.prod(sizes[name] for name in self.factors if name in sizes)
+        return unknown[0], (value + self.less) // max(known, 1)
+
+
+PRODUCTS: Mapping[str, SizeProduct] = {
+    "1": SizeProduct(()),
+    "Q*k": SizeProduct(("q_num_heads", "key_size")),
+    "Q*v": SizeProduct(("q_num_heads", "value_size")),
+    "K*k": SizeProduct(("kv_num_heads", "key_size")),
+    "K*v": SizeProduct(("kv_num_heads", "value_size")),
+    "w-1": SizeProduct(("kernel_size",), less=1),
+}
+_BY_NAME = {str(product): product for product in PRODUCTS.values()}
+
+
+def with_products(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return sizes with those that follow from them, by the names that dimensions have."""
+    known = {n: each for n, each in _BY_NAME.items() if {*each.factors} <= sizes.keys()}
+    return {**sizes, **{name: each.of(sizes) for name, each in known.items()}}
+
+
+def sizes_within(symbol: str, known: Mapping[str, int], value: int) -> tuple[str, int] | None:
+    """Return the size that a dimension tells of, and its value; None if it tells of none."""
+    product = _BY_NAME.get(symbol)
+    if product is None:
+        return None if symbol in known else (symbol, value)
+    return product.lacking(known, value)
 
 
 BYTES = ("int8", "uint8")
 """The element types of quantised weights."""
-SCALES = ("per_tensor", "per_channel")
-"""What one scale of quantised weights is for: a direction, or a column of it."""
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "scales": ("per_tensor", "per_channel"),
+    "decay_form": ("per_head", "per_key"),
+    "beta_form": ("per_head", "shared"),
+}
+"""Key of a config -> which of its shapes a tensor has that may have several.
+
+One scale of quantised weights is for a direction, or a column of it; one number of decay for the
+state of a head, or for a row of it; one of beta for a head, or for all of them.
+"""
 
 
 class Dim(NamedTuple):
@@ -34,11 +97,23 @@ class Dim(NamedTuple):
     def __str__(self) -> str:
         return self.symbol if self.multiple == 1 else f"{self.multiple}*{self.symbol}"
 
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The named sizes that it is made of."""
+        product = _BY_NAME.get(self.symbol)
+        return (self.symbol,) if product is None else product.factors
+
 
 def shape(text: str) -> tuple[Dim, ...]:
     """Parse a shape such as ``"D 4*H I"``."""
-    parts = (word.rpartition("*") for word in text.split())
-    return tuple(Dim(SYMBOLS[letter], int(multiple or 1)) for multiple, _, letter in parts)
+
+    def dim(word: str) -> Dim:
+        if word in PRODUCTS:
+            return Dim(str(PRODUCTS[word]))
+        multiple, _, letter = word.rpartition("*")
+        return Dim(SYMBOLS[letter], int(multiple or 1))
+
+    return tuple(map(dim, text.split()))
 
 
 class Tensor(NamedTuple):
@@ -49,33 +124,49 @@ class Tensor(NamedTuple):
     # initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of quantised weights
     role: str
     # the dimensions; two of them where the attribute `shapes_by` of the operator decides, for its
-    # values 0 and 1, or where the tensor may have either rank
+    # values 0 and 1, or where the tensor may have either, as `form` says
     shapes: tuple[tuple[Dim, ...], ...]
     summary: str  # a description
     optional: bool = False  # whether a node may leave it out
     dtypes: tuple[str, ...] = ()  # the element types it may have, or () for the operator's T
     # the attribute that must be true for a node to have this output, or "" for none
     condition: str = ""
+    # the key of `FORMS` by which a case chooses one of the shapes; "" if it has no choice
+    form: str = ""
 
     def shape(self, variant: int = 0) -> tuple[Dim, ...]:
         """Return the dimensions, given the value of the operator's `shapes_by`."""
         return self.shapes[min(variant, len(self.shapes) - 1)]
 
-    @property
-    def has_ranks(self) -> bool:
-        """Whether it may have either of two ranks, as scales for directions or columns have."""
-        return len({len(dims) for dims in self.shapes}) > 1
+    def fitting(
+        self, shape: Sequence[int], sizes: Mapping[str, int], variant: int = 0
+    ) -> tuple[Dim, ...]:
+        """Return the dimensions that a shape has, of those that are possible; else `shape`.
 
-    def of_rank(self, rank: int, variant: int = 0) -> tuple[Dim, ...]:
-        """Return the dimensions of that rank if only one shape has it, else `shape`."""
-        fitting = [dims for dims in self.shapes if len(dims) == rank]
-        return fitting[0] if len(fitting) == 1 else self.shape(variant)
+        Sizes that are not known fit.
+        """
+        known = with_products(sizes)
+        fitting = [
+            dims
+            for dims in (self.shapes if self.form else ())
+            if len(dims) == len(shape)
+            and all(
+                known.get(dim.symbol, size // dim.multiple) * dim.multiple == size
+                for dim, size in zip(dims, shape, strict=True)
+            )
+        ]
+        ranked = [dims for dims in self.shapes if len(dims) == len(shape)]
+        if fitting:
+            return fitting[0]
+        return ranked[0] if len(ranked) == 1 else self.shape(variant)
 
     @property
     def kind(self) -> str:
-        """`lengths`, `levels` (quantised weights and their zero points), or `values` of type T."""
+        """`lengths`, `levels` (quantised weights), `states` of type S, or `values` of type T."""
         if self.role == "lengths":
             return "lengths"
+        if self.role in {"initial_c", "Y_c"} and self.dtypes:
+            return "states"
         return "levels" if self.dtypes == BYTES else "values"
 
 
@@ -162,6 +253,11 @@ class Operator:
         shapes_by: the attribute that decides between the `shapes` of a tensor, or "" for none.
         fixed: values of attributes that it lacks: a cell is a forward sequence of one step.
         readings: the readings that affect it, each with this dialect's default.
+        translation: how its nodes become the canonical recurrence, if not as those of a gated cell
+            with weights, see `node`.
+        demanding: the attribute by which optional inputs are needed or refused, or "" for none.
+        demands: those inputs, and whether each is needed, given complete attributes by role.
+        rules: what its specification demands besides, in sentences about attributes.
     """
 
     type: str
@@ -184,6 +280,10 @@ class Operator:
     shapes_by: str = "layout"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     readings: Mapping[str, str]
+    translation: Translation | None = None
+    demanding: str = ""
+    demands: Callable[[Mapping[str, Any]], Mapping[str, bool]] = lambda _: {}
+    rules: Callable[[Mapping[str, Any]], Iterator[str]] = lambda _: iter(())
 
     @property
     def name(self) -> str:
@@ -205,7 +305,7 @@ class Operator:
 
     def has(self, symbol: str) -> bool:
         """Return whether a size, such as seq_length, is one of a tensor's dimensions."""
-        return any(dim.symbol == symbol for row in self.inputs for dim in row.shape())
+        return any(symbol in dim.sizes for row in self.inputs for dim in row.shape())
 
     @property
     def quantised(self) -> bool:
@@ -250,9 +350,13 @@ class Operator:
         return next((row.dtypes for row in self.inputs if row.kind == "levels"), ())
 
     @property
-    def scales(self) -> tuple[str, ...]:
-        """What one scale of quantised weights may be for; none if weights are not quantised."""
-        return SCALES if self.quantised else ()
+    def states_dtypes(self) -> tuple[str, ...]:
+        """The element types that states may have; none if they have those of all tensors."""
+        return next((row.dtypes for row in self.inputs if row.kind == "states"), ())
+
+    def choices_of(self, form: str) -> tuple[str, ...]:
+        """Return the choices of a key of `FORMS`; none if no tensor has such a choice."""
+        return FORMS[form] if any(row.form == form for row in self.inputs) else ()
 
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
         """Return the element types that an input may have."""

@@ -6,7 +6,13 @@ import copyreg
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.operators import onnx_rows, onnxruntime_rows, openvino_rows, webnn_rows
+from rnncli.operators import (
+    linear_rows,
+    onnx_rows,
+    onnxruntime_rows,
+    openvino_rows,
+    webnn_rows,
+)
 from rnncli.operators.operator import Operator
 
 if TYPE_CHECKING:
@@ -14,7 +20,8 @@ if TYPE_CHECKING:
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row
-    for row in (*onnx_rows.ROWS, *openvino_rows.ROWS, *webnn_rows.ROWS, *onnxruntime_rows.ROWS)
+    for module in (onnx_rows, openvino_rows, webnn_rows, onnxruntime_rows, linear_rows)
+    for row in module.ROWS
 }
 
 

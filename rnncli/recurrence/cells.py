@@ -43,6 +43,12 @@ class Arithmetic(Protocol):
     def expm1(self, x: Value, /) -> Value:
         """e^x - 1."""
 
+    def exp(self, x: Value, /) -> Value:
+        """e^x."""
+
+    def sqrt(self, x: Value, /) -> Value:
+        """The square root of x."""
+
     def maximum(self, x: Value, bound: float, /) -> Value:
         """The larger of x and a number."""
 
@@ -62,6 +68,34 @@ class Arithmetic(Protocol):
         """(1 - z) (.) h + z (.) H."""
 
 
+class AttentionForm(NamedTuple):
+    """The form of a linear attention: its sizes, and the terms of its update.
+
+    X has, for each state of a head, in this order: q of each of the heads that read it, k, v, the
+    decay and beta, those that there are.
+    """
+
+    group: int  # heads of q that read a state
+    key_size: int  # the rows of a state
+    value_size: int  # the columns of a state
+    decays: int = 0  # the numbers of decay: none, 1 for a state, or key_size, one for each row
+    has_beta: bool = False  # whether what is written corrects what is read for k, by beta
+    scale: float = 0.0  # the factor of outputs; 0 stands for 1/sqrt(key_size)
+    heads: int = 1  # the states of an element of the batch, which are next to each other
+    shares_beta: bool = False  # whether beta was given once for all heads
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many numbers of X are q, k, v, the decay and beta."""
+        key, value = self.key_size, self.value_size
+        return self.group * key, key, value, self.decays, int(self.has_beta)
+
+    def parts(self, x: Value) -> list[Value]:
+        """Split X [..., sum(widths)] into q [..., group, key_size], k, v, the decay and beta."""
+        q, *others = np.split(x, np.cumsum(self.widths)[:-1], axis=-1)
+        return [q.reshape(*q.shape[:-1], self.group, self.key_size), *others]
+
+
 # A NamedTuple, because keys of prepared calls hash and compare it at every call.
 class CellOptions(NamedTuple):
     """The options of a cell: which line holds where its equations have several.
@@ -76,12 +110,20 @@ class CellOptions(NamedTuple):
         peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
         levels: which states and gates of a quantised unit are rounded to levels; None if none are.
             The evaluation rounds, not the equations.
+        silu: convolution: its sum is activated by silu.
+        unrounded_sum: convolution: its sum is not rounded before that.
+        rounded_states: states are rounded to their type after each step, not only after the last.
+        attention: linear attention: its form; None of other cells.
     """
 
     input_forget: bool = False
     linear_before_reset: bool = False
     peephole_previous: bool = False
     levels: InnerLevels | None = None
+    silu: bool = False
+    unrounded_sum: bool = False
+    rounded_states: bool = False
+    attention: AttentionForm | None = None
 
 
 NO_OPTIONS = CellOptions()
@@ -113,6 +155,9 @@ class Parameters:
     P: Value | None = None  # peephole weights [3, H], gates i, o, f; or None
     Rbh: Value = 0  # recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`
     options: CellOptions = NO_OPTIONS  # the lines that hold
+    numbers: Arithmetic | None = None  # the functions of cells without letters for them
+    W: Value | None = None  # the weights of a cell that does not project inputs, gates first
+    scale: Value = 1  # the factor of a linear attention's outputs
 
 
 def rnn_step(p: Parameters, x: Value, states: States) -> States:
@@ -170,6 +215,41 @@ def _peep(gate: Value, P: Value | None, C: Value) -> Value:
     return gate if P is None else gate + P * C
 
 
+def attention_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance a linear attention by one time step.
+
+    St = diag(exp(gt)) St-1          or St-1 without a decay
+    ut = bt (vt - (St^T) kt)         or vt without beta
+    St = St + kt (ut^T)
+    ot = scale (St^T) qt             for each q of the group
+    """
+    _, S = states
+    form, numbers = p.options.attention, p.numbers
+    assert form is not None
+    assert numbers is not None
+    q, k, v, decay, beta = form.parts(x)
+    if form.decays:
+        S = numbers.exp(decay)[..., None] * S
+    if form.has_beta:
+        v = beta * (v - (k[..., None, :] @ S)[..., 0, :])
+    S = S + k[..., None] * v[..., None, :]
+    o = p.scale * (q @ S)
+    return o.reshape(*o.shape[:-2], form.group * form.value_size), S
+
+
+def convolution_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance a causal depthwise convolution of k taps by one time step.
+
+    at = Wb + W0 (.) Xt-k+1 + ... + Wk-1 (.) Xt
+    yt = at (.) sigmoid(at)          with silu, or at
+    """
+    _, window = states
+    assert p.W is not None
+    window = np.concatenate([window, x[..., None]], axis=-1)
+    a = (p.W * window).sum(axis=-1) + p.Rbh
+    return p.f(a), window[..., 1:]
+
+
 def placed(Wb: Value | None, Rb: Value | None, options: CellOptions) -> tuple[Value, Value]:
     """Return the bias added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None if absent.
 
@@ -196,6 +276,9 @@ class Cell:
     activations: str  # the letters of its activation functions, in order
     defaults: tuple[str, ...]  # the default activation of each letter
     step: Callable[[Parameters, Value, States], States]  # the equations
+    # whether X is multiplied by W for each gate, and R by the first state, before the step; a cell
+    # that does not sees X itself, and its first state is its output, which no step reads
+    projects: bool = True
 
     @property
     def equations(self) -> str:
@@ -223,6 +306,24 @@ CELLS: Mapping[str, Cell] = {
             activations="fgh",
             defaults=("Sigmoid", "Tanh", "Tanh"),
             step=lstm_step,
+        ),
+        Cell(
+            "LinearAttention",
+            gates="",
+            states=2,
+            activations="",
+            defaults=(),
+            step=attention_step,
+            projects=False,
+        ),
+        Cell(
+            "CausalConv",
+            gates="w",
+            states=2,
+            activations="",
+            defaults=(),
+            step=convolution_step,
+            projects=False,
         ),
     )
 }

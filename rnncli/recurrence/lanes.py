@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rnncli.recurrence.recurrence import Direction, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.quantisation import Quantiser
@@ -41,11 +41,13 @@ class Lanes:
     Wb: Array | None  # input bias [G, L, 1, H], or None
     Rb: Array | None  # recurrent bias [G, L, 1, H], or None
     P: Array | None  # peephole weights [3, L, 1, H], gates i, o, f, or None
-    initial: tuple[Array, ...]  # the initial states, each [L, N, H]
+    initial: tuple[Array, ...]  # the initial states, each [L, N, H], or of other `widths`
     # letter of the cell -> the activation and the bound of its argument (infinity if unbounded)
     activations: dict[str, tuple[Activation, float]]
     options: CellOptions  # the lines of the cell's equations that hold
     # how products take states, if those are quantised; X is quantised already
+    dtype: DType  # the dtype of the tensors
+    states_dtype: DType  # that of the states but the first
     quantiser: Quantiser | None = None
 
 
@@ -68,7 +70,6 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
     """Return the lanes of directions with the same activations, with inputs [L, T, N, I]."""
     r = recurrence
     L, _, N, _ = X.shape
-    H = r.W.shape[-2]
     return Lanes(
         cell=r.cell,
         X=X,
@@ -79,8 +80,8 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         Rb=per_gate(r.Rb),
         P=per_gate(r.P),
         initial=tuple(
-            np.zeros((L, N, H), r.dtype.numpy) if state is None else state.reshape(L, N, H)
-            for state in r.initial
+            np.zeros((L, N, *own), r.dtype.numpy) if state is None else state.reshape(L, N, *own)
+            for own, state in zip(r.widths, r.initial, strict=True)
         ),
         activations={
             letter: (activation, r.bound(letter))
@@ -88,6 +89,8 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         },
         options=r.options,
         quantiser=r.quantiser,
+        dtype=r.dtype,
+        states_dtype=r.dtypes[-1],
     )
 
 
@@ -173,12 +176,12 @@ def empty_outputs(recurrence: Recurrence) -> Result:
 
     If some sequences end early, Y starts as zero, the value of padding.
     """
-    D, _, H, _ = recurrence.W.shape[-4:]
-    *front, T, N, _ = recurrence.X.shape
-    dtype = recurrence.dtype.numpy
-    fresh = np.empty if recurrence.lengths is None else np.zeros
-    Y = fresh((*front, T, D, N, H), dtype) if recurrence.wants_Y else None
-    return Result(Y, tuple([np.empty((*front, D, N, H), dtype) for _ in recurrence.initial]))
+    r, D = recurrence, recurrence.W.shape[-4]
+    *front, T, N, _ = r.X.shape
+    fresh = np.empty if r.lengths is None else np.zeros
+    Y = fresh((*front, T, D, N, *r.widths[0]), r.dtype.numpy) if r.wants_Y else None
+    states = zip(r.widths, r.dtypes, strict=True)
+    return Result(Y, tuple([np.empty((*front, D, N, *own), dtype.numpy) for own, dtype in states]))
 
 
 def assemble(
@@ -225,6 +228,8 @@ def clear_unstarted(recurrence: Recurrence, last: Sequence[Array]) -> None:
     all_started = T if lengths is None else np.count_nonzero(lengths) == lengths.size
     if recurrence.keep_initial or all_started:
         return
+    if not recurrence.cell.projects:  # the states of such cells stay as they are
+        return
     unstarted = True if lengths is None else (lengths == 0)[..., None, :, None]
     for state in last:
         np.copyto(state, 0, where=unstarted)
@@ -268,6 +273,10 @@ def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
     )
 
 
-def part_of(values: Values, part: slice) -> Values:
-    """Return values [..., D, any, any] restricted to some directions."""
-    return None if values is None else values[..., part, :, :]  # type: ignore[return-value]
+def part_of(values: Values, part: slice, within: int = 2) -> Values:
+    """Return values [..., D, any, any] restricted to some directions.
+
+    There are two axes within a direction, or as many as are given.
+    """
+    index: Any = (..., part, *[slice(None)] * within)
+    return values if values is None else values[index]

@@ -75,6 +75,22 @@ READINGS: Mapping[str, Reading] = {
         },
         option="peephole_previous",
     ),
+    "state-round": Reading(
+        "when a state of a linear recurrence is rounded to its type",
+        {
+            "end": "after the last step, as one call computes it",
+            "step": "after each step, as calls of a step each do",
+        },
+        option="rounded_states",
+    ),
+    "conv-round": Reading(
+        "whether a convolution's sum is rounded to the type of the tensors before its activation",
+        {
+            "output": "it is, as the text's Conv and Sigmoid exchange it",
+            "none": "it is not, as in a kernel that does both",
+        },
+        option="unrounded_sum",
+    ),
     "quant-scope": Reading(
         "which values share a scale and a zero point where inputs and states are quantised",
         {

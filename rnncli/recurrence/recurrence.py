@@ -86,6 +86,7 @@ class Recurrence:
             then.
         wants_Y: whether all steps are requested, or only the last states.
         unit: the node and the levels that this is made of, in a quantised unit.
+        states_dtype: the dtype of the states but the first, if not that of the others.
         constants: objects derived from the weights, if those are constants. `replace` does not copy
             it, since it may replace the weights.
     """
@@ -109,12 +110,28 @@ class Recurrence:
     quantiser: Quantiser | None = None
     wants_Y: bool = True
     unit: UnitTensors | None = None
+    states_dtype: DType | None = None
     constants: Constants | None = field(default=None, init=False)
 
     @property
     def has_steps(self) -> bool:
         """Whether any sequence has a step; without one, outputs are zeros by definition."""
         return len(self.X) > 0 and (self.lengths is None or bool(np.any(self.lengths)))
+
+    @property
+    def widths(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each state of a sequence in a direction: [H]; or another, of other cells."""
+        *_, G, H, _ = self.W.shape
+        if self.cell.projects:
+            return ((H,),) * self.cell.states
+        if (form := self.options.attention) is not None:
+            return (form.group * form.value_size,), (form.key_size, form.value_size)
+        return (H,), (H, G - 1)
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtype of each state."""
+        return self.dtype, *[self.states_dtype or self.dtype] * (self.cell.states - 1)
 
     def bound(self, letter: str) -> float:
         """Return the bound of an activation's argument; infinity means none.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.numerics import INTEGERS
 from rnncli.operators.checking import possible_readings
-from rnncli.operators.operator import SYMBOLS
+from rnncli.operators.operator import PRODUCTS, SYMBOLS
 from rnncli.recurrence import quantisation
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CellOptions
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
     from rnncli.operators.operator import Tensor
 
-_LETTERS = {name: letter for letter, name in SYMBOLS.items()}
+_LETTERS = {name: letter for letter, name in SYMBOLS.items()} | {
+    str(product): letters for letters, product in PRODUCTS.items()
+}
 
 
 def summary(operator: Operator) -> tuple[str, str, str, str, str]:
@@ -51,12 +53,13 @@ def as_text(operator: Operator) -> str:
         attributes.append((row.name, row.type, need, row.summary))
 
     # The order of the gates, or that of each choice of the attribute that decides.
-    where = f"their order in {operator.gated}"
+    where = f"their order in {operator.gated}" if operator.gates else ""
     decides = operator.attribute_for("gates")
     orders = decides.aliases if decides else {"": operator.gates}
     gates = [
         (", ".join(order), where + (f", {decides.name} {choice}" if decides else ""))
         for choice, order in orders.items()
+        if order
     ]
 
     # Activations as the operator's dialect spells them: as in the default of its list.
@@ -117,7 +120,7 @@ def _shapes(operator: Operator, row: Tensor) -> str:
     for dims in row.shapes:  # with one letter per size
         sizes = [f"{dim.multiple}*{_LETTERS[dim.symbol]}".removeprefix("1*") for dim in dims]
         spelled.append(f"[{', '.join(sizes)}]")
-    if row.has_ranks:
+    if row.form:
         return " or ".join(spelled)
     if len(spelled) == 1 or operator.shapes_by not in operator.attributes:
         return spelled[0]

@@ -75,6 +75,8 @@ PINNED = {
     "constant": "a25bbfbd5d694e83",
     "ramp": "c9fff9e04deddf95",
     "uniform": "a7bccc4c06584145",
+    "decays": "30cf30b42c409d47",
+    "rates": "dc853d712945f059",
     "normal": "df0ba54af51b0353",
     "weights": "bb35cd546554c80b",
     "one_hot": "b4174d4aa43a795b",

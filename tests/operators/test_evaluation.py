@@ -117,7 +117,10 @@ def test_every_dtype_in_either_arithmetic(operator, dtype, compute):
         assert np.abs(values.astype(np.float64) - wanted[name]).max() <= 4 * roundoff
 
 
-@pytest.mark.parametrize("operator", [name for name in OPERATORS if "Cell" not in name])
+@pytest.mark.parametrize(
+    "operator",
+    [name for name, row in OPERATORS.items() if "Cell" not in name and row.cell.projects],
+)
 def test_nan_in_a_valid_step_reaches_the_output(operator):
     """From that step on in the direction walked, and in that sequence only, or in its scale."""
     attributes, inputs = valid_node(operator, direction="forward")

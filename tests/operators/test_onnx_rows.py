@@ -5,7 +5,7 @@ import pytest
 
 from rnncli.operators import OPERATORS
 
-TYPES = {"RNN", "GRU", "LSTM"}
+TYPES = {"RNN", "GRU", "LSTM", "LinearAttention", "CausalConvWithState"}
 SCHEMAS = {
     f"{schema.name}-{schema.since_version}": schema
     for schema in onnx.defs.get_all_schemas_with_history()

@@ -59,7 +59,9 @@ FREE = Limits()
 DIRECTIONS = {"forward": "forward", "reverse": "backward", "bidirectional": "both"}
 # Quantised ones keep few of the properties of the others: a level may be rounded another way, and
 # sequences of a batch share their scale. `quantised_lstm` has nodes of theirs.
-UNQUANTISED = tuple(name for name, row in OPERATORS.items() if not row.quantised)
+UNQUANTISED = tuple(
+    name for name, row in OPERATORS.items() if row.cell.projects and not row.quantised
+)
 RAGGED = tuple(name for name in UNQUANTISED if OPERATORS[name].lengths_dtypes)
 PARAMETER = st.sampled_from([-1.5, -0.3, 0.0, 0.1, 0.25, 0.5, 0.7, 1.0, 1.25])
 SCALES = st.sampled_from(["dyadic", 0.3, 1.0, 10.0])

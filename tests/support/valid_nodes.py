@@ -3,7 +3,17 @@
 import numpy as np
 
 from rnncli.operators import OPERATORS
+from rnncli.operators.operator import with_products
 
+# Of linear recurrences.
+OF_HEADS = {
+    "q_num_heads": 4,
+    "kv_num_heads": 2,
+    "key_size": 3,
+    "value_size": 2,
+    "channels": 2,
+    "kernel_size": 3,
+}
 SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
 
 
@@ -21,6 +31,8 @@ def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
         **row.written("seq_length", T),
         **{output.condition: True for output in row.outputs if output.condition},
     }
+    sizes = with_products({**OF_HEADS, **sizes})
+    attributes |= {n: size for n, size in OF_HEADS.items() if n in row.attributes}
     inputs = {}
     generator = np.random.default_rng(0)
     for tensor in row.inputs:

@@ -44,8 +44,9 @@ from rnncli.errors import ConfigError, InvalidRequest, Place, did_you_mean
 from rnncli.limits import OutOfMemory, ask
 from rnncli.numerics import Array, DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, Operator, operator_named, problems
-from rnncli.operators.attributes import complete
+from rnncli.operators.attributes import attribute_problems, complete
 from rnncli.operators.checking import INPUT_TYPES, readings_of, unit_problems
+from rnncli.operators.operator import FORMS
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def read_case(
     }
     summary, written_seed = config.text("summary"), config.value("seed")
     seed = written_seed if seed is None else seed
-    frame = frame_of(operator, sizes, attributes, config.choice("scales", operator))
+    forms = {key: config.choice(key, operator) for key in FORMS}
+    frame = frame_of(operator, sizes, attributes, forms)
     blanks = {}
     if frame is not None and config.fits(operator, frame, outputs):
         blanks = {
@@ -137,11 +139,11 @@ def read_case(
             )
             for row in operator.inputs
         }
-    sources = config.sources(operator, blanks, folder)
+    sources = config.sources(operator, attributes, blanks, folder)
 
     # Inputs for the operator's checks: lengths as they are, others without memory. Required inputs
     # with findings are included, so that the rest can be checked.
-    required = [row.name for row in operator.inputs if not row.optional]
+    required = config.required(operator, attributes)
     arrays = {
         name: np.broadcast_to(np.zeros((), blank.dtype.numpy), blank.shape)
         for name, blank in blanks.items()
@@ -173,7 +175,7 @@ def read_case(
         key=key,
         operator=operator,
         summary=summary,
-        sizes=frame.without_directions if frame else sizes,
+        sizes=frame.own_sizes if frame else sizes,
         dtype=dtypes["values"],
         attributes=attributes,
         sources=sources,
@@ -343,15 +345,26 @@ class ConfigKeys(Keys):
             return False
         return True
 
+    def required(self, operator: Operator, attributes: Mapping[str, Any]) -> list[str]:
+        """Return the inputs that a node must have, with these attributes if they are right."""
+        is_right = not any(attribute_problems(operator, attributes))
+        needed = operator.demands(complete(operator, attributes)) if is_right else {}
+        return [row.name for row in operator.inputs if not row.optional or needed.get(row.name)]
+
     def sources(
-        self, operator: Operator, blanks: Mapping[str, Blank], folder: Path
+        self,
+        operator: Operator,
+        attributes: Mapping[str, Any],
+        blanks: Mapping[str, Blank],
+        folder: Path,
     ) -> dict[str, Filling | GivenValues]:
         """Return the sources of the present inputs' values."""
         entries = self.section("inputs", "input")
+        required = self.required(operator, attributes)
         found: dict[str, Filling | GivenValues] = {}
         for row in operator.inputs:
             node, blank = entries.get(row.name), blanks.get(row.name)
-            if node is None and not row.optional:
+            if node is None and row.name in required:
                 # By its default fill; lengths must fit their dtype.
                 name = default_fill(row)
                 values = {p.name: p.default for p in FILLS[name].parameters}
@@ -369,7 +382,7 @@ class ConfigKeys(Keys):
                 given = dtype_of(source.values).name if isinstance(source, GivenValues) else wanted
                 if wanted is not None and given != wanted:
                     self.find(node, f"{row.name} must be {wanted} by {key}, got {given}")
-            elif node is not None and not row.optional:
+            elif node is not None and row.name in required:
                 hint = "leave it out for its default fill"
                 self.find(node, f"{operator.name} requires '{row.name}'; {hint}")
         return found
@@ -389,7 +402,10 @@ class ConfigKeys(Keys):
         entries = self.section("inputs", "input")
         unknown = [n for n, node in entries.items() if n not in known and node.value is not None]
         inputs = {**arrays, **{name: np.zeros(0) for name in unknown}}
-        for problem in problems(operator, attributes, inputs, outputs, readings, unit=unit):
+        # A missing size has a finding, too, which an attribute states.
+        names = [row.name for row in operator.attributes.values() if row.name in SIZES]
+        stated = {**dict.fromkeys(names, 1), **attributes} if not arrays else attributes
+        for problem in problems(operator, stated, inputs, outputs, readings, unit=unit):
             # A missing input already has a finding.
             if problem.subject[0] != "inputs" or problem.subject[-1] in inputs:
                 self.findings.add(self._place(operator, problem.subject), problem.sentence)

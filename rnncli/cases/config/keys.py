@@ -92,12 +92,32 @@ CHOICES: Mapping[str, OperatorChoice] = {
         lambda operator: operator.weights_dtypes,
         "levels",
     ),
+    "states_dtype": OperatorChoice(
+        "the element type of states, where the operator has a choice; float32 when not given",
+        "float32",
+        "states of a type of their own",
+        lambda operator: operator.states_dtypes,
+        "states",
+    ),
     "scales": OperatorChoice(
         "what has a scale of its own in quantised weights: per_tensor (when not given), each"
         " direction; or per_channel, each column",
         "per_tensor",
         "quantised weights",
-        lambda operator: operator.scales,
+        lambda operator: operator.choices_of("scales"),
+    ),
+    "decay_form": OperatorChoice(
+        "what has a decay of its own: per_head (when not given), the state of a head; or per_key,"
+        " each row of it",
+        "per_head",
+        "decay",
+        lambda operator: operator.choices_of("decay_form"),
+    ),
+    "beta_form": OperatorChoice(
+        "what has an update rate of its own: per_head (when not given); or shared, by all heads",
+        "per_head",
+        "beta",
+        lambda operator: operator.choices_of("beta_form"),
     ),
 }
 
@@ -114,7 +134,8 @@ KEYS: Mapping[str, KeyRow] = {
     "op": KeyRow("the operator and its version, such as LSTM-14", {"enum": list(OPERATORS)}),
     "summary": KeyRow("one sentence: what the case shows", _TEXT),
     "sizes": KeyRow(
-        "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
+        "seq_length, batch_size, input_size and hidden_size, or those that `rnncli ops` lists for"
+        " the operator; every shape follows from them",
         {"type": "object", "propertyNames": {"enum": list(SIZES)}},
     ),
     "dtype": KeyRow(

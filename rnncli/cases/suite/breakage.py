@@ -133,7 +133,7 @@ def _of_shape(_: Input, values: Array, shape: list[int], __: int = 0) -> Array:
 
 
 def _of_sizes(row: Input, values: Array, sizes: Mapping[str, int], variant: int) -> Array:
-    dims = zip(row.of_rank(values.ndim, variant), values.shape, strict=True)
+    dims = zip(row.fitting(values.shape, {}, variant), values.shape, strict=True)
     shape = [dim.multiple * sizes.get(dim.symbol, n // dim.multiple) for dim, n in dims]
     return _of_shape(row, values, shape)
 
