@@ -36,6 +36,8 @@ class Accumulator:
     stored: str = ""
     # the dtype of everything but results where the tensors' own is coarser; "" if it is theirs
     inside: str = ""
+    # linear attentions: how many steps may be computed at once, as sums in any order; 1: one by one
+    chunk: int = 1
 
 
 ACCUMULATORS: Mapping[str, Accumulator] = {
@@ -44,6 +46,7 @@ ACCUMULATORS: Mapping[str, Accumulator] = {
     "tf32": Accumulator(24, 11, "products of factors rounded to 11 bits, summed in float32"),
     "float32-inside": Accumulator(24, 0, "float32, and results rounded once", inside="float32"),
     "float16": Accumulator(24, 11, "float16 but for sums, which are in float32", "float16"),
+    "chunked": Accumulator(24, 0, "float32, up to 128 steps of a state at once", chunk=128),
 }
 
 
@@ -60,6 +63,7 @@ class Rounding:
     relative: float  # kr*u, the relative error allowed to an activation
     absolute: float  # ka*u, its absolute error, if the usual formulas have one
     deviations: float  # lambda, the number of standard deviations tolerated
+    chunk: int = 1  # how many steps of a linear attention may be computed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,15 @@ class Profile:
         inside = ACCUMULATORS[self.accumulator].inside
         wide = dtype_named(inside) if inside else dtype
         return wide if wide.precision > dtype.precision else dtype
+
+    def step(self, dtype: DType) -> DType:
+        """Return the dtype in which steps of linear recurrences are computed, float32 at least.
+
+        Their specification rounds results only; a profile may say that sums are in the dtype.
+        """
+        single = dtype_named("float32")
+        sums = ACCUMULATORS[self.accumulator].precision
+        return single if dtype.precision < single.precision <= sums else dtype
 
     @property
     def is_exact(self) -> bool:
@@ -113,6 +126,7 @@ def _rounding(profile: Profile, dtype: DType) -> Rounding:
         relative=profile.kr * unit,
         absolute=profile.ka * unit,
         deviations=profile.deviations,
+        chunk=sums.chunk,
     )
 
 
@@ -154,6 +168,12 @@ _ROWS = (
         "float32 between 16-bit tensors, and results are rounded once: nearly all are the expected"
         " ones",
         accumulator="float32-inside",
+    ),
+    Profile(
+        "chunked",
+        "float32 accumulation; linear attentions may compute up to 128 steps at once, by sums of"
+        " their decays and a triangular system",
+        accumulator="chunked",
     ),
     Profile(
         "flush-to-zero",

@@ -70,3 +70,20 @@ def test_errors_near_zero_have_a_floor(dtype, subnormal, normal):
 
     assert PROFILES["standard"].rounding(row).floor == subnormal / 2
     assert PROFILES["flush-to-zero"].rounding(row).floor == normal
+
+
+@pytest.mark.parametrize(
+    ("profile", "dtype", "step", "chunk"),
+    [
+        ("standard", "float16", "float32", 1),
+        ("standard", "float32", "float32", 1),
+        ("dtype-accumulator", "bfloat16", "bfloat16", 1),
+        ("chunked", "bfloat16", "float32", 128),
+    ],
+)
+def test_steps_of_linear_recurrences(profile, dtype, step, chunk):
+    """They are computed in float32 at least, unless sums are in the dtype; one by one, or not."""
+    row = PROFILES[profile]
+
+    assert row.step(DTYPES[dtype]).name == step
+    assert row.rounding(DTYPES[step]).chunk == chunk

@@ -34,6 +34,7 @@ from rnncli.judging.tolerances.expressions import (
     State,
     equations_of,
 )
+from rnncli.judging.tolerances.linear_errors import linear_tolerances
 from rnncli.judging.tolerances.operation_errors import Trajectory
 from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.packs.vector import Answers
@@ -98,8 +99,13 @@ def derive_all(
     Small recurrences of the same kind and sizes are processed together, like directions of one:
     that is several times faster for them.
     """
-    if any(profile.inner(each.dtype) != each.dtype for each, _ in evaluated):
-        return [_of_rounded_results(*each, profile) for each in evaluated]
+    if any(_are_rounded_once(each, profile) for each, _ in evaluated):
+        return [
+            _of_rounded_results(r, golden, profile)
+            if _are_rounded_once(r, profile)
+            else derive(r, profile, golden)
+            for r, golden in evaluated
+        ]
     goldens: list[Any] = []  # with the states of all steps
     found: list[Any] = []
     for recurrence, given in evaluated:
@@ -115,6 +121,10 @@ def derive_all(
     taken: Counter[Any] = Counter()
     for k, (recurrence, _) in enumerate(evaluated):
         if profile.is_exact or not goldens[k].Y.size:
+            continue
+        if not recurrence.cell.projects:
+            steps, state = map(round_up, linear_tolerances(recurrence, profile))
+            assemble(recurrence, steps, (steps[:, -1], state), found[k])
             continue
         for part in alike(recurrence):
             some = of_directions(recurrence, part)
@@ -142,13 +152,19 @@ def derive_all(
     ]
 
 
+def _are_rounded_once(recurrence: Recurrence, profile: Profile) -> bool:
+    """Whether results are wider inside: states and sums may be rounded in each step as well."""
+    in_each = recurrence.options.rounded_states or recurrence.options.silu
+    return not in_each and any(profile.inner(dtype) != dtype for dtype in recurrence.dtypes)
+
+
 def _of_rounded_results(recurrence: Recurrence, golden: Result | None, profile: Profile) -> Result:
     """Return the tolerances of results that a wider implementation has rounded once."""
     wide, real = _before_rounding(recurrence, profile)
     tolerance = derive(wide, profile, real)
     golden = golden or evaluate(recurrence, NumPyEngine(FLOAT64))
-    triples = zip(golden.last, real.last, tolerance.last, strict=True)
-    last = tuple(_farthest_rounding(*triple, recurrence.dtype) for triple in triples)
+    states = zip(golden.last, real.last, tolerance.last, recurrence.dtypes, strict=True)
+    last = tuple(_farthest_rounding(*state) for state in states)
     if golden.Y is None or real.Y is None or tolerance.Y is None or not recurrence.wants_Y:
         return Result(None, last)
     return Result(_farthest_rounding(golden.Y, real.Y, tolerance.Y, recurrence.dtype), last)
@@ -158,8 +174,9 @@ def _before_rounding(
     recurrence: Recurrence, profile: Profile, *, wants_signals: bool = False
 ) -> tuple[Recurrence, Result]:
     """Return a recurrence in the dtype inside, and its result in float64."""
-    wide = replace(recurrence, dtype=profile.inner(recurrence.dtype), wants_Y=True)
-    real = replace(wide, dtype=dtype_named("float64"))
+    of_outputs, of_states = map(profile.inner, (recurrence.dtype, recurrence.dtypes[-1]))
+    wide = replace(recurrence, dtype=of_outputs, states_dtype=of_states, wants_Y=True)
+    real = replace(wide, dtype=dtype_named("float64"), states_dtype=None)
     return wide, evaluate(real, NumPyEngine(FLOAT64), wants_signals=wants_signals)
 
 

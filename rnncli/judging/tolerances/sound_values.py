@@ -45,6 +45,8 @@ def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
     moduli of a gate's terms stays below 2^p times the smallest unit that any of them is a multiple
     of, so that no order of summation ever rounds.
     """
+    if not recurrence.cell.projects:
+        return f"which sums of a {recurrence.cell.name} are exact is not known; use another profile"
     if recurrence.quantiser is not None:
         return "levels that are ties may be rounded either way, so quantised states are not exact"
     whole = replace(recurrence, wants_Y=True)
@@ -155,6 +157,8 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     - if states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly
       where the expected values do.
     """
+    if not recurrence.cell.projects:
+        return _linear_overflow_problem(recurrence, profile)
     dtype, R = recurrence.dtype, recurrence.R  # sums have at least the dtype's own precision
     is_wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
     accumulator = dtype_named("float32") if is_wide else dtype
@@ -199,6 +203,47 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
                 f"a kernel that keeps its states in {dtype} has {got:g} at"
                 f" canonical {name}{place}, where {wanted:g} is expected"
             )
+    return ""
+
+
+def _linear_overflow_problem(recurrence: Recurrence, profile: Profile) -> str:
+    """Return the same of a linear recurrence, whose results alone are kept in their dtypes."""
+    cell, form = recurrence.cell, recurrence.options.attention
+    sums, is_near = profile.step(recurrence.dtype), False
+    largest = 0.0
+
+    def step(p: Parameters, x: Value, states: States) -> States:
+        nonlocal largest, is_near
+        new = cell.step(p, x, states)
+        if form is None:
+            assert p.W is not None
+            window = np.concatenate([states[1], x[..., None]], axis=-1)
+            moduli = [np.abs(p.W * window).sum(axis=-1) + np.abs(p.Rbh)]
+        else:
+            q, k, v, decay, _ = form.parts(np.abs(x))
+            e = np.exp(decay * np.sign(form.parts(x)[3]))
+            read = k[..., None, :] @ np.abs(e[..., None] * states[1] if form.decays else states[1])
+            moduli = [e, v + read[..., 0, :], new[1], q @ np.abs(new[1])]
+        largest = max(largest, *map(_size, moduli))
+        for state, dtype in zip(new, recurrence.dtypes, strict=True):
+            end = float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
+            is_near |= bool((np.abs(np.abs(state) / end - 1) < NEAR).any())
+        return new
+
+    wide = replace(recurrence, dtype=dtype_named("float64"), states_dtype=None)
+    with np.errstate(all="ignore"):
+        evaluate(replace(wide, cell=replace(cell, step=step)), NumPyEngine(FLOAT64))
+    end = float(ml_dtypes.finfo(sums.numpy).max)  # type: ignore[no-untyped-call]
+    if not largest < (1 - NEAR) * end:
+        return (
+            f"a decay, or the terms of a sum in modulus, reach {largest:.3g}, and {sums}, in which"
+            f" steps are computed, ends at {end:.3g}"
+        )
+    if is_near:
+        return (
+            f"a result is within {NEAR:.0%} of the largest number of its type:"
+            " rounding errors decide whether it overflows"
+        )
     return ""
 
 
