@@ -165,15 +165,15 @@ def mutants(
 
     Options:
         cell: Only bugs of one cell, such as LSTM.
-        kernel: The blocked NumPy kernel, which structural bugs edit.
+        kernel: The blocked NumPy kernels, which structural bugs edit.
     """
     from rnncli.mutants.catalogue import EVERY, mutant_named
-    from rnncli.mutants.structural import KERNEL
+    from rnncli.mutants.structural import KERNEL, LINEAR_KERNEL
 
     if kernel:
         if id or cell or as_json:
             raise click.UsageError("--kernel takes no other option")
-        click.echo(KERNEL, nl=False)
+        click.echo(f"{KERNEL}\n\n{LINEAR_KERNEL}", nl=False)
         return
     rows = [mutant_named(id)] if id else list(EVERY.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
@@ -222,7 +222,7 @@ def _page(row: Mutant | StructuralMutant) -> str:
     if isinstance(row, structural.StructuralMutant):
         sizes = ", ".join(f"{name} = {size}" for name, size in row.blocks.items())
         where = f"`rnncli mutants --kernel` prints{sizes and f', with {sizes}'}"
-        edited = structural.difference(row.edits).splitlines()
+        edited = row.difference.splitlines()
     else:
         where = "`rnncli ops OPERATOR --kernel` prints"
         edited = edits.difference(row.cells, row.edits).splitlines()

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest
 from rnncli.mutants import equivalence
+from rnncli.mutants.calls import READING, STEPPING, WRITING
 from rnncli.mutants.edits import (
-    READING,
-    STEPPING,
-    WRITING,
     Edit,
     has_equations,
     read,
@@ -231,15 +229,23 @@ def _filled(variant: Mapping[str, str], text: str) -> str:
     return text
 
 
-def change_of(edits: tuple[Edit, ...], cells: tuple[str, ...]) -> Changed:
-    """Return the change that edits make: of what is read or stepped, written, or both."""
+def change_of(
+    edits: tuple[Edit, ...], cells: tuple[str, ...], *, is_compared: bool = False
+) -> Changed:
+    """Return the change that edits make: of what is read or stepped, written, or both.
+
+    Args:
+        edits: the edits.
+        cells: the cells of the kernels.
+        is_compared: whether one that changes a recurrence need not be seen.
+    """
     parts = {
         part
         for part in (READING, STEPPING, WRITING)
         if any(edit.is_in(cell, part) for edit in edits for cell in cells)
     }
     if WRITING not in parts:
-        return partial(read, edits)
+        return Change(partial(read, edits)) if is_compared else partial(read, edits)
     result = results(partial(write, edits)).result
     return (
         Change(result=result) if parts == {WRITING} else Change(partial(read, edits), result=result)
@@ -262,11 +268,17 @@ class SemanticBugs(BugTable[Mutant]):
             raise self._wrong(f"'{bug.id}' has no edit, and `walks` does not have it", bug.place)
         return mutant_of(
             *(bug.id, cells, bug.family, bug.sentence, bug.words["effect"]),
-            change_of(edits, cells) if edits else WALKS[bug.id],
+            change_of(edits, cells, is_compared=bool(bug.words.get("unreached")))
+            if edits
+            else WALKS[bug.id],
             bug.unseen,
             unreached=bug.words.get("unreached", ""),
             edits=edits,
         )
 
 
-BUGS: Mapping[str, list[Mutant]] = SemanticBugs(text_of("bugs.txt"), "bugs.txt").families
+BUGS: Mapping[str, list[Mutant]] = {
+    key: rows
+    for name in ("bugs.txt", "linear_bugs.txt")
+    for key, rows in SemanticBugs(text_of(name), name).families.items()
+}

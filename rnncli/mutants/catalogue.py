@@ -26,6 +26,10 @@ _SCORED = (
     *("peepholes", "coupling", "forget bias"),
     *(imprecision.format_bug, imprecision.approximation_bug, imprecision.loss_bug),
     *(quantised_kernels.quantisation_bug, quantised_kernels.unit_bug),
+    *("linear update", "linear decay", "linear rate", "linear heads", "linear scale"),
+    *("linear states", "linear formats", "linear losses", "linear approximations"),
+    *("convolution taps", "convolution activation", "convolution states"),
+    *("convolution formats", "convolution losses"),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.
 REPORTED = (

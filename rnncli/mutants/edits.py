@@ -3,7 +3,8 @@
 `kernel.txt` is one kernel that anybody could have written. It reads a call, walks over its steps
 and writes what it got. What is edited is how it reads, steps or writes: the edited lines become
 functions, with which the reference evaluates in any arithmetic, stacks and quantised cells
-included. No bug edits the walk; those of the walk are functions in `walks`.
+included. No bug edits the walk; those of the walk are functions in `walks`. Linear recurrences have
+kernels of their own, in `linear_kernel.txt`; what each kernel reads and writes `calls` says.
 """
 
 from __future__ import annotations
@@ -16,14 +17,10 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from rnncli.mutants import words_of_edits
-from rnncli.mutants.equivalence import lengths_of
-from rnncli.mutants.words_of_edits import ABSENT
+from rnncli.mutants.calls import READING, STEPPING, WRITING, call_of
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS, CellOptions
-from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,37 +35,6 @@ Edits: TypeAlias = "tuple[Edit, ...]"
 
 # Lines of the kernel of some cells alone end with these cells.
 OF_CELLS = re.compile(r"  # ([A-Z]+(?: [A-Z]+)*)$")
-READING, STEPPING, WRITING = "Reading", "Stepping", "Writing"
-FIELDS = (
-    *("X", "W", "R", "Wb", "Rb", "P", "lengths"),
-    *("directions", "activations", "clip", "clip_hidden", "keep_initial"),
-)
-STARTS = ("initial_h", "initial_c")
-READ = (*FIELDS, *STARTS, *CellOptions._fields)
-OUTPUTS = ("Y", "Y_h", "Y_c")
-# Part of the kernel -> the function that its lines become.
-FUNCTIONS = {
-    READING: """\
-def function(r):
-    {lines}
-    return locals()
-""",
-    STEPPING: """\
-def function(r):
-    def step(p, x, states):
-        functions, times, peepholes, Rbh = (p.f, p.g, p.h), p.R, p.P, p.Rbh
-        {options} = {values}
-        {lines}
-        return new
-    return step
-""",
-    WRITING: """\
-def function(Y, Y_h, Y_c, steps, reverse, live, initial_h, initial_c, state_at):
-    (T, D, N, H), written = Y.shape, SimpleNamespace()
-    {lines}
-    return vars(written)
-""",
-}
 
 
 class Edit(NamedTuple):
@@ -101,8 +67,10 @@ def text_of(name: str, package: str = "rnncli.mutants") -> str:
 @cache
 def kernel_of(cell: str) -> str:
     """Return the plain kernel of a cell, such as "LSTM"."""
+    file, function = call_of(cell).kernel
+    (text,) = (f for f in text_of(file).split("\n\n\n") if f.startswith(f"def {function}("))
     own = []
-    for line in text_of("kernel.txt").splitlines():
+    for line in text.splitlines():
         found = OF_CELLS.search(line)
         if found is None or cell in found[1].split():
             own.append(line[: found.start()] if found else line)
@@ -112,7 +80,9 @@ def kernel_of(cell: str) -> str:
 @cache
 def has_equations(cell: str) -> bool:
     """Whether the kernel has the equations of a cell, without which no bug edits them."""
-    return bool(re.search(r"^new = ", "\n".join(_lines(kernel_of(cell), STEPPING)), re.MULTILINE))
+    return bool(
+        re.search(r"^(new|o|y) = ", "\n".join(_lines(kernel_of(cell), STEPPING)), re.MULTILINE)
+    )
 
 
 @cache
@@ -132,7 +102,7 @@ def difference(cells: Sequence[str], edits: Edits) -> str:
     shown: dict[str, list[str]] = {"": []} if not edits else {}
     for cell in cells if edits else ():
         lines: list[str] = []
-        for part in FUNCTIONS:
+        for part in (READING, STEPPING, WRITING):
             right, wrong = (_named(_lines(t, part)) for t in (kernel_of(cell), edited(cell, edits)))
             lines += (line for line in difflib.ndiff(right, wrong) if line[0] in "+-")
         shown.setdefault("\n".join(lines), []).append(cell)
@@ -176,7 +146,7 @@ def compiled(cell: str, edits: Edits, part: str) -> Any:
         return None
     if part == READING:  # all others leave what they read as it is
         lines = [line for k, line in enumerate(lines) if k == 0 or line not in right]
-    frame = FUNCTIONS[part]
+    frame = call_of(cell).frames[part]
     indent = re.search(r"^( *)\{lines\}", frame, re.MULTILINE)
     assert indent is not None
     source = frame.format(
@@ -194,32 +164,6 @@ def compiled(cell: str, edits: Edits, part: str) -> Any:
     return space["function"]
 
 
-class KernelCall:
-    """What a kernel reads: the names of a recurrence. What is not given is `ABSENT`."""
-
-    def __init__(self, recurrence: Recurrence) -> None:
-        self._recurrence = recurrence
-
-    def __getattr__(self, name: str) -> Any:
-        r = self._recurrence
-        if name in STARTS:
-            found = r.initial[STARTS.index(name)]
-        else:
-            found = getattr(r.options if name in CellOptions._fields else r, name)
-        vars(self)[name] = ABSENT if found is None else found
-        return vars(self)[name]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """T, N, I, D, G and H."""
-        return (*self._recurrence.X.shape, *self._recurrence.W.shape[:3])
-
-    @property
-    def steps(self) -> Array:
-        """The number of steps of each sequence [N], also where no lengths are given."""
-        return lengths_of(self._recurrence)
-
-
 class EditedStep:
     """The equations with some edits.
 
@@ -232,7 +176,7 @@ class EditedStep:
     def __init__(self, cell: str, edits: Edits, recurrence: Recurrence) -> None:
         self.edits, self._recurrence = edits, recurrence
         self._key = (cell, edits, id(recurrence) if _reads_call(edits) else 0)
-        self._step: Step = compiled(cell, edits, STEPPING)(KernelCall(recurrence))
+        self._step: Step = compiled(cell, edits, STEPPING)(call_of(cell)(recurrence))
 
     def __call__(self, p: Parameters, x: Value, states: States) -> States:
         """Advance by one time step."""
@@ -256,22 +200,14 @@ def read(edits: Edits, r: Recurrence) -> Recurrence:
     Raises:
         ValueError: its equations were edited before, so that these edits change nothing.
     """
-    cell = r.cell.name
-    changed: dict[str, Any] = {}
+    cell, found = r.cell.name, r
     if reading := compiled(cell, edits, READING):
-        call = KernelCall(r)
-        for name, value in reading(call).items():
-            if name in READ and value is not getattr(call, name):
-                changed[name] = _as_field(name, value)
-        if not changed.keys().isdisjoint(STARTS):
-            starts = (changed.pop(k, v) for k, v in zip(STARTS, r.initial, strict=False))
-            changed["initial"] = tuple(starts)
-        options = {k: changed.pop(k) for k in CellOptions._fields if k in changed}
-        if options:
-            changed["options"] = r.options._replace(**options)
+        call = call_of(cell)(r)
+        found = call.reading(reading(call))
     if compiled(cell, edits, STEPPING):
-        changed["cell"] = replace(r.cell, step=_edited_step(r.cell.step, edits, r))
-    return replace(r, **changed) if changed else r
+        step = _edited_step(r.cell.step, edits, r)
+        found = replace(found, cell=replace(r.cell, step=step))
+    return found
 
 
 def _edited_step(step: Any, edits: Edits, r: Recurrence) -> Any:
@@ -289,39 +225,5 @@ def _edited_step(step: Any, edits: Edits, r: Recurrence) -> Any:
 
 def write(edits: Edits, r: Recurrence, Y: Array, last: States) -> tuple[Array, States]:
     """Return what a kernel with some edits writes of right results."""
-    reverse = np.array([d is Direction.REVERSE for d in r.directions])[:, None]
-    steps, T = lengths_of(r), len(Y)
-    starts = [
-        np.zeros_like(state) if given is None else given.astype(state.dtype)
-        for given, state in zip(r.initial, last, strict=True)
-    ]
-
-    def state_at(t: Array) -> Array:
-        """H after step t of each direction and sequence, or before the first."""
-        if not T:
-            return np.asarray(last[0])
-        index = np.broadcast_to(np.maximum(t, 0), last[0].shape[:2])[None, :, :, None]
-        found = np.where((t >= 0)[..., None], np.take_along_axis(Y, index, 0)[0], starts[0])
-        return np.asarray(np.where((steps > 0)[:, None], found, last[0]))
-
-    found = compiled(r.cell.name, edits, WRITING)(
-        *(Y, last[0], last[-1], steps, reverse),
-        (np.arange(T)[:, None] < steps)[:, None, :, None],
-        *(starts[0], starts[-1], state_at),
-    )
-    names = OUTPUTS[: 1 + len(last)]
-    made = [np.asarray(found[name]).astype(Y.dtype, copy=False) for name in names]
-    return made[0], tuple(made[1:])
-
-
-def _as_field(name: str, value: Any) -> Any:
-    """Return a field of a recurrence as it has it."""
-    if value is ABSENT or value is None:
-        return None
-    if name == "lengths":
-        return np.asarray(value, np.int64)
-    if name == "activations":
-        return tuple(map(tuple, value))
-    if name == "directions":
-        return tuple(value)
-    return float(value) if name == "clip" else value
+    cell = r.cell.name
+    return call_of(cell)(r).writing(compiled(cell, edits, WRITING), Y, last)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array
+    from rnncli.recurrence.cells import AttentionForm
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Reason: TypeAlias = "Callable[[Recurrence], str]"
@@ -168,9 +169,91 @@ DEFAULT_FUNCTIONS = where(_has_default_functions, "the activations are the defau
 
 
 def sizes_of(recurrence: Recurrence) -> dict[str, int]:
-    """Return T, N, I and H, the number of directions D and of gates G."""
+    """Return T, N, I and H, the number of directions D and of gates G; and those of its own.
+
+    A linear attention has K heads of states, which are of dk rows and dv columns, each read by a
+    group of queries; a convolution has C channels and w taps. N is the batch.
+    """
     (T, N, size), (D, G, H, _) = recurrence.X.shape, recurrence.W.shape
-    return {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
+    found = {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
+    if (form := recurrence.options.attention) is not None:
+        own = {"K": form.heads, "group": form.group, "dk": form.key_size, "dv": form.value_size}
+        return found | own | {"N": N // form.heads}
+    return found if recurrence.cell.projects else found | {"C": H, "w": G}
+
+
+def _form(recurrence: Recurrence) -> AttentionForm:
+    """Return the form of a linear attention."""
+    assert recurrence.options.attention is not None
+    return recurrence.options.attention
+
+
+def _numbers(recurrence: Recurrence, which: int) -> Array:
+    """Return the decays of a linear attention, which are part 3 of its inputs, or betas, part 4."""
+    return np.asarray(_form(recurrence).parts(recurrence.X)[which]).astype(np.float64)
+
+
+def _sizes(condition: Callable[..., bool], sentence: str) -> Reason:
+    """Return the reason that holds where a condition of `sizes_of` does."""
+    return where(lambda r: condition(sizes_of(r)), sentence)
+
+
+# Those of linear recurrences.
+NO_TOKEN = where(lambda r: not r.X.size, "there is no step")
+SOME_STEPS = where(lambda r: len(r.X) > 0, "T is not 0")
+NO_PAST = where(lambda r: r.initial[1] is None, "no past_state is given")
+PAST_GIVEN = where(lambda r: r.initial[1] is not None, "past_state is given")
+ONE_BATCH = _sizes(lambda n: n["N"] <= 1, "the batch is one sequence")
+ONE_HEAD = _sizes(lambda n: n["K"] == 1, "there is one head of keys and values")
+ONE_QUERY = _sizes(lambda n: n["group"] == 1, "each state is read by one head of queries")
+ONE_OUTPUT_HEAD = _sizes(lambda n: n["K"] * n["group"] == 1, "there is one head")
+DK_IS_NOT_DV = _sizes(lambda n: n["dk"] != n["dv"], "dk and dv differ")
+DK_IS_DV = _sizes(lambda n: n["dk"] == n["dv"], "dk and dv are the same")
+DK_OR_DV_IS_1 = _sizes(lambda n: 1 in (n["dk"], n["dv"]), "dk or dv is 1")
+NO_DECAY = where(lambda r: not _form(r).decays, "there is no decay")
+ONE_DECAY = where(lambda r: _form(r).decays <= 1, "a state has one decay, not each row")
+NO_BETA = where(lambda r: not _form(r).has_beta, "there is no beta")
+SHARED_BETA = where(lambda r: _form(r).shares_beta, "all heads share beta")
+OWN_BETA = where(lambda r: not _form(r).shares_beta, "each head has a beta")
+SCALE_GIVEN = where(lambda r: _form(r).scale != 0, "a scale is given")
+NO_SCALE_GIVEN = where(lambda r: _form(r).scale == 0, "no scale is given")
+NO_SCALE_OF_1 = where(lambda r: _form(r).scale != 1, "the scale is not 1")
+STATES_OF_OWN_DTYPE = where(
+    lambda r: r.dtypes[-1].precision <= r.dtype.precision,
+    "states have no finer type than queries",
+)
+NO_POSITIVE_DECAY = where(lambda r: not (_numbers(r, 3) > 0).any(), "no decay is above 0")
+FINITE_DECAY = where(lambda r: not np.isinf(_numbers(r, 3)).any(), "no decay is infinite")
+FINITE_INPUTS = where(lambda r: bool(np.isfinite(r.X).all()), "all inputs are finite")
+NO_BETA_ABOVE_1 = where(lambda r: not (_numbers(r, 4) > 1).any(), "no beta is above 1")
+BETA_IN_UNIT_INTERVAL = where(
+    lambda r: not ((_numbers(r, 4) > 1) | (_numbers(r, 4) < 0)).any(), "no beta is outside 0 to 1"
+)
+ONE_CHANNEL = _sizes(lambda n: n["C"] <= 1, "there is one channel")
+ONE_TAP = _sizes(lambda n: n["w"] == 1, "k is 1")
+TWO_TAPS = _sizes(lambda n: n["w"] <= 2, "k is at most 2")
+LONG_CALL = _sizes(lambda n: n["T"] >= n["w"] - 1, "the call has k - 1 steps or more")
+SHORT_CALL = _sizes(lambda n: n["T"] <= n["w"] - 1, "the call has k - 1 steps or fewer")
+SILU = where(lambda r: r.options.silu, "the sum is activated")
+NO_SILU = where(lambda r: not r.options.silu, "there is no activation")
+
+
+def no_decay_below(bound: float) -> Reason:
+    """Return the reason that holds where no decay is below a bound."""
+    return where(lambda r: not (_numbers(r, 3) < bound).any(), f"no decay is below {bound}")
+
+
+def no_decay_sum_below(bound: float) -> Reason:
+    """Return the reason that holds where decays that are next to each other have no sum below."""
+    return where(
+        lambda r: not (np.minimum(_numbers(r, 3), 0).sum(0) < bound).any(),
+        f"no sum of decays is below {bound}",
+    )
+
+
+def no_more_taps_than(number: int) -> Reason:
+    """Return the reason that holds where a convolution has at most so many taps."""
+    return _sizes(lambda n: n["w"] <= number, f"k is at most {number}")
 
 
 def product_of(sizes: Mapping[str, int], axis: str) -> int:

@@ -4,7 +4,9 @@
 are packed, all gates of a block of units together, and multiplied in blocks of terms; activations
 process whole vectors of units, then the tail; sequences are sorted, the longest first, and split
 into tiles, which workers share; inputs are projected one chunk of time at once. `structural.txt`
-has its bugs.
+has its bugs. `linear_blocked_kernel.txt` computes linear recurrences likewise: attention by chunks
+of steps, each in one go from the state before it, and convolutions by tiles; its bugs are in
+`linear_structural.txt`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from rnncli.backends.backend import Compute, working_dtype
 from rnncli.limits import check_clock
 from rnncli.mutants import words_of_edits
 from rnncli.mutants.bug_table import WORDS, BugTable
-from rnncli.mutants.edits import KernelCall, text_of
+from rnncli.mutants.calls import KernelCall, LinearCall, call_of
+from rnncli.mutants.edits import text_of
 from rnncli.mutants.equivalence import always_seen, product_of, sizes_of
 from rnncli.numerics import round_to
 from rnncli.recurrence.lanes import clear_unstarted, empty_outputs
@@ -42,9 +45,9 @@ if TYPE_CHECKING:
 # The prefix of a reason that names a missing size or second call.
 UNREACHED = "not reached: "
 KERNEL = text_of("blocked_kernel.txt")
-# The names of the block sizes.
-BLOCKS = re.findall(r"[A-Z]{2,}(?=[A-Z, ]* = )", KERNEL)
-_AXIS, _PART = r"[TNIHDG](?:\*[TNIHDG])*", " and not a multiple of it"
+LINEAR_KERNEL = text_of("linear_blocked_kernel.txt")
+_SIZE = "(?:[TNIHDGKCw]|dk|dv|group)"
+_AXIS, _PART = rf"{_SIZE}(?:\*{_SIZE})*", " and not a multiple of it"
 _SIZES = re.compile(rf"({_AXIS}) beyond (\d+)(?:{_PART})?|({_AXIS}) = (\d+)|([TNIHD] = [TNIHD])")
 
 
@@ -99,9 +102,15 @@ class BlockedCall(KernelCall):
 
 
 @cache
-def edited(edits: Edits) -> str:
-    """Return the blocked kernel with some edits."""
-    text = KERNEL
+def blocks_of(kernel: str) -> list[str]:
+    """Return the names of a kernel's block sizes."""
+    return re.findall(r"[A-Z]{2,}(?=[A-Z, ]* = )", kernel)
+
+
+@cache
+def edited(kernel: str, edits: Edits) -> str:
+    """Return a blocked kernel with some edits."""
+    text = kernel
     for edit in edits:
         text = edit.applied(text)
     return text
@@ -113,15 +122,15 @@ def _compiled(function: str) -> CodeType:
 
 
 @cache
-def _functions(edits: Edits) -> tuple[CodeType, ...]:
+def _functions(kernel: str, edits: Edits) -> tuple[CodeType, ...]:
     """Return the functions of the kernel; those that edits leave as they are are compiled once."""
-    return tuple(map(_compiled, edited(edits).split("\n\n\n")))
+    return tuple(map(_compiled, edited(kernel, edits).split("\n\n\n")))
 
 
-def difference(edits: Edits) -> str:
-    """Return edits as a diff of the lines of the blocked kernel, each piece without its indent."""
+def difference(kernel: str, edits: Edits) -> str:
+    """Return edits as a diff of the lines of a blocked kernel, each piece without its indent."""
     pieces: list[str] = []
-    lines = difflib.ndiff(KERNEL.splitlines(), edited(edits).splitlines())
+    lines = difflib.ndiff(kernel.splitlines(), edited(kernel, edits).splitlines())
     for changed, piece in groupby(lines, key=lambda line: line[0] in "+-"):
         own = [line for line in piece if changed]
         indent = min((len(line[2:]) - len(line[2:].lstrip()) for line in own), default=0)
@@ -130,29 +139,37 @@ def difference(edits: Edits) -> str:
 
 
 class BlockedKernel:
-    """The blocked kernel with the buffers that it keeps between calls.
+    """A blocked kernel with the buffers that it keeps between calls.
 
     Args:
         blocks: block sizes that differ from those in its first line.
         edits: its bug.
+        kernel: its text: of gated cells or of linear recurrences.
     """
 
-    def __init__(self, blocks: Mapping[str, int] | None = None, edits: Edits = ()) -> None:
-        space: dict[str, Any] = {**vars(words_of_edits)}
-        for function in _functions(edits):
-            exec(function, space)  # noqa: S102 -- our file
-        space |= blocks or {}
-        self._kernel = space["kernel"]
+    def __init__(
+        self,
+        blocks: Mapping[str, int] | None = None,
+        edits: Edits = (),
+        kernel: str = KERNEL,
+    ) -> None:
+        self._space: dict[str, Any] = {**vars(words_of_edits)}
+        for function in _functions(kernel, edits):
+            exec(function, self._space)  # noqa: S102 -- our file
+        self._space |= blocks or {}
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence; each output is rounded once to its dtype."""
         with np.errstate(all="ignore"):
-            Y, last = self._kernel(BlockedCall(recurrence), working_dtype(recurrence, compute))
+            kind = call_of(recurrence.cell.name)
+            call = kind(recurrence) if issubclass(kind, LinearCall) else BlockedCall(recurrence)
+            found = self._space[kind.kernel[1]](call, working_dtype(recurrence, compute))
+            Y, last = call.results(*found) if isinstance(call, LinearCall) else found
             places = empty_outputs(recurrence)
             if places.Y is not None:
                 places.Y[...] = round_to(Y, recurrence.dtype)
-            for place, state in zip(places.last, last, strict=True):
-                place[...] = round_to(state, recurrence.dtype)
+            for place, state, dtype in zip(places.last, last, recurrence.dtypes, strict=True):
+                place[...] = round_to(state, dtype)
             clear_unstarted(recurrence, places.last)
         return places
 
@@ -171,6 +188,7 @@ class StructuralMutant:
     blocks: Mapping[str, int] = field(default_factory=dict)
     calls: int = 1  # number of calls of one session that show it
     unseen: Reason = always_seen  # recurrence of its sizes -> why it cannot be seen there, or ""
+    kernel: str = KERNEL  # the text of the blocked kernel
 
     @property
     def reach(self) -> Reach:
@@ -198,26 +216,35 @@ class StructuralMutant:
 
     def session(self) -> Session:
         """Return a session, whose calls share the buffers of one kernel."""
-        return BlockedKernel(self.blocks, self.edits).run
+        return BlockedKernel(self.blocks, self.edits, self.kernel).run
+
+    @property
+    def difference(self) -> str:
+        """Its edits as a diff."""
+        return difference(self.kernel, self.edits)
 
 
 class StructuralBugs(BugTable[StructuralMutant]):
-    """The bugs of the blocked kernel."""
+    """The bugs of a blocked kernel."""
+
+    def __init__(self, text: str, name: str, kernel: str = KERNEL) -> None:
+        self._kernel = kernel
+        super().__init__(text, name)
 
     words = (*WORDS, "widths", "with", "seen", "calls")
 
     def stands(self, edit: Edit, cells: tuple[str, ...]) -> bool:
         """Whether what is edited stands in the kernel, which all cells share."""
         del cells
-        return edit.old in KERNEL
+        return edit.old in self._kernel
 
     def mutant(self, bug: WrittenBug) -> StructuralMutant:
         """Return the mutant that a bug is."""
         seen, blocks = bug.words.get("seen", "any"), {}
         for pair in bug.words.get("with", "").split():
             name, _, number = pair.partition("=")
-            if name not in BLOCKS or not number.isdigit():
-                raise self._wrong(f"with {pair}: write {' or '.join(BLOCKS)}=NUMBER", bug.place)
+            if name not in (known := blocks_of(self._kernel)) or not number.isdigit():
+                raise self._wrong(f"with {pair}: write {' or '.join(known)}=NUMBER", bug.place)
             blocks[name] = int(number)
         try:
             size = None if seen == "any" else size_class(seen)
@@ -226,12 +253,13 @@ class StructuralBugs(BugTable[StructuralMutant]):
         calls = int(bug.words.get("calls", 1))
         return StructuralMutant(
             *(bug.id, bug.cells, bug.family, bug.sentence, bug.edits),
-            *(size, blocks, calls, bug.unseen),
+            *(size, blocks, calls, bug.unseen, self._kernel),
         )
 
 
 STRUCTURAL: Mapping[str, StructuralMutant] = {
     row.id: row
-    for rows in StructuralBugs(text_of("structural.txt"), "structural.txt").families.values()
+    for name, kernel in (("structural.txt", KERNEL), ("linear_structural.txt", LINEAR_KERNEL))
+    for rows in StructuralBugs(text_of(name), name, kernel).families.values()
     for row in rows
 }

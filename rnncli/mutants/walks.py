@@ -286,6 +286,35 @@ def _stepping(recurrence: Recurrence, kind: Callable[[Right], Right]) -> Recurre
     return replace(recurrence, cell=replace(recurrence.cell, step=step))
 
 
+def present_state_of_step_before(run: Run, recurrence: Recurrence) -> Result:
+    """The last states are those before the last step."""
+    right, before = run(recurrence), run(replace(recurrence, X=recurrence.X[:-1]))
+    return replace(right, last=(right.last[0], before.last[1]))
+
+
+def seeing(steps: Callable[[Array, Array, int], Array], run: Run, r: Recurrence) -> Result:
+    """A convolution sees other steps, as many as its past and inputs.
+
+    Args:
+        steps: past [..., k - 1] and inputs [..., T], and k -> what it sees.
+        run: the right evaluation.
+        r: the recurrence.
+    """
+    (_, N, C), taps = r.X.shape, r.W.shape[1]
+    X = np.moveaxis(r.X, 0, -1)
+    past = np.zeros((N, C, taps - 1), X.dtype) if r.initial[1] is None else r.initial[1][0]
+    seen = steps(past.astype(X.dtype), X, taps)
+    initial, inputs = seen[None, ..., : taps - 1], np.moveaxis(seen[..., taps - 1 :], -1, 0)
+    found = run(replace(r, X=inputs, initial=(None, initial)))
+    return replace(found, last=(found.last[0], run(r).last[1]))
+
+
+def padded_behind(share: float, past: Array, X: Array, taps: int) -> Array:
+    """Return steps with a share of the padding behind them instead of before them."""
+    late = int(share * (taps - 1))
+    return np.concatenate([past[..., late:], X, np.zeros_like(past[..., :late])], -1)
+
+
 # The changes by the ids of their bugs.
 WALKS: Mapping[str, Changed] = {
     **{
@@ -294,9 +323,15 @@ WALKS: Mapping[str, Changed] = {
             *(last_states_run_on, last_c_runs_on, padding_computed, padding_masked_by_product),
             *(padding_flipped, padding_walked_in_reverse, second_direction_continues),
             *(clip_of_first_direction_only, clip_before_bias),
-            *(states_never_advance, sequences_continue),
+            *(states_never_advance, sequences_continue, present_state_of_step_before),
         )
     },
+    "states-continue-over-heads": running(sequences_continue),
+    "padding-right": running(partial(seeing, partial(padded_behind, 1.0))),
+    "padding-on-both-sides": running(partial(seeing, partial(padded_behind, 0.5))),
+    "input-before-past": running(
+        partial(seeing, lambda past, X, _: np.concatenate([X, past], axis=-1))
+    ),
     "padding-read-reversed": _in_reverse(padding_read_reversed),
     "reverse-flips-inputs": each_direction(reverse_flips_inputs),
     "linear-output-accumulates-without-bias": each_direction(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.reference import activated as clipping_with
-from rnncli.numerics import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence import cells
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.cells import CellOptions, Parameters
+    from rnncli.recurrence.cells import AttentionForm, CellOptions, Parameters
 
     Rows = tuple[tuple[Activation, ...], ...]
     # Letter of the cell -> the activation and the bound of its argument.
@@ -52,6 +52,45 @@ class _Absent:
 
 
 ABSENT = _Absent()
+
+
+def token_of(form: AttentionForm, x: Any) -> list[Any]:
+    """Return q, k, v, the decay and beta of a token; ABSENT if there is none."""
+    q, k, v, decay, beta = form.parts(x)
+    return [q, k, v, decay if form.decays else ABSENT, beta if form.has_beta else ABSENT]
+
+
+def in_format(name: str, values: Any) -> Any:
+    """Return numbers rounded to an element type."""
+    return round_to(values, dtype_named(name)).astype(values.dtype)
+
+
+def sum_in(name: str, terms: Array) -> Array:
+    """Return sums over the last axis of terms that are added in an element type, in order."""
+    total = np.zeros(terms.shape[:-1], terms.dtype)
+    for k in range(terms.shape[-1]):
+        total = in_format(name, total + in_format(name, terms[..., k]))
+    return total
+
+
+def tabulated(x: Array) -> Array:
+    """Return e^x by a straight line between 64 values from -8 to 0."""
+    places = np.linspace(-8, 0, 64)
+    return np.where(np.isnan(x), x, np.interp(x, places, np.exp(places))).astype(x.dtype)
+
+
+def finite_or_zero(values: Array) -> Array:
+    """Return values with 0 in place of NaN."""
+    return np.where(np.isnan(values), values.dtype.type(0), values)
+
+
+def heads_last(packed: Any, heads: int) -> Any:
+    """Return heads that lie side by side in the last axis, of a tensor with all heads of a number.
+
+    Its numbers lie one after the other there.
+    """
+    of_numbers = packed.reshape(*packed.shape[:-1], packed.shape[-1] // heads, heads)
+    return of_numbers.swapaxes(-1, -2).reshape(packed.shape)
 
 
 def zeroed(values: Any, where: Any) -> Any:

@@ -19,6 +19,7 @@ from rnncli.models.model import declared_shape, rooted
 from rnncli.models.node_listing import fed_tensors, recurrent_sites
 from rnncli.models.streams import streams_of
 from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.equivalence import sizes_of
 from rnncli.mutants.mutant import RIGHT
 from rnncli.numerics import ROUNDINGS, dtype_of
 from rnncli.recurrence.recurrence import Compute, Direction
@@ -63,6 +64,34 @@ FEATURES = (
         "time",
     ),
     Feature(
+        "state between steps",
+        lambda _: True,
+        ("old-state-dropped", "state-never-advances", "window-never-advances"),
+        "time",
+    ),
+    Feature(
+        "past_state",
+        lambda r: not r.cell.projects and r.initial[1] is not None,
+        ("past-state-ignored", "past-window-ignored"),
+        role="initial_c",
+    ),
+    Feature(
+        "decay",
+        lambda r: r.options.attention is not None and r.options.attention.decays > 0,
+        ("decay-ignored",),
+    ),
+    Feature(
+        "beta",
+        lambda r: r.options.attention is not None and r.options.attention.has_beta,
+        ("beta-taken-for-1",),
+    ),
+    Feature(
+        "groups of heads",
+        lambda r: r.options.attention is not None and r.options.attention.group > 1,
+        ("groups-tiled", "first-of-group-for-all"),
+    ),
+    Feature("activation", lambda r: r.options.silu, ("silu-skipped",)),
+    Feature(
         "forward direction",
         lambda r: len(r.X) > 1 and Direction.FORWARD in r.directions,
         ("forward-runs-reverse",),
@@ -75,7 +104,12 @@ FEATURES = (
     Feature(
         "second direction", lambda r: len(r.directions) > 1, ("outputs-of-directions-swapped",)
     ),
-    Feature("sequences beyond the first", lambda _: True, ("batch-first-row-only",), "batch"),
+    Feature(
+        "sequences beyond the first",
+        lambda _: True,
+        ("batch-first-row-only", "output-of-first-batch-only", "convolution-of-first-batch-only"),
+        "batch",
+    ),
     Feature("sequence_lens", lambda r: r.lengths is not None, ("lengths-ignored",), role="lengths"),
     Feature("input_forget", lambda r: r.options.input_forget, ("input-forget-ignored",)),
     Feature("clip", lambda r: r.clip < np.inf, ("clip-ignored",)),
@@ -202,9 +236,11 @@ class _Trial:
             free: the axes that the model leaves open.
             fed: the roles of inputs that have other values in other calls.
         """
-        sizes = dict(zip(("time", "batch"), self.recurrence.X.shape, strict=False))
-        is_short = feature.needs not in free and sizes.get(feature.needs) == 1
-        return (feature.role in fed or feature.of(self.recurrence)) and not is_short
+        sizes = sizes_of(self.recurrence)
+        size = {"time": sizes["T"], "batch": sizes["N"]}.get(feature.needs)
+        is_short = feature.needs not in free and size == 1
+        has_it = feature.role in fed or feature.of(self.recurrence)
+        return has_it and not is_short and bool(self._mutants(feature))
 
     def seen(self, feature: Feature) -> Iterator[Mutant]:
         """Yield the mutants that have a feature wrong and give outputs beyond any tolerance."""

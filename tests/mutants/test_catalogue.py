@@ -354,7 +354,7 @@ def test_rows_explain_themselves(row):
     assert row.sentence.endswith(".")
     assert row.effect.endswith(".")
     assert row.family
-    assert set(row.cells) <= set(CELLS)
+    assert set(row.cells) <= set(CELL_ROWS)
     assert row.cells
 
 

@@ -142,6 +142,8 @@ class WrongOutputs:
     def multiplications(self) -> int:
         """The number of multiplications in the matrix products of one run."""
         T, N, I = self.recurrence.X.shape  # noqa: E741 -- the specification's letter
+        if (form := self.recurrence.options.attention) is not None:
+            return int(T * N * (form.group + 2) * form.key_size * form.value_size)
         D, G, H, _ = self.recurrence.W.shape
         return int(T * N * D * G * H * (I + H))
 
@@ -192,6 +194,7 @@ class WrongOutputs:
             if lost is not None:
                 fits = (each.errors.margin > 1) & (margin <= 1)
                 reproduces |= fits.reshape(len(values), -1).any(axis=1)
+                lost = lost.reshape(*lost.shape, *[1] * (margin.ndim - lost.ndim))
                 margin = np.where(lost, 0.0, margin)
             margins = np.maximum(margins, margin.reshape(len(values), -1).max(axis=1))
             off = np.minimum(found.absolute, FARTHEST)

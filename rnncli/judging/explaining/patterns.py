@@ -31,6 +31,12 @@ SIZES: Mapping[str, str] = {
     "batch_size": "rows",
     "seq_length": "steps",
     "input_size": "inputs",
+    "key_size": "keys",
+    "value_size": "values",
+    "q_num_heads": "heads",
+    "kv_num_heads": "heads",
+    "channels": "channels",
+    "kernel_size": "taps",
 }
 # Block widths of kernels; code of its own handles the remainder.
 # Measured as the constants of `diagnosis`: same without 32 and 64.
@@ -104,7 +110,7 @@ class Features:
 
     # noun phrase, such as "clip" or "padding" -> the topic of a pattern about it
     words: Mapping[str, str] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)  # the four sizes, by name
+    sizes: Mapping[str, int] = field(default_factory=dict)  # its sizes, by name
 
 
 def features_of(vector: Vector) -> Features:
@@ -142,9 +148,8 @@ def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
 
 
 def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
-    if not all(case.sizes.keys() >= SIZES.keys() for case in cases):
-        return
-    table = {name: np.array([case.sizes[name] for case in cases]) for name in SIZES}
+    names = [name for name in SIZES if all(name in case.sizes for case in cases)]
+    table = {name: np.array([case.sizes[name] for case in cases]) for name in names}
     for name, values in table.items():
         yield SharedFeature(f"where {name} = 1", SIZES[name], values == 1)
         for value in np.unique(values)[:-1].tolist():
@@ -200,6 +205,16 @@ def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
     if steps is not None and len(wrong) == 1 and steps.differs.any():
         only_padding = not (steps.differs & steps.live[None, :, :, None]).any()
         return Places({}, outputs, only_padding, one_value)
+    operator = found.vector.node.operator
+    if not operator.cell.projects:  # which have other axes besides steps
+        every = (
+            wrong[row.name] for row in operator.outputs if row.role == "Y" and row.name in wrong
+        )
+        found_along = {
+            axis: each for Y in every for axis, each in _along(Y, ("steps", *LAST)).items()
+        }
+        of_steps = {axis: each for axis, each in found_along.items() if axis == "steps"}
+        return Places(of_steps, outputs, one_value=one_value)
     last = [values for values in wrong.values() if values.ndim == len(LAST)]
     along = _along(np.logical_or.reduce(last), LAST) if last else {}
     return Places(along, outputs, one_value=one_value)

@@ -126,14 +126,16 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
     """Check every step of an implementation's Y.
 
     Returns:
-        None if Y is not among the outputs, as in a cell, has levels, or cannot be compared.
+        None if Y is not among the outputs, as in a cell, is not a state, has levels, or cannot be
+        compared.
     """
     vector, node = found.vector, found.vector.node
     Y = next((row.name for row in node.operator.outputs if row.role == "Y"), "")
     output = found.outputs.get(Y)
     if output is None or output.got is None or output.problem or not output.wanted.size:
         return None
-    if node.unit and Y in node.unit:  # the states that it had are not known, only their levels
+    # The states that it had are not known, or only their levels.
+    if not node.operator.cell.projects or (node.unit and Y in node.unit):
         return None
     return Steps.of(
         vector.recurrence,

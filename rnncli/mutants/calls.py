@@ -1,0 +1,360 @@
+"""What a kernel reads and writes of a recurrence, by the names that its author has for it.
+
+Each kind of plain kernel has a call, which also says as what functions the parts of its text run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.mutants.equivalence import lengths_of
+from rnncli.mutants.words_of_edits import ABSENT, MATH
+from rnncli.numerics import round_to
+from rnncli.recurrence.cells import CellOptions
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.numerics import Array
+    from rnncli.recurrence.cells import States
+    from rnncli.recurrence.recurrence import Recurrence
+
+READING, STEPPING, WRITING = "Reading", "Stepping", "Writing"
+FIELDS = (
+    *("X", "W", "R", "Wb", "Rb", "P", "lengths"),
+    *("directions", "activations", "clip", "clip_hidden", "keep_initial"),
+)
+STARTS = ("initial_h", "initial_c")
+READ = (*FIELDS, *STARTS, *CellOptions._fields)
+OUTPUTS = ("Y", "Y_h", "Y_c")
+_READING = """\
+def function(r):
+    {lines}
+    return locals()
+"""
+
+
+class KernelCall:
+    """What a kernel of a gated cell reads: the names of a recurrence.
+
+    What is not given is `ABSENT`.
+    """
+
+    kernel = "kernel.txt", "kernel"  # the text of its plain kernel, and the function there
+    # part of the kernel -> the function that its lines become
+    frames: Mapping[str, str] = {
+        READING: _READING,
+        STEPPING: """\
+def function(r):
+    def step(p, x, states):
+        functions, times, peepholes, Rbh = (p.f, p.g, p.h), p.R, p.P, p.Rbh
+        {options} = {values}
+        {lines}
+        return new
+    return step
+""",
+        WRITING: """\
+def function(Y, Y_h, Y_c, steps, reverse, live, initial_h, initial_c, state_at):
+    (T, D, N, H), written = Y.shape, SimpleNamespace()
+    {lines}
+    return vars(written)
+""",
+    }
+
+    def __init__(self, recurrence: Recurrence) -> None:
+        self._recurrence = recurrence
+
+    def __getattr__(self, name: str) -> Any:
+        r = self._recurrence
+        if name in STARTS:
+            found = r.initial[STARTS.index(name)]
+        else:
+            found = getattr(r.options if name in CellOptions._fields else r, name)
+        vars(self)[name] = ABSENT if found is None else found
+        return vars(self)[name]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """T, N, I, D, G and H."""
+        return (*self._recurrence.X.shape, *self._recurrence.W.shape[:3])
+
+    @property
+    def steps(self) -> Array:
+        """The number of steps of each sequence [N], also where no lengths are given."""
+        return lengths_of(self._recurrence)
+
+    def reading(self, values: Mapping[str, Any]) -> Recurrence:
+        """Return the recurrence of a kernel that reads some names otherwise."""
+        r = self._recurrence
+        changed = {
+            name: _as_field(name, value)
+            for name, value in values.items()
+            if name in READ and value is not getattr(self, name)
+        }
+        if not changed.keys().isdisjoint(STARTS):
+            starts = (changed.pop(k, v) for k, v in zip(STARTS, r.initial, strict=False))
+            changed["initial"] = tuple(starts)
+        options = {k: changed.pop(k) for k in CellOptions._fields if k in changed}
+        if options:
+            changed["options"] = r.options._replace(**options)
+        return replace(r, **changed) if changed else r
+
+    def writing(self, function: Callable[..., Any], Y: Array, last: States) -> tuple[Array, States]:
+        """Return what a kernel writes of right results by a function, that of its lines."""
+        r = self._recurrence
+        reverse = np.array([d is Direction.REVERSE for d in r.directions])[:, None]
+        steps, T = lengths_of(r), len(Y)
+        starts = [
+            np.zeros_like(state) if given is None else given.astype(state.dtype)
+            for given, state in zip(r.initial, last, strict=True)
+        ]
+
+        def state_at(t: Array) -> Array:
+            """H after step t of each direction and sequence, or before the first."""
+            if not T:
+                return np.asarray(last[0])
+            index = np.broadcast_to(np.maximum(t, 0), last[0].shape[:2])[None, :, :, None]
+            found = np.where((t >= 0)[..., None], np.take_along_axis(Y, index, 0)[0], starts[0])
+            return np.asarray(np.where((steps > 0)[:, None], found, last[0]))
+
+        found = function(
+            *(Y, last[0], last[-1], steps, reverse),
+            (np.arange(T)[:, None] < steps)[:, None, :, None],
+            *(starts[0], starts[-1], state_at),
+        )
+        names = OUTPUTS[: 1 + len(last)]
+        made = [np.asarray(found[name]).astype(Y.dtype, copy=False) for name in names]
+        return made[0], tuple(made[1:])
+
+
+def _as_field(name: str, value: Any) -> Any:
+    """Return a field of a recurrence as it has it."""
+    if value is ABSENT or value is None:
+        return None
+    if name == "lengths":
+        return np.asarray(value, np.int64)
+    if name == "activations":
+        return tuple(map(tuple, value))
+    if name == "directions":
+        return tuple(value)
+    return float(value) if name == "clip" else value
+
+
+class LinearCall(KernelCall):
+    """A call of an operator whose state is a tensor of its own beside what it returns."""
+
+    def results(self, outputs: Array, state: Array) -> tuple[Array, States]:
+        """Return outputs and a state, as the kernel has them, as results of the recurrence."""
+        raise NotImplementedError
+
+    def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
+        """Return results of the recurrence as outputs and a state, as the kernel has them."""
+        raise NotImplementedError
+
+    def written(self, outputs: Any, state: Any, like: States) -> tuple[Array, States]:
+        """Return what is written as results of the recurrence, of the types of right ones."""
+        Y, last = self.results(np.asarray(outputs), np.asarray(state))
+        pairs = zip(last, like, strict=True)
+        return Y.astype(like[0].dtype), tuple(one.astype(other.dtype) for one, other in pairs)
+
+    def writing(self, function: Callable[..., Any], Y: Array, last: States) -> tuple[Array, States]:
+        """Return what a kernel writes of right results by a function, that of its lines."""
+        with np.errstate(all="ignore"):
+            found = function(self, *self.of_results(Y, last))
+        return self.written(found["output"], found["present_state"], last)
+
+
+class AttentionCall(LinearCall):
+    """What a kernel of LinearAttention reads: the tensors of the node."""
+
+    kernel = "linear_kernel.txt", "linear_attention"
+    frames: Mapping[str, str] = {
+        READING: _READING,
+        STEPPING: """\
+def function(r):
+    def step(p, x, states):
+        (_, S), scale, token = states, p.scale, token_of(p.options.attention, x)
+        exp, sqrt, sigmoid, tanh = p.numbers.exp, p.numbers.sqrt, p.numbers.sigmoid, p.numbers.tanh
+        minimum, maximum, (dk, dv) = p.numbers.minimum, p.numbers.maximum, S.shape[-2:]
+        {lines}
+        return o.reshape(*o.shape[:-2], o.shape[-2] * o.shape[-1]), S
+    return step
+""",
+        WRITING: """\
+def function(r, outputs, S):
+    N, T, K, group, dk, dv, rows, rates = r.sizes
+    written, past = SimpleNamespace(), r.past_state
+    {lines}
+    return vars(written)
+""",
+    }
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """N, T, K, group, dk, dv, the numbers of decay for a state, and those of beta."""
+        form, (T, states, _) = self._recurrence.options.attention, self._recurrence.X.shape
+        assert form is not None
+        K = form.heads
+        rates = 0 if not form.has_beta else 1 if form.shares_beta else K
+        dims = (form.group, form.key_size, form.value_size, form.decays, rates)
+        return (states // K, T, K, *dims)
+
+    def __getattr__(self, name: str) -> Any:
+        names = ("query", "key", "value", "decay", "beta")
+        r, form = self._recurrence, self._recurrence.options.attention
+        assert form is not None
+        N, T, K, _, dk, dv, _, rates = self.sizes
+        if name == "past_state":
+            found = r.initial[1]
+            return ABSENT if found is None else found.reshape(N, K, dk, dv)
+        if name in names:
+            part = form.parts(r.X)[names.index(name)]
+            if not part.size and name in {"decay", "beta"} and not form.widths[names.index(name)]:
+                return ABSENT
+            packed = part.reshape(T, N, K * form.widths[names.index(name)]).swapaxes(0, 1)
+            return packed[..., :1] if name == "beta" and rates == 1 else packed
+        return getattr(form, name)
+
+    def reading(self, values: Mapping[str, Any]) -> Recurrence:
+        """Return the recurrence of a kernel that reads some names otherwise."""
+        r, form = self._recurrence, self._recurrence.options.attention
+        assert form is not None
+        N, T, K, *_ = self.sizes
+        widths = zip(form.parts(r.X), form.widths, strict=True)
+        parts = [part.reshape(T, N * K, width) for part, width in widths]
+        changed: dict[str, Any] = {}
+        for k, name in enumerate(("queries", "keys", "values", "decays", "betas")):
+            if (value := values.get(name, ABSENT)) is not ABSENT:
+                of_heads = np.broadcast_to(value, (N, T, K, *value.shape[3:])).swapaxes(0, 1)
+                parts[k] = of_heads.reshape(T, N * K, int(np.prod(value.shape[3:])))
+                changed["X"] = parts
+        if parts[3].shape[-1] != form.decays:
+            changed["options"] = r.options._replace(
+                attention=form._replace(decays=parts[3].shape[-1])
+            )
+        if "scale" in values:
+            changed["options"] = r.options._replace(
+                attention=form._replace(scale=float(values["scale"]))
+            )
+        if "past" in values:
+            changed["initial"] = (None, _state_of(values["past"], r, 1))
+        if "X" in changed:
+            typed = [part.astype(r.X.dtype) for part in parts if part.shape[-1]]
+            changed["X"] = np.concatenate(typed, axis=-1)
+        return replace(r, **changed) if changed else r
+
+    def results(self, outputs: Array, state: Array) -> tuple[Array, States]:
+        """Return outputs [N, T, K*group*dv] and a state as results of the recurrence."""
+        N, T, K, group, dk, dv, *_ = self.sizes
+        of_heads = outputs.reshape(N, T, K, group * dv).swapaxes(0, 1)
+        Y = np.ascontiguousarray(of_heads.reshape(T, N * K, group * dv)[:, None])
+        first = Y[-1] if T else np.zeros((1, N * K, group * dv), Y.dtype)
+        return Y, (first, state.reshape(1, N * K, dk, dv))
+
+    def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
+        """Return results as outputs [N, T, K, group, dv] and S [N, K, dk, dv]."""
+        N, T, K, group, dk, dv, *_ = self.sizes
+        outputs = Y[:, 0].reshape(T, N, K, group, dv).swapaxes(0, 1)
+        return outputs, last[1].reshape(N, K, dk, dv)
+
+
+class ConvolutionCall(LinearCall):
+    """What a kernel of CausalConvWithState reads: the tensors of the node."""
+
+    kernel = "linear_kernel.txt", "causal_conv"
+    frames: Mapping[str, str] = {
+        READING: _READING,
+        STEPPING: """\
+def function(r):
+    def step(p, x, states):
+        (_, window), taps, bias, silu, activates = states, p.W, p.Rbh, p.f, p.options.silu
+        exp, sigmoid, tanh = p.numbers.exp, p.numbers.sigmoid, p.numbers.tanh
+        minimum, maximum = p.numbers.minimum, p.numbers.maximum
+        {lines}
+        return y, window
+    return step
+""",
+        WRITING: """\
+def function(r, outputs, window):
+    N, C, T, w = r.sizes
+    written, past, X = SimpleNamespace(), r.past_state, r.input
+    {lines}
+    return vars(written)
+""",
+    }
+
+    def silu(self, a: Array) -> Array:
+        """Return x sigmoid(x) of a sum, which is rounded first unless a reading says otherwise."""
+        r = self._recurrence
+        if not r.options.unrounded_sum:
+            a = round_to(a, r.dtype).astype(a.dtype)
+        return np.asarray(a * MATH.sigmoid(a))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """N, C, T and w."""
+        (T, N, C), W = self._recurrence.X.shape, self._recurrence.W
+        return N, C, T, W.shape[1]
+
+    def __getattr__(self, name: str) -> Any:
+        r = self._recurrence
+        if name == "input":
+            return np.moveaxis(r.X, 0, -1)
+        if name == "weight":
+            return np.moveaxis(r.W[0, :, :, 0], 0, -1)[:, None]
+        if name == "bias":
+            return ABSENT if r.Wb is None else r.Wb[0, 0]
+        if name == "past_state":
+            return ABSENT if r.initial[1] is None else r.initial[1][0]
+        if name == "activation":
+            return "silu" if r.options.silu else "none"
+        raise AttributeError(name)
+
+    def reading(self, values: Mapping[str, Any]) -> Recurrence:
+        """Return the recurrence of a kernel that reads some names otherwise."""
+        r, changed = self._recurrence, dict[str, Any]()
+        if "X" in values:
+            changed["X"] = np.moveaxis(values["X"], -1, 0).astype(r.X.dtype)
+        if "taps" in values:
+            changed["W"] = np.moveaxis(values["taps"], -1, 0)[None, :, :, None].astype(r.W.dtype)
+        if "bias" in values:
+            bias = values["bias"]
+            changed["Wb"] = None if bias is ABSENT else bias[None, None].astype(r.X.dtype)
+        if "past" in values:
+            changed["initial"] = (None, _state_of(values["past"], r, 1))
+        if "activates" in values:
+            changed["options"] = r.options._replace(silu=bool(values["activates"]))
+        return replace(r, **changed) if changed else r
+
+    def results(self, outputs: Array, state: Array) -> tuple[Array, States]:
+        """Return outputs [N, C, T] and a window as results of the recurrence."""
+        N, C, T, _ = self.sizes
+        Y = np.ascontiguousarray(np.moveaxis(outputs, -1, 0)[:, None])
+        return Y, (Y[-1] if T else np.zeros((1, N, C), Y.dtype), state[None])
+
+    def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
+        """Return results as outputs [N, C, T] and a window [N, C, w - 1]."""
+        return np.moveaxis(Y[:, 0], 0, -1), last[1][0]
+
+
+def _state_of(state: Any, r: Recurrence, which: int) -> Array | None:
+    """Return an initial state as a recurrence has it."""
+    if state is ABSENT:
+        return None
+    dtype = r.dtypes[which].numpy
+    return np.asarray(state).astype(dtype).reshape(1, r.X.shape[1], *r.widths[which])
+
+
+_CALLS: Mapping[str, type[KernelCall]] = {
+    "LinearAttention": AttentionCall,
+    "CausalConv": ConvolutionCall,
+}
+
+
+def call_of(cell: str) -> type[KernelCall]:
+    """Return the kind of call of a cell's kernel."""
+    return _CALLS.get(cell, KernelCall)
