@@ -134,7 +134,14 @@ class RnncliBackend(Backend):
             [node],
             node.name or node.op_type,
             [helper.make_value_info(name, TypeProto()) for name in names],
-            [_declared(name, info) for name, info in zip(outputs, infos, strict=True)],
+            [
+                helper.make_value_info(name, TypeProto())
+                if info is None
+                else helper.make_tensor_value_info(
+                    name, helper.np_dtype_to_tensor_dtype(info[0]), info[1]
+                )
+                for name, info in zip(outputs, infos, strict=True)
+            ],
         )
         version = opset_version or (1 if node.domain else onnx.defs.onnx_opset_version())
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, version)])
@@ -146,12 +153,6 @@ class RnncliBackend(Backend):
     ) -> tuple[Any, ...]:
         """Prepare and evaluate a model; see `prepare` and `PreparedModel.run`."""
         return cls.prepare(model, device, **kwargs).run(inputs)
-
-
-def _declared(name: str, info: tuple[Any, tuple[int, ...]] | None) -> onnx.ValueInfoProto:
-    if info is None:
-        return helper.make_value_info(name, TypeProto())
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(info[0]), info[1])
 
 
 is_compatible = RnncliBackend.is_compatible

@@ -63,20 +63,19 @@ class Measurement:
 
 def largest_error(outputs: Tensors, exact: Tensors) -> float:
     """Return the largest absolute difference of any output; NaN if only one of two is NaN."""
-    errors = [_error(outputs[name], values) for name, values in exact.items() if values.size]
+    errors = []
+    for name, values in exact.items():
+        if values.size:
+            a, b = outputs[name].astype(np.float64), values.astype(np.float64)
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            with np.errstate(invalid="ignore"):
+                errors.append(float(np.max(np.where(same, 0.0, np.abs(a - b)))))
     return max(errors, key=_badness, default=0.0)
 
 
 def _badness(error: float) -> tuple[bool, float]:
     """Return a sort key for errors, with NaN as the worst."""
     return bool(np.isnan(error)), error
-
-
-def _error(given: Any, wanted: Any) -> float:
-    a, b = given.astype(np.float64), wanted.astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
-        return float(np.max(np.where(same, 0.0, np.abs(a - b))))
 
 
 def quartiles(seconds: Sequence[float]) -> tuple[float, float]:

@@ -87,14 +87,13 @@ def _no_recurrent_product(recurrence: Recurrence) -> bool:
     return zero_when_multiplied(recurrence, 0) and bool(np.isfinite(recurrence.R).all())
 
 
-def _uses(recurrence: Recurrence, names: set[str]) -> bool:
-    return any(each.name in names for row in recurrence.activations for each in row)
-
-
 def uses_none_of(*names: str) -> Reason:
     """Return the reason that holds where none of some activations is used."""
     spelled = " or ".join(names)
-    return where(lambda r: not _uses(r, set(names)), f"no activation is {spelled}")
+    return where(
+        lambda r: not any(each.name in names for row in r.activations for each in row),
+        f"no activation is {spelled}",
+    )
 
 
 NO_RECURRENT_PRODUCT = where(
@@ -139,16 +138,11 @@ SORTED = where(
 )
 
 
-def _accumulates(recurrence: Recurrence) -> bool:
-    """Whether there is no B, linear_before_reset, and a batch of three."""
-    r = recurrence
-    return bool(
-        r.options.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3
-    )
-
-
 NOTHING_ADDS = where(
-    lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"
+    lambda r: (
+        not (r.options.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3)
+    ),
+    "B is given, or the reset is before, or N is below 3",
 )
 
 

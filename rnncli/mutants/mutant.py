@@ -190,8 +190,11 @@ class Family:
                 self._groups.append([[] for _ in variants])
             self._each = each
             for variant, rows in zip(variants, self._groups[-1], strict=True):
+                # The function's name, with words in place of each X.
+                left, names = iter(variant.words), function.__name__.split("_")
+                parts = (next(left).lower() if part == "X" else part for part in names)
                 mutant = self._mutant(
-                    _id(function.__name__, variant.words),
+                    "-".join(parts).replace(" ", "-"),
                     sentence,
                     changes(variant.of(function)),
                     *reasons,
@@ -226,13 +229,6 @@ class Family:
         seen = (sentence.format(*words), (effect or self.effect).format(*words))
         reason = first(*self.reasons, *reasons)
         return mutant_of(id, of or self.of, self.name, *seen, change, reason, unreached=unreached)
-
-
-def _id(name: str, words: tuple[str, ...]) -> str:
-    """Return the id of a bug that is a function, with words in place of each X in its name."""
-    left = iter(words)
-    parts = (next(left).lower() if part == "X" else part for part in name.split("_"))
-    return "-".join(parts).replace(" ", "-")
 
 
 def mutant_of(  # noqa: PLR0917 -- the attributes of a mutant, in their order

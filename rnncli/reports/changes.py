@@ -196,7 +196,8 @@ class RunChanges:
         broken = _by_cause(Effect.BROKEN, self.after, [c.after for c in found[Effect.BROKEN]])
         yield from (each for each, _ in broken)
         yield from _alike(Effect.LOST, found[Effect.LOST], self._reason)
-        was = {c.id: _bug(self.before, c.before) for c in found[Effect.OTHER] if c.before}
+        pairs = [(c.id, c.before) for c in found[Effect.OTHER] if c.before]
+        was = {i: listed([*bugs_of(self.before, c)]) or str(c.verdict) for i, c in pairs}
         others = _by_cause(Effect.OTHER, self.after, [c.after for c in found[Effect.OTHER]])
         for each, example in others:
             yield each._replace(sentence=f"{each.sentence} (was {was[example]})")
@@ -244,11 +245,6 @@ def bugs_of(report: VerificationReport, case: JudgedCase) -> tuple[str, ...]:
     """Return the known bugs that give a case's outputs: its cause, or all that fit it."""
     cause = report.diagnosis and report.diagnosis.cause_of(case.id)
     return (cause.hypothesis,) if cause else tuple(case.details.fits)
-
-
-def _bug(report: VerificationReport, case: JudgedCase) -> str:
-    """Return how a case fails: by which bug, or else by its verdict."""
-    return listed([*bugs_of(report, case)]) or str(case.verdict)
 
 
 def _by_cause(

@@ -307,16 +307,13 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     if case.relation and case.verdict in FAILURES:
         finds = report.pack.notes.get(case.relation, "not explained by the pack")
         yield f"asked: {case.record.summary} (finds: {finds})"
-    elif case.verdict in NOTED and not (is_explained(report, case) or _is_only_more(case)):
+    elif case.verdict in NOTED and not is_explained(report, case):
+        wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
+        if wrong and all(each.problem == UNREQUESTED for each in wrong):
+            return
         for flag in case.record.flags:
             finds = report.pack.notes.get(flag, "not explained by the pack")
             yield f"tests for {flag} (finds: {finds})"
-
-
-def _is_only_more(case: JudgedCase) -> bool:
-    """Whether all that is wrong with a case is outputs that were not requested."""
-    wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
-    return bool(wrong) and all(each.problem == UNREQUESTED for each in wrong)
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:

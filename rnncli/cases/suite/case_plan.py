@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.covering import Row
     from rnncli.cases.suite.template import Path, Setting, Settings
     from rnncli.cases.yaml_reader import Findings
-    from rnncli.operators import Operator
 
 GOLDENS: Mapping[str, str] = {
     "certified": "proved by ball arithmetic to be the correctly rounded value",
@@ -241,7 +240,11 @@ def read_plan(
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings, place_of=section_of)
     keys = CaseKeys(node, merged(defaults, own), findings)
     golden, profile = suite
-    known = known_paths(_candidates(keys))
+    # All versions of the operators that the case names, or all operators if it names none.
+    nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
+    words = [word for node in nodes if node is not None for word in _words(node)]
+    rows = [row for word in words for row in versions_of(word.partition("-")[0])]
+    known = known_paths(rows or list(OPERATORS.values()))
     fixed, factors = dict(_fixed(keys, known)), tuple(_factors(keys, known))
     template = Template(str(name), name.place, fixed, factors)
     for settings in (template.fixed, *itertools.chain(*template.levels)):
@@ -297,14 +300,6 @@ def _later(keys: CaseKeys, template: Template, known: Collection[Path]) -> Itera
             sentence = f"{whole} has sizes of its own, which 'open_sizes: true' allows"
             findings.add(node.place, sentence)
         yield found
-
-
-def _candidates(keys: CaseKeys) -> list[Operator]:
-    """Return all versions of the operators that a case names, or all operators if it names none."""
-    nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
-    words = [word for node in nodes if node is not None for word in _words(node)]
-    rows = [row for word in words for row in versions_of(word.partition("-")[0])]
-    return rows or list(OPERATORS.values())
 
 
 def _words(node: YamlNode) -> Iterator[str]:

@@ -202,7 +202,9 @@ def _compared(
         at = slice(worst[2], worst[2] + 1)
         index = tuple(map(int, np.unravel_index(worst[2], wanted.shape)))
         allowed = limits.at(at).allowed(wanted.reshape(-1)[at]).item() if is_inexact else 0.0
-        read = [_plain(str(v[index]) if is_text else v[index].item()) for v in (got, wanted)]
+        plain = [str(v[index]) if is_text else v[index].item() for v in (got, wanted)]
+        kinds = str | bool | int | complex  # numbers of other types become floats
+        read = [value if isinstance(value, kinds) else float(value) for value in plain]
         element = WorstElement(index, read[0], read[1], allowed)
     return OutputComparison(
         name,
@@ -256,7 +258,3 @@ def _measured(g: Array, w: Array, limits: ElementBounds, *, is_inexact: bool) ->
     ulp = np.where(equal, 0.0, np.where((nan_g | nan_w) & ~equal, np.inf, ulp))
     close = finite & ~(absolute > limits.allowed(w))  # NaN: not judged
     return equal, equal | close | (ulp <= limits.max_ulp), absolute, np.abs(w), ulp
-
-
-def _plain(value: Any) -> Scalar:
-    return value if isinstance(value, str | bool | int | complex) else float(value)

@@ -62,8 +62,11 @@ class Precision(NamedTuple):
         if own < FINE or np.count_nonzero(margin) < ELEMENTS or len(values) < ELEMENTS:
             return None
 
-        _, exponents = np.frexp(values)
-        places = _places(values)
+        fractions, exponents = np.frexp(values)
+        # The binary places of each, those of 3 and 0.25 being 0 and 2.
+        whole = np.ldexp(fractions, DIGITS).astype(np.int64)
+        _, lowest = np.frexp((whole & -whole).astype(np.float64))
+        places = DIGITS + 1 - lowest - exponents
         stored = int((places + exponents).max())
         rms = float(np.sqrt(np.mean(margin[live] ** 2)))
         median = float(np.median(margin[live]))
@@ -133,14 +136,6 @@ def precision_in_words(cases: Sequence[Precision]) -> str:
     near = [f", as of {name}" for bits, name in FORMATS.items() if abs(bits - middle) <= 1]
     size = f"near 2^-{middle:.0f} of the values{''.join(near)}"
     return f"steps have errors {size}{where}"
-
-
-def _places(values: Array) -> Array:
-    """Return the binary places of numbers other than 0, those of 3 and 0.25 being 0 and 2."""
-    fractions, exponents = np.frexp(values)
-    whole = np.ldexp(fractions, DIGITS).astype(np.int64)
-    _, lowest = np.frexp((whole & -whole).astype(np.float64))
-    return np.asarray(DIGITS + 1 - lowest - exponents)
 
 
 def _to_bits(values: Array, bits: int, function: Callable[[Array], Array]) -> Array:

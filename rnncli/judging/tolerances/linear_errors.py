@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -206,10 +206,6 @@ def _steps(S: Array, x: tuple[Array, ...], inside: Rounding) -> _LinearSteps:
 _NUMBERS = ("k", "b", "e", "old", "of_e", "of_D", "of_u", "of_S")
 
 
-def _settled(values: Any) -> Any:
-    return None if values is None else np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
-
-
 def _in_all(of_rows: Array) -> Array:
     return np.asarray(of_rows.sum(axis=-2, keepdims=True))
 
@@ -235,7 +231,8 @@ def _reaching(steps: _LinearSteps, q: Array, inside: Rounding) -> tuple[Array, A
     run_w, run_k, apart = np.zeros_like(w), np.zeros((B, readers, 1)), np.zeros_like(found)
     most_S, most_u = np.zeros((B, rows, columns)), np.zeros((B, 1, columns))
     # What depends on NaN is NaN; it must not affect others by products with 0.
-    numbers = {name: _settled(getattr(steps, name)) for name in _NUMBERS}
+    known = {name: getattr(steps, name) for name in _NUMBERS if getattr(steps, name) is not None}
+    numbers = {n: np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0) for n, v in known.items()}
     k, b, e, old, _, of_e, of_D, of_u, of_S, *_ = steps._replace(**numbers)
     leaning = np.zeros((B, readers, 1 if e is None else e.shape[2], columns))
     again = np.concatenate([steps.again, np.zeros((1, B, 1, 1), np.bool_)])

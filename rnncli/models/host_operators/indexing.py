@@ -166,14 +166,13 @@ def split(
     """
     size = data.shape[axis]
     given = split if lengths is None else lengths.astype(np.int64).tolist()
-    parts = _equal_parts(size, outputs, num_outputs) if given is None else [*given]
+    if given is not None:
+        parts = [*given]
+    elif num_outputs:
+        part = -(-size // num_outputs)
+        parts = [part] * (num_outputs - 1) + [size - part * (num_outputs - 1)]
+    else:
+        parts = [size // outputs] * outputs
     if len(parts) != outputs or sum(parts) != size or min(parts, default=0) < 0:
         raise InvalidRequest(f"axis {axis} of size {size} cannot be split into parts of {parts}")
     return tuple(np.split(data, np.cumsum(parts)[:-1], axis))
-
-
-def _equal_parts(size: int, outputs: int, num_outputs: int | None) -> list[int]:
-    if not num_outputs:
-        return [size // outputs] * outputs
-    part = -(-size // num_outputs)
-    return [part] * (num_outputs - 1) + [size - part * (num_outputs - 1)]

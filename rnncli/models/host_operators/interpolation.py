@@ -220,29 +220,21 @@ def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
         # 10.
         steps = np.arange(axis.size, dtype=np.float32 if nearest else np.float64)
         at = _COORDINATES[how.coordinates](steps, axis)
-        y = _picked(y, number, at, how) if nearest else _mixed(y, number, at, axis, how)
+        if not nearest:
+            y = _mixed(y, number, at, axis, how)
+        elif how.nearest_mode not in _NEAREST:
+            raise Unsupported(f"nearest_mode '{how.nearest_mode}' is not supported")
+        else:
+            index = _NEAREST[how.nearest_mode](at).astype(np.int64)
+            y = y.take(np.clip(index, 0, y.shape[number] - 1), axis=number)
         if how.coordinates == "tf_crop_and_resize":
             outside.append((number, (at < 0) | (at > axis.length - 1)))
-    y = _cast(y, X)
+    if y.dtype != X.dtype:  # integers saturate
+        is_float = dtype_of(X).is_float
+        y = round_to(y, dtype_of(X)) if is_float else numpy_helper.saturate_cast(y, X.dtype)
     for number, mask in outside:
         y[(slice(None),) * number + (mask,)] = how.extrapolation_value
     return y
-
-
-def _cast(y: Array, like: Array) -> Array:
-    """Convert interpolated values to the tensor's type, saturating integers."""
-    if y.dtype == like.dtype:
-        return y
-    if dtype_of(like).is_float:
-        return round_to(y, dtype_of(like))
-    return np.asarray(numpy_helper.saturate_cast(y, like.dtype))
-
-
-def _picked(y: Array, number: int, at: Array, how: Interpolation) -> Array:
-    if how.nearest_mode not in _NEAREST:
-        raise Unsupported(f"nearest_mode '{how.nearest_mode}' is not supported")
-    index = _NEAREST[how.nearest_mode](at).astype(np.int64)
-    return y.take(np.clip(index, 0, y.shape[number] - 1), axis=number)
 
 
 def _mixed(y: Array, number: int, at: Array, axis: Stretch, how: Interpolation) -> Array:
@@ -297,7 +289,13 @@ def grid_sample(
     lengths, n = X.shape[2:], X.ndim - 2
     points = len(grid), prod(grid.shape[1:-1])
     normalised = widened(grid).reshape(*points, n)[..., ::-1]
-    places = [_place(normalised[..., i], lengths[i], align_corners) for i in range(n)]
+    # Coordinates from -1 to 1 become positions on an axis.
+    places = [
+        (normalised[..., i] + 1) / 2 * (lengths[i] - 1)
+        if align_corners
+        else ((normalised[..., i] + 1) * lengths[i] - 1) / 2
+        for i in range(n)
+    ]
     per_axis = [_taps(at, _MODES.get(mode, mode)) for at in places]
     flat = widened(X).reshape(*X.shape[:2], prod(lengths))
     total = np.zeros((*X.shape[:2], points[1]))
@@ -306,13 +304,6 @@ def grid_sample(
         weight = prod((weight for _, weight in taps), start=inside.astype(np.float64))
         total += np.take_along_axis(flat, index[:, None, :], axis=2) * weight[:, None, :]
     return rounded(total, X).reshape(*X.shape[:2], *grid.shape[1:-1])
-
-
-def _place(normalised: Array, length: int, align_corners: int) -> Array:
-    """Convert coordinates from -1 to 1 to positions on an axis."""
-    if align_corners:
-        return (normalised + 1) / 2 * (length - 1)
-    return ((normalised + 1) * length - 1) / 2
 
 
 def _taps(at: Array, mode: str) -> list[tuple[Array, Array]]:

@@ -312,7 +312,10 @@ def _layers(config: Any, path: str) -> Iterator[StoredLayer]:
     count: Counter[str] = Counter()
     for layer in layers:
         kind, settings = _described(layer)
-        name = _snake(kind) + (f"_{count[kind]}" if count[kind] else "")
+        name = re.sub(r"\W+", "", kind)  # SimpleRNN is simple_rnn
+        name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+        name = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+        name += f"_{count[kind]}" if count[kind] else ""
         count[kind] += 1
         at = f"{path}layers/{name}"
         if "layers" in settings:
@@ -330,10 +333,3 @@ def _described(layer: Any) -> tuple[str, Mapping[str, Any]]:
     if not (known and isinstance(layer.get("config"), dict)):
         raise UnreadableFile("its config has a layer without class_name and config")
     return layer["class_name"], layer["config"]
-
-
-def _snake(name: str) -> str:
-    """Return the name of a class as Keras writes it: SimpleRNN is simple_rnn."""
-    name = re.sub(r"\W+", "", name)
-    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
