@@ -243,8 +243,8 @@ def read_plan(
     # All versions of the operators that the case names, or all operators if it names none.
     nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
     words = [word for node in nodes if node is not None for word in _words(node)]
-    rows = [row for word in words for row in versions_of(word.partition("-")[0])]
-    known = known_paths(rows or list(OPERATORS.values()))
+    named = [row for word in words for row in versions_of(word.partition("-")[0])]
+    known = known_paths(named or list(OPERATORS.values()))
     fixed, factors = dict(_fixed(keys, known)), tuple(_factors(keys, known))
     template = Template(str(name), name.place, fixed, factors)
     for settings in (template.fixed, *itertools.chain(*template.levels)):
