@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 # Sizes of a device are looked for up to here, and about any number that it names.
 LARGEST_SOUGHT = 512
-FAMILIES = FIELDS["op"].values
-"""The operators, whatever their version."""
+FAMILIES = tuple(dict.fromkeys(row.family for row in OPERATORS.values() if row.cell.projects))
+"""The operators of gated cells, whatever their version: of others no limits are searched yet."""
 
 
 class Device(Distinct):
@@ -113,7 +113,8 @@ def operators_of(needs: Requirements) -> list[Operator]:
     return [
         row
         for row in OPERATORS.values()
-        if any(
+        if row.cell.projects
+        and any(
             needs.admits(row.family, **facts_of(row, is_unit=is_unit), dtype=dtype)
             for is_unit in (False, True)
             for dtype in row.dtypes

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from rnncli.cases.case import size_names
 from rnncli.cases.config.config import parse_config
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import RIGHT, CaseVerdict, Verdict
@@ -66,7 +67,10 @@ class ProbeKind(NamedTuple):
         fills = {name: "lengths" if roles[name] == "lengths" else "uniform" for name in present}
         return {
             "op": self.operator,
-            "sizes": {n: k for n, k in zip(SIZES, self.sizes, strict=True) if operator.has(n)},
+            "sizes": {
+                **dict.fromkeys(size_names(operator), 2),
+                **{n: k for n, k in zip(SIZES, self.sizes, strict=True) if operator.has(n)},
+            },
             "dtype": self.dtype,
             "attributes": {
                 **operator.written("direction", self.direction),

@@ -330,8 +330,8 @@ ADDITIONS = {
     "dialect": {
         "rnncli/operators/plain_rows.py": DIALECT,
         "rnncli/operators/operator_table.py": [
-            Edit("openvino_rows, webnn_rows\n", "openvino_rows, plain_rows, webnn_rows\n"),
-            Edit("*onnxruntime_rows.ROWS)", "*onnxruntime_rows.ROWS, *plain_rows.ROWS)"),
+            Edit("    webnn_rows,\n", "    plain_rows,\n    webnn_rows,\n"),
+            Edit("linear_rows)\n", "linear_rows, plain_rows)\n"),
         ],
         "specs/statements/plain.yaml": DIALECT_STATEMENTS,
     },
