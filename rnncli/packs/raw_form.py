@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators import Node
-    from rnncli.operators.operator import Tensor
+    from rnncli.operators.operator import Dim, Tensor
     from rnncli.packs.pack import CaseContents, Pack
     from rnncli.packs.vector import Answers, Vector
 
@@ -413,11 +413,17 @@ def in_words(vector: Vector) -> list[str]:
 def _sentences(node: Node, vector: Vector) -> Iterator[str]:
     operator = node.operator
     for row in operator.inputs:
-        yield _tensor(row, node.variant, given=row.name in vector.inputs, absent="absent")
+        if row.name in vector.inputs:
+            dims = row.fitting(vector.inputs[row.name].shape, vector.record.sizes, node.variant)
+            yield _tensor(row, dims)
+        else:
+            yield f"{row.name}: absent"
     for output in operator.outputs:
         is_asked = output.name in node.outputs
-        yield _tensor(output, node.variant, given=is_asked, absent="not requested")
-    yield f"gates in {operator.gated}: {', '.join(node.gates)}"
+        own = _tensor(output, output.shape(node.variant))
+        yield own if is_asked else f"{output.name}: not requested"
+    if node.gates:
+        yield f"gates in {operator.gated}: {', '.join(node.gates)}"
     for attribute in operator.attributes.values():
         value = attribute.spelled(node.values[attribute.role or attribute.name])
         shown = str(value).lower() if value is None or isinstance(value, bool) else value
@@ -428,11 +434,10 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
             parameters = {"alpha": each.alpha, "beta": each.beta}
             given = [f"{name} {v!r}" for name, v in parameters.items() if v is not None]
             words.append(", ".join([f"{each.name} {each.formula}", *given]))
-        yield f"activations of direction {direction.name.lower()}: {'; '.join(words)}"
+        if words:
+            yield f"activations of direction {direction.name.lower()}: {'; '.join(words)}"
 
 
-def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
-    if not given:
-        return f"{row.name}: {absent}"
-    shape = ", ".join(map(str, row.shape(variant)))
+def _tensor(row: Tensor, dims: tuple[Dim, ...]) -> str:
+    shape = ", ".join(map(str, dims))
     return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
