@@ -238,7 +238,8 @@ def _shape_problems(
         listed = "[" + ", ".join(map(str, expected)) + "]"
         # The cell of such an LSTM is wider than its hidden state.
         is_wider = [actual[k] > int(expected[k]) for k in wrong] == [True]
-        is_projected = row.role == "initial_c" and is_wider and wrong[0] == len(dims) - 1
+        is_state = row.role == "initial_c" and dims[-1].symbol == "hidden_size"
+        is_projected = is_state and is_wider and wrong[0] == len(dims) - 1
         hint = ", as of an LSTM with projection, which ONNX has not" * is_projected
         yield f"{row.name} must be {listed} = {spelled}, {got}: {'; '.join(reasons)}{hint}"
 

@@ -88,9 +88,6 @@ class NodeCall:
         if unit:
             why = "no relation or statement is known of quantised units yet"
             raise Unsupported(f"{own['id']}: {why}")
-        if not operator_named(own["operator"]).cell.projects:
-            why = "no relation or statement is known of linear recurrences yet"
-            raise Unsupported(f"{own['id']}: {why}")
         return cls(**own)
 
     @cached_property

@@ -22,12 +22,13 @@ from rnncli.judging.judgement import judge
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Vector
-from rnncli.verifying.node_call import SIZES, NodeCall
+from rnncli.verifying.node_call import NodeCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rnncli.judging.report import JudgedCase
+    from rnncli.operators import Operator
     from rnncli.packs.record import CaseRecord
     from rnncli.subjects.implementation import Subject
 
@@ -45,17 +46,19 @@ class ProbeKind(NamedTuple):
     direction: str  # the node's direction
     layout: int  # 0, or 1 for batch first
     inputs: tuple[str, ...]  # the names of the optional inputs that are present
-    sizes: tuple[int, ...]  # the sizes named in `SIZES`
+    sizes: tuple[tuple[str, int], ...]  # the operator's sizes, by name; 1 where none is given
 
     @classmethod
     def of(cls, record: CaseRecord) -> ProbeKind:
         """Return the kind of a case."""
         needs = record.requirements
-        sizes = (min(max(1, record.sizes.get(name, 1)), LARGEST_SIZE) for name in SIZES)
+        sizes = {name: min(max(1, size), LARGEST_SIZE) for name, size in record.sizes.items()}
+        if sizes.get("q_num_heads", 1) % sizes.get("kv_num_heads", 1):  # by that bound
+            sizes["q_num_heads"] = sizes["kv_num_heads"]
         return cls(
             *(record.operator, record.dtype, record.weights, needs.direction, needs.layout),
             inputs=tuple(needs.inputs),
-            sizes=tuple(sizes),
+            sizes=tuple(sizes.items()),
         )
 
     @property
@@ -67,14 +70,12 @@ class ProbeKind(NamedTuple):
         fills = {name: "lengths" if roles[name] == "lengths" else "uniform" for name in present}
         return {
             "op": self.operator,
-            "sizes": {
-                **dict.fromkeys(size_names(operator), 2),
-                **{n: k for n, k in zip(SIZES, self.sizes, strict=True) if operator.has(n)},
-            },
+            "sizes": {name: dict(self.sizes).get(name, 1) for name in size_names(operator)},
             "dtype": self.dtype,
             "attributes": {
                 **operator.written("direction", self.direction),
                 **({"layout": self.layout} if self.layout else {}),
+                **demanding(operator, present),
             },
             "inputs": fills,
         }
@@ -85,6 +86,16 @@ class ProbeKind(NamedTuple):
         features = [*direction, *(["layout 1"] if self.layout else []), *self.inputs]
         with_them = f" with {', '.join(features)}" if features else ""
         return f"{self.operator} in {self.dtype}{with_them}"
+
+
+def demanding(operator: Operator, present: Collection[str]) -> dict[str, str]:
+    """Return the attribute that needs the optional inputs that are there, and takes no others."""
+    name = operator.demanding
+    for choice in operator.attributes[name].choices if name else ():
+        demands = operator.demands({name: choice})
+        if all(wanted == (gate in present) for gate, wanted in demands.items()):
+            return {name: choice}
+    return {}
 
 
 def probe_of(kind: ProbeKind) -> Vector:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
-SIZES = (3, 2, 4, 3)
+SIZES = (("seq_length", 3), ("batch_size", 2), ("input_size", 4), ("hidden_size", 3))
 # The operators of each dialect; none is sent after a dialect that is not refused whole.
 DIALECTS = (
     ("RNN-14", "GRU-14", "LSTM-14"),

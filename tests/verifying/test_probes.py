@@ -33,6 +33,12 @@ cases:
     matrix: {op: [GRU-14, LSTM-14], weights: [inputs, initializers]}
     breaks: {sizes: {W: {input_size: 4}}}
 """
+# Of every operator: those that it has no axis of are left out.
+SIZES = (
+    *(("seq_length", 3), ("batch_size", 2), ("input_size", 3), ("hidden_size", 4)),
+    *(("q_num_heads", 4), ("kv_num_heads", 2), ("key_size", 3), ("value_size", 5)),
+    *(("channels", 3), ("kernel_size", 4)),
+)
 REFUSES_ALL = "import sys; sys.exit(3)"
 FAILS_ALL = "raise SystemExit('no device')"
 ANSWERS_ALL = "pass"
@@ -58,13 +64,43 @@ def command(tmp_path, text):
 def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
     """Of every operator, with all its optional inputs: our own backend passes it."""
     optional = tuple(row.name for row in OPERATORS[operator].inputs if row.optional)
-    kind = ProbeKind(operator, "float32", weights, direction, 0, optional, (3, 2, 3, 4))
+    kind = ProbeKind(operator, "float32", weights, direction, 0, optional, SIZES)
     vector = probe_of(kind)
     verdict = judge(vector, put(BackendRuntime({}, 1).run, vector), PROFILE)
 
     assert verdict.verdict is Verdict.PASS
     assert vector.model
     assert set(optional) <= {*vector.inputs}
+
+
+@every("inputs", [(), ("decay",), ("beta",), ("decay", "beta", "past_state")])
+def test_a_probe_of_a_linear_recurrence_has_the_rule_that_its_gates_need(inputs):
+    """Each selection of gates is that of one rule."""
+    vector = probe_of(
+        ProbeKind("LinearAttention-27", "float32", "inputs", "forward", 0, inputs, SIZES)
+    )
+
+    assert set(inputs) == {*vector.inputs} - {"query", "key", "value"}
+    assert vector.attributes["update_rule"] == {
+        (): "linear",
+        ("decay",): "gated",
+        ("beta",): "delta",
+    }.get(inputs, "gated_delta")
+
+
+def test_a_probe_of_many_heads_is_valid():
+    """Sizes have a bound, and numbers of heads stay multiples of each other."""
+    sizes = {**dict(SIZES), "q_num_heads": 18, "kv_num_heads": 6}
+    record = SimpleNamespace(
+        operator="LinearAttention-27",
+        dtype="float32",
+        weights="inputs",
+        sizes=sizes,
+        requirements=SimpleNamespace(direction="forward", layout=0, inputs=()),
+    )
+    heads = probe_of(ProbeKind.of(record)).attributes
+
+    assert (heads["q_num_heads"], heads["kv_num_heads"]) == (6, 6)
 
 
 @pytest.mark.parametrize("executor", ["processes", "dask"])

@@ -18,7 +18,14 @@ from rnncli.cases.library import find_spec, target_names
 from rnncli.cases.selection import Selection, is_called
 from rnncli.cases.suite.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
-from rnncli.errors import ConfigError, InvalidRequest, NothingSelected, RnncliWarning, did_you_mean
+from rnncli.errors import (
+    ConfigError,
+    InvalidRequest,
+    NothingSelected,
+    RnncliWarning,
+    Unsupported,
+    did_you_mean,
+)
 from rnncli.jobs.tenancy import require_run
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack
@@ -94,7 +101,8 @@ def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSo
 
         def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
             assert not sizes
-            return tuple(map(NodeCall.of_vector, pack.read(pack.case(case_id)).calls))
+            vectors = pack.read(pack.case(case_id)).calls
+            return tuple(_relatable(NodeCall.of_vector(vector)) for vector in vectors)
 
         cases = {record.id: partial(record_is_called, record) for record in records}
         words = {r.id: {"flags": r.flags, "tags": r.tags} for r in records}
@@ -142,7 +150,7 @@ def _calls_of(
         roots = [resized(case.root, sizes) for case in cases]
         pairs = zip(roots, cases, strict=True)
         cases = [read_case(root, c.name, folder, seed=c.seed, key=c.key) for root, c in pairs]
-    first = NodeCall.of_case(cases[0], weights)
+    first = _relatable(NodeCall.of_case(cases[0], weights))
     held = held_inputs(cases[0].operator, weights, first.inputs)
     calls = [first]
     for call, case in enumerate(cases[1:], 1):
@@ -150,6 +158,13 @@ def _calls_of(
         fed = {name: values for name, values in made.items() if name not in held}
         calls.append(first.with_changes(fed, data_set=call))
     return tuple(calls)
+
+
+def _relatable(call: NodeCall) -> NodeCall:
+    """Return a call, unless no relation is known of its operator."""
+    if not call.row.cell.projects:
+        raise Unsupported(f"{call.id}: no relation is known of linear recurrences yet")
+    return call
 
 
 def resized(root: YamlNode, sizes: Sizes) -> YamlNode:

@@ -249,6 +249,25 @@ def _wrong_length(case: TracedCase) -> bool:
     return bool(np.any((lengths < 0) | (lengths > case.inputs[X.name].shape[axis])))
 
 
+# --- linear recurrences ---
+
+
+def _heads(case: TracedCase) -> tuple[int, int]:
+    """The numbers of heads that are written: of queries, and of keys; 0 where there is none."""
+    q, kv = (case.written.get(name) for name in ("q_num_heads", "kv_num_heads"))
+    return (q or 0), (kv or 0)
+
+
+def _steps(case: TracedCase) -> int:
+    return len(case.call.canonical("X"))
+
+
+def _has_numbers(case: TracedCase, name: str, *, of_heads: bool) -> bool:
+    """Whether each head has one number of a gate, or another thing has: a row, or all heads."""
+    given = case.inputs.get(name)
+    return given is not None and (given.shape[-1] == _heads(case)[1]) == of_heads
+
+
 CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     "has one direction": lambda c: len(c.node.directions) == 1,
     "is bidirectional": lambda c: len(c.node.directions) == 2,
@@ -277,7 +296,19 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     'has "" for an output before one that is asked for': lambda c: (
         c.outputs != [row.name for row in c.operator.outputs[: len(c.outputs)]]
     ),
+    "has one step": lambda c: _steps(c) == 1,
+    "has several steps": lambda c: _steps(c) > 1,
+    "has fewer steps than the window": lambda c: _steps(c) < c.inputs["weight"].shape[-1] - 1,
+    "has as many heads of queries as of keys": lambda c: len({*_heads(c)}) == 1,
+    "has more heads of queries than of keys": lambda c: len({*_heads(c)}) == 2,
+    "has a decay of each head": lambda c: _has_numbers(c, "decay", of_heads=True),
+    "has a decay of each row": lambda c: _has_numbers(c, "decay", of_heads=False),
+    "has a rate of each head": lambda c: _has_numbers(c, "beta", of_heads=True),
+    "has one rate for all heads": lambda c: _has_numbers(c, "beta", of_heads=False),
     # of cases that must be refused
+    "has heads of queries that make no groups": lambda c: (
+        min(_heads(c)) > 0 and bool(_heads(c)[0] % _heads(c)[1])
+    ),
     "names a function that is not listed": lambda c: (
         _breaks_attribute(c, "activations") and _unknown_activation(c)
     ),

@@ -15,7 +15,7 @@ from rnncli.verifying.tracing.tracing import MISSING, TraceMatrix, trace_of
 
 # Dialect -> the suites that together check every statement of each version of its operators.
 TOGETHER = {
-    "ONNX": ("core", "smoke", "pairwise", "reject"),
+    "ONNX": ("core", "smoke", "pairwise", "linear", "reject"),
     "OpenVINO": ("openvino", "reject"),
     "WebNN": ("webnn", "reject"),
     "ONNX Runtime": ("quantised", "quantised_tiles", "reject"),
@@ -37,8 +37,8 @@ def traced(suite: str) -> TraceMatrix:
 
 @cache
 def cases() -> list[TracedCase]:
-    """The cases of core, of rejections, and of a version of which core has few."""
-    parts = (("core",), ("reject",), ("pairwise", "gru_1_"))
+    """The cases of core, of linear, of rejections, and of a version of which core has few."""
+    parts = (("core",), ("reject",), ("linear",), ("pairwise", "gru_1_"))
     return [TracedCase(vector) for part in parts for vector in vectors(*part)]
 
 
