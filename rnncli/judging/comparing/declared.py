@@ -16,6 +16,7 @@ from rnncli.numerics import dtype_named
 from rnncli.numerics.profiles import profile_named
 from rnncli.packs.vector import Answers, Vector
 from rnncli.recurrence.readings import READINGS
+from rnncli.talk.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +81,13 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
 
 
 def _proved(vector: Vector, node: Node) -> Answers:
-    backend: Any = backend_named("certified")
+    own = vector.record.readings
+    try:
+        backend: Any = backend_named("certified")
+    except Unsupported as error:
+        under = [f"{k}={v}" for k, v in node.readings.items() if v != own.get(k, v)]
+        needed = f"no pack has answers under {listed(under)}, and proving them takes an extra"
+        raise Unsupported(f"{vector.id}: {needed}: {error}") from error
     recurrence = node.recurrence(vector.inputs)
     wide = replace(recurrence, dtype=dtype_named("float64"), wants_Y=True)
     if reason := backend.supports(wide, Compute.FLOAT64):
