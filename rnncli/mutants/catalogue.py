@@ -43,6 +43,7 @@ REPORTED = (
 # seen, or by what was reported to runtimes.
 _UNSCORED = (
     *("finer gate order", "terms", "finer activations", "finer directions"),
+    imprecision.finer_format_bug,
     imprecision.finer_approximation_bug,
     quantised_kernels.finer_unit_bug,
     *("finer lengths", "finer clip", "finer peepholes", "finer states", "resets", "inputs"),

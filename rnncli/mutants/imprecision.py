@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
-from rnncli.mutants.equivalence import NO_STEP, uses_none_of
+from rnncli.mutants.equivalence import NO_STEP, uses_none_of, where
 from rnncli.mutants.mutant import (
     ALL,
     GATED,
@@ -244,6 +244,43 @@ def fast_exp(x: Value) -> Value:
     bits = np.clip(np.nan_to_num(x), -80, 80) * (2**23 / np.log(2)) + (127 * 2**23 - 366393)
     found = bits.astype(np.int32).view(np.float32).astype(x.dtype)
     return np.where(np.isnan(x), x, found)
+
+
+finer_format_bug = Family(
+    "formats",
+    "Errors of the size of the format's last bit, which do not grow with the length.",
+    ALL,
+    where(lambda r: r.unit is not None, "outputs are levels"),
+)
+
+
+def upper_half(values: Value) -> Value:
+    """Return what the upper 16 bits of float32 numbers say."""
+    bits = np.asarray(values, np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
+    return bits.view(np.float32).astype(values.dtype)
+
+
+@finer_format_bug(
+    changes=running,
+    each=[
+        Variant((f"in {dtype}", f"rounded to {dtype}"), (DTYPES[dtype].precision, rounded(dtype)))
+        for dtype in ("float32", *NARROW)
+    ]
+    + [
+        Variant(
+            ("cut to bfloat16", "the upper 16 bits of float32"),
+            (DTYPES["bfloat16"].precision, upper_half),
+        )
+    ],
+    unreached="the dtype of the outputs is no finer",
+)
+def outputs_X(stored: tuple[int, Elementwise], run: Run, recurrence: Recurrence) -> Result:
+    """Outputs are {1}, although computed in the dtype of the tensors."""
+    right, (precision, function) = run(recurrence), stored
+    if recurrence.unit is not None or recurrence.dtype.precision <= precision:
+        return right
+    Y = None if right.Y is None else function(right.Y)
+    return replace(right, Y=Y, last=tuple(map(function, right.last)))
 
 
 loss_bug = Family("numbers lost", "NaN ends where it should spread.")

@@ -229,6 +229,7 @@ SPECIAL = {
     "unit": _unit,
     "unit_with_products": _unit_with_products,
     "unit_of_ties": _unit_of_ties,
+    "float64": lambda cell: recurrence_of(cell, dtype="float64", D=2, lengths=[4, 0, 2]),
 }
 
 
@@ -260,7 +261,6 @@ POOR = {
     "sixteen": lambda cell: recurrence_of(cell, N=16, I=16, H=16),
     "float16": lambda cell: recurrence_of(cell, dtype="float16", D=2, lengths=[4, 0, 2]),
     "bfloat16": lambda cell: recurrence_of(cell, dtype="bfloat16", D=2, lengths=[4, 0, 2]),
-    "float64": lambda cell: recurrence_of(cell, dtype="float64", D=2, lengths=[4, 0, 2]),
 }
 
 

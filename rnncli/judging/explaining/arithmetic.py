@@ -10,6 +10,7 @@ import numpy as np
 from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.fitting import is_rounded_to
 from rnncli.judging.explaining.patterns import WIDTHS
+from rnncli.judging.explaining.precision import Precision
 from rnncli.judging.explaining.single_steps import ENGINE, forced, predicted, step_tolerances
 from rnncli.mutants.mutant import MATH, Mutant, computing
 from rnncli.numerics import DTYPES, FLOAT64
@@ -19,7 +20,7 @@ from rnncli.recurrence.lanes import lanes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rnncli.judging.explaining.fitting import WrongOutputs
+    from rnncli.judging.explaining.fitting import RequestedOutput, WrongOutputs
     from rnncli.judging.explaining.single_steps import Steps
     from rnncli.judging.tolerances.operation_errors import Trajectory
     from rnncli.numerics import Array
@@ -62,10 +63,11 @@ STEP = 1e-6
 SMALL = 0.1
 
 
-def coarser_arithmetic(steps: Steps) -> dict[str, float]:
+def coarser_arithmetic(steps: Steps, Y: RequestedOutput) -> dict[str, float]:
     """Return the coarsest arithmetic that explains steps with mostly wrong h, with its margin.
 
-    Every h must be representable in its dtype: errors of that size have many other causes.
+    Every h must be representable in its dtype: errors of that size have many other causes. Nor may
+    they be the right ones, which only the end has made coarse.
     """
     spot, live = steps.spot, steps.live[None, :, :, None]
     if spot is None or 2 * np.count_nonzero(steps.wrong) < np.count_nonzero(steps.live) * (
@@ -81,7 +83,8 @@ def coarser_arithmetic(steps: Steps) -> dict[str, float]:
         and all(is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths)
     )
     name = next(coarser, "")
-    if not name:
+    precision = Precision.of(steps, Y.got, Y.wanted) if name else None
+    if not name or (precision and precision.at_end):
         return {}
     # Sums in the dtype have about the same errors as sums of factors rounded to it.
     profile, largest = PROFILES["dtype-accumulator"], 0.0

@@ -302,7 +302,9 @@ def single_fits(
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
-    return fits or (coarser_arithmetic(steps) if steps else {})
+    if fits or steps is None:
+        return fits
+    return coarser_arithmetic(steps, next(each for each in wrong.requested if each.which == 0))
 
 
 def evidence_of_two(

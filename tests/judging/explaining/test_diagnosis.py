@@ -24,6 +24,7 @@ from rnncli.judging.explaining.hypotheses import (
 from rnncli.judging.explaining.patterns import Features, Places
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change
+from rnncli.numerics import DTYPES
 from rnncli.operators import operator_named
 
 RIGHT = Change()
@@ -143,8 +144,9 @@ def test_what_other_cases_named_is_tried_at_once():
 def test_a_coarser_arithmetic_is_named_alone_and_beside_a_bug(bug):
     """Who computes float64 in float32 is off by that much, and wrong besides."""
     vector = next(v for v in vectors("LSTM") if v.record.dtype == "float64")
-    recurrence = vector.recurrence
-    result = MUTANTS[bug].run(recurrence) if bug else RIGHT.run(recurrence, Compute.FLOAT64)
+    narrow = replace(vector.recurrence, dtype=DTYPES["float32"])
+    change = MUTANTS[bug].change if bug else RIGHT
+    result = change.run(narrow, Compute.NATIVE)
     got = {
         name: values.astype("float32").astype("float64")
         for name, values in outputs_of(vector, result).items()

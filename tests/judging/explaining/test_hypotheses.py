@@ -316,6 +316,28 @@ def test_coarser_arithmetic_is_named(case_id, dtype):
     assert names_of(vector, got) == [f"computed-in-{dtype}"]
 
 
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize(
+    ("bits", "function", "name"),
+    [
+        (8, np.rint, "outputs-in-bfloat16"),
+        (8, np.trunc, "outputs-cut-to-bfloat16"),
+        (11, np.rint, "outputs-in-float16"),
+        (11, np.trunc, ""),
+    ],
+)
+def test_what_only_the_end_makes_coarse_is_no_coarse_arithmetic(cell, bits, function, name):
+    """Outputs written in a coarser dtype are named so; a coarse Y alone has no name."""
+    vector = core()[f"{cell}_14_initial"]
+    right, got = vector.answers.outputs, {}
+    for output, values in right.items():
+        fraction, exponent = np.frexp(values)
+        got[output] = np.ldexp(function(np.ldexp(fraction, bits)), exponent - bits)
+
+    assert names_of(vector, got) == [name] * bool(name)
+    assert names_of(vector, {**right, "Y": got["Y"]}) == []
+
+
 @pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
 def test_tf32_is_named_by_its_operands(cell):
     """Products of factors rounded to 11 bits; errors of the size of float16's are not enough."""
