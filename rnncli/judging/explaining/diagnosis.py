@@ -29,7 +29,12 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_several,
     evidence_of_two,
 )
-from rnncli.judging.explaining.patterns import beyond_sizes, patterns_of, region_in_words
+from rnncli.judging.explaining.patterns import (
+    beyond_sizes,
+    patterns_of,
+    region_in_words,
+    separating,
+)
 from rnncli.judging.explaining.single_steps import steps_of
 from rnncli.judging.scoring.adequacy import Trial
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
@@ -87,6 +92,8 @@ SHARED = 1e-6
 # Least number of cases that a bug in a part of a kernel must explain.
 # Measured: same at 1 and 2; two right names less at 6.
 LEAST_OF_A_PART = 3
+# Zeros alone are no proof if more failures stay without a cause, per case that they explain.
+ZEROS = 0.1
 # The most cases of a cell in which pairs of bugs are searched; these must explain the others too.
 # Measured: same at 2 and 8.
 SEARCHED = 4
@@ -228,8 +235,8 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
 def _unproved(diagnoses: Sequence[_CellDiagnosis]) -> set[str]:
     """Return hypotheses that rest on a single output value, such as 0, which is not a proof.
 
-    If unexplained failures share a condition with the failures that such a hypothesis explains, and
-    hardly any passing case meets it, one other bug causes them all.
+    If several unexplained failures share a condition with the failures that such a hypothesis
+    explains, and hardly any passing case meets it, one other bug causes them all.
     """
     explained: dict[str, list[Evidence]] = {}
     for diagnosis in diagnoses:
@@ -240,7 +247,7 @@ def _unproved(diagnoses: Sequence[_CellDiagnosis]) -> set[str]:
     passing = [each.features for diagnosis in diagnoses for each in diagnosis.passing]
     found = set()
     for name, some in explained.items():
-        if left and all(each.places.one_value for each in some):
+        if len(left) > ZEROS * len(some) and all(each.places.one_value for each in some):
             shared = patterns_of([*(each.features for each in some), *left], passing, ())
             if any(pattern.chance <= SHARED for pattern in shared):
                 found.add(name)
@@ -327,7 +334,8 @@ class _CellDiagnosis:
         else:
             facts = best.explains, best.refuted, best.contradicted
             others = [o for o in ranked[1:] if (o.explains, o.refuted, o.contradicted) == facts]
-        pattern = self._pattern(best)  # what the cases that contradict it lack
+        # What the cases that contradict it lack.
+        pattern = self._pattern(best) or self._pattern(best, whole=True)
         names = (other.hypothesis for other in others)
         return msgspec.structs.replace(
             best,
@@ -431,7 +439,8 @@ class _CellDiagnosis:
     def _is_part(self, cause: Cause) -> bool:
         """Whether one condition separates the explained cases from all that pass.
 
-        Pairs of conditions do not count: among thousands of pairs some would by chance.
+        Pairs of conditions do not count: among thousands of pairs some would by chance. One
+        does, however few the cases are, if the bug gives all failures by value.
         """
         several = len(cause.explains) >= LEAST_OF_A_PART and cause.hypothesis not in APPROXIMATIONS
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
@@ -440,8 +449,12 @@ class _CellDiagnosis:
         has = [each.features for each in self.failing if each.id in cause.explains]
         against = {*cause.refuted, *cause.contradicted}
         lacks = [each.features for each in self.of_cell if each.id in against]
-        found = (each for each in patterns_of(has, lacks, ()) if not whole or each.is_whole)
-        return next(found, None)
+        some = (each for each in patterns_of(has, lacks, ()) if not whole or each.is_whole)
+        found = next(some, None)
+        gives_all = whole and len(has) == len(self.failing) and not _is_arithmetic(cause)
+        if found is None and gives_all and len(lacks) > AGAINST * len(has):
+            found = separating(has, lacks)
+        return found
 
 
 def _foremost(places: Mapping[Cause, str]) -> Cause | None:

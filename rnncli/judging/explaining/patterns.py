@@ -263,6 +263,12 @@ def patterns_of(
     return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:MOST_SHOWN])
 
 
+def separating(has: Sequence[Features], lacks: Sequence[Features]) -> Pattern | None:
+    """Return one condition that some cases meet and others do not, however likely by chance."""
+    whole = (pattern for pattern in _of_cases(has, lacks) if pattern.is_whole)
+    return next(whole, None)
+
+
 def _of_cases(failing: Sequence[Features], passing: Sequence[Features]) -> Iterator[Pattern]:
     """Yield the one or two conditions that all failing cases and the fewest passing ones meet.
 

@@ -380,6 +380,9 @@ def test_zeros_are_no_proof_where_other_failures_have_the_same_condition():
     assert diagnose([*flat, left, *passes]).causes == ()
     assert len(diagnose([*flat, *with_word("B", left), *passes]).causes) == 2
 
+    more = zeros(*(fact(f"m{k}", Verdict.DIFFERS, ["x"], cell="GRU") for k in range(4)))
+    assert len(diagnose([*flat, *more, left, *passes]).causes) == 2  # one of many says little
+
 
 @pytest.mark.parametrize("name", ["table-1024", "sums-in-float16", "computed-in-float16"])
 def test_what_is_left_of_many_failures_is_no_arithmetic_that_passes_refute(name):
@@ -410,6 +413,18 @@ def test_a_bug_of_a_part_has_one_condition():
     either = [*with_word("B", *passes[:4]), *with_word("P", *passes[4:])]
 
     assert diagnose([*both, *either]).causes == ()
+
+
+def test_what_gives_all_failures_is_a_bug_of_a_part_however_few_they_are():
+    """Their values are proof enough; of two conditions that pass, neither is the part."""
+    failures = with_word("B", *(fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(3)))
+    passes = [fact(f"p{k}", Verdict.PASS, refuted=["x"]) for k in range(2)]
+    other = fact("o", Verdict.DIFFERS)
+
+    (cause,) = diagnose([*failures, *passes]).causes
+    assert (cause.hypothesis, cause.where) == ("x", "only with B")
+    assert diagnose([*failures, *with_word("B", *passes)]).causes == ()
+    assert diagnose([*failures, *passes, other]).causes == ()
 
 
 def test_beside_an_estimated_function_what_is_left_has_no_name():
