@@ -150,13 +150,12 @@ _LINEAR_ATTENTION_27 = Operator(
         ),
     ),
     outputs=(
-        Output("output", "Y", (shape("N T Q*v"),), "what each query reads", optional=True),
+        Output("output", "Y", (shape("N T Q*v"),), "what each query reads"),
         Output(
             "present_state",
             "Y_c",
             _STATE,
             "state after the last step",
-            optional=True,
             dtypes=FLOATS,
         ),
     ),
@@ -246,8 +245,8 @@ _CAUSAL_CONV_27 = Operator(
         ),
     ),
     outputs=(
-        Output("output", "Y", (shape("N C T"),), "convolution, activated", optional=True),
-        Output("present_state", "Y_c", _WINDOW, "the last steps", optional=True),
+        Output("output", "Y", (shape("N C T"),), "convolution, activated"),
+        Output("present_state", "Y_c", _WINDOW, "the last steps"),
     ),
     attributes=by_name(
         Attribute(
