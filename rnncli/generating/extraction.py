@@ -34,8 +34,7 @@ from rnncli.models.model import rooted
 from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes, unit_operator, units_of
 from rnncli.numerics import dtype_of
 from rnncli.numerics.profiles import profile_named
-from rnncli.operators.node import FACTORS, WEIGHTS
-from rnncli.operators.operator import sizes_within
+from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import LAYOUTS, ONNX
 from rnncli.packs.manifest import FORMAT, SPOOL, files_of_pack
@@ -427,13 +426,7 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         occurrence = capture.occurrence
         node, inputs = occurrence.node, dict(occurrence.inputs)
-        # The required inputs have all sizes; the node has run, so all shapes agree.
-        known = {"seq_length": 1, **{n: node.values[n] for n in SIZES if node.values.get(n)}}
-        for row in node.operator.inputs:
-            if not row.optional and row.role not in FACTORS:
-                for dim, size in zip(row.shape(node.variant), inputs[row.name].shape, strict=True):
-                    if found := sizes_within(dim.symbol, known, size // dim.multiple):
-                        known.update([found])
+        known = node.sizes_of(inputs)
         dtype = dtype_of(inputs[node.operator.inputs[0].name])
         weights = {row.name for row in node.operator.inputs if row.role in WEIGHTS} & inputs.keys()
         *place, name = capture.path

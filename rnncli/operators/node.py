@@ -26,7 +26,7 @@ from rnncli.operators.checking import (
     readings_of,
     unit_problems,
 )
-from rnncli.operators.operator import shape
+from rnncli.operators.operator import SYMBOLS, shape, sizes_within
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import QuantisedWeights, Quantiser
 from rnncli.recurrence.readings import READINGS
@@ -425,6 +425,21 @@ class Node:
     def move(self, name: str) -> Move | None:
         """Return the transposition of a tensor to canonical order; None if it needs none."""
         return self._orders[name][1]
+
+    def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
+        """Return the sizes of a node by name; those of the required inputs are all that there are.
+
+        Shapes must agree, and a cell is one step.
+        """
+        stated = {name: self.values.get(name) for name in SYMBOLS.values()}
+        known: dict[str, int] = {name: size for name, size in stated.items() if size}
+        for row in self.operator.inputs:
+            if row.name in inputs and not row.optional and row.role not in FACTORS:
+                shape = inputs[row.name].shape
+                for dim, size in zip(row.shape(self.variant), shape, strict=True):
+                    if found := sizes_within(dim.symbol, known, size // dim.multiple):
+                        known.update([found])
+        return {"seq_length": 1, **known}
 
     def canonical(self, name: str, values: Array) -> Array:
         """Return an input or output as a view with the recurrence's axes."""

@@ -1,23 +1,28 @@
 """A node with its inputs, for probes, and selection along a size, the basis of all relations.
 
-The operators' rows state the size of each axis and its multiple: W is [D, 4*H, I]. One function
-can therefore pick sequences, units, inputs, steps or directions from every tensor.
+The operators' rows state the sizes that each axis is made of: W is [D, 4*H, I], and keys are
+[N, T, K*k]. One function can therefore pick sequences, units, inputs, steps, directions, heads or
+channels from every tensor.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.cases.case import size_names
 from rnncli.errors import RnncliWarning, Unsupported
 from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
+from rnncli.operators.operator import with_products
 from rnncli.packs.conversion import with_model
 from rnncli.packs.record import record_of_node, requirements_of
 from rnncli.packs.vector import Answers, Vector, held_inputs
@@ -36,9 +41,21 @@ if TYPE_CHECKING:
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
+Q, K = "q_num_heads", "kv_num_heads"
 ALPHA_ORDERS = ("queue", "positional")
 # The names of axes in messages.
-AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
+AXES = {
+    T: "t",
+    D: "direction",
+    N: "sequence",
+    H: "unit",
+    Q: "head",
+    K: "head",
+    "key_size": "row",
+    "value_size": "column",
+    "channels": "channel",
+    "kernel_size - 1": "place",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +132,27 @@ class NodeCall:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """seq_length, batch_size, input_size and hidden_size."""
-        return {name: self.size(name) for name in SIZES}
+        """seq_length, batch_size, input_size and hidden_size; or those of another operator."""
+        names = SIZES if self.row.cell.projects else size_names(self.row)
+        return {name: self.size(name) for name in names}
+
+    @cached_property
+    def _every_size(self) -> Mapping[str, int]:
+        return with_products(self.node.sizes_of(self.inputs))
 
     def size(self, symbol: str) -> int:
-        """Return a size by its symbol, including num_directions."""
-        for row in self.row.inputs:
-            for axis, dim in enumerate(self.dims(row.name)):
-                if dim.symbol == symbol and row.name in self.inputs:
-                    return int(self.inputs[row.name].shape[axis]) // dim.multiple
-        return 1  # the axis that a cell lacks
+        """Return a size by its symbol, including num_directions; 1 for an axis that it lacks."""
+        return self._every_size.get(symbol, 1)
+
+    def factors(self, dim: Dim) -> list[tuple[str, int]]:
+        """Return the sizes whose product a dimension is, the outermost first; "" for a multiple.
+
+        The heads of queries are a group for each head of keys.
+        """
+        group = [(K, self.size(K)), ("", self.size(Q) // max(self.size(K), 1))]
+        names = dim.sizes if len(dim.sizes) > 1 else (dim.symbol,)
+        each = ([(name, self.size(name))] if name != Q else group for name in names)
+        return [("", dim.multiple), *chain.from_iterable(each)]
 
     @cached_property
     def lengths(self) -> Array:
@@ -200,7 +228,10 @@ class NodeCall:
     def dims(self, name: str) -> tuple[Dim, ...]:
         """Return the dimensions of an input or output in this node."""
         rows = (*self.row.inputs, *self.row.outputs)
-        return next(row for row in rows if row.name == name).shape(self.node.variant)
+        row = next(row for row in rows if row.name == name)
+        if row.form and name in self.inputs:
+            return row.fitting(self.inputs[name].shape, self._every_size, self.node.variant)
+        return row.shape(self.node.variant)
 
     def get(self, role: str) -> Array | None:
         """Return an input by its role; None if it is absent."""
@@ -215,17 +246,29 @@ class NodeCall:
 
     def resized_attributes(self, symbol: str, size: int) -> dict[str, Any]:
         """Return the attributes of a node in which a size is another."""
-        row = self.row.attribute_for(symbol)
-        is_stated = row is not None and self.attributes.get(row.name) is not None
-        return {**self.attributes, **(self.row.written(symbol, size) if is_stated else {})}
+        changes = {symbol: size}
+        if symbol == K:
+            changes[Q] = self.size(Q) // self.size(K) * size
+        found = dict(self.attributes)
+        for name, value in changes.items():
+            row = self.row.attribute_for(name)
+            if row is not None and self.attributes.get(row.name) is not None:
+                found |= self.row.written(name, value)
+        return found
+
+    def dtype_of(self, row: Tensor) -> np.dtype[Any]:
+        """Return the element type of an input or output: that of what is present of its kind."""
+        alike = (r.name for r in self.row.inputs if r.kind == row.kind and r.name in self.inputs)
+        if (name := next(alike, None)) is not None:
+            return self.inputs[name].dtype
+        return np.dtype(np.int32) if row.kind == "lengths" else self.dtype.numpy
 
     def with_input(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values for the input with a role."""
         row = self.tensor(role)
-        own = np.dtype(np.int32) if row.dtypes else self.dtype.numpy
-        there = self.inputs.get(row.name)
-        dtype = own if there is None else there.dtype
-        return self.with_changes({row.name: np.ascontiguousarray(values.astype(dtype))})
+        return self.with_changes(
+            {row.name: np.ascontiguousarray(values.astype(self.dtype_of(row)))}
+        )
 
     def canonical(self, role: str) -> Array:
         """Return an input with canonical axes: X [T, N, I], states [D, N, H]; a view."""
@@ -275,14 +318,24 @@ class NodeCall:
     def place(self, name: str, wrong: Array) -> tuple[tuple[int, ...], str]:
         """Return the first wrong element of an output, and its place in words.
 
-        The order is by time, then direction, sequence and unit.
+        The order is by time, then direction, sequence and unit, or what else there is.
         """
         (row,) = (row for row in self.row.outputs if row.name == name)
-        ordered = self.node.canonical(name, wrong)
+        places = np.arange(wrong.size).reshape(wrong.shape)
+        if self.row.cell.projects:
+            axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
+            ordered, places = (self.node.canonical(name, each) for each in (wrong, places))
+        else:
+            several = (
+                dim.sizes if len(dim.sizes) > 1 else (dim.symbol,) for dim in self.dims(name)
+            )
+            found = [*chain.from_iterable(several)]
+            order = sorted(range(len(found)), key=lambda k: found[k] != T)
+            axes = [AXES[found[k]] for k in order]
+            shape = [self.size(symbol) for symbol in found]
+            ordered, places = (v.reshape(shape).transpose(order) for v in (wrong, places))
         position = np.unravel_index(int(np.argmax(ordered)), ordered.shape)
-        places = self.node.canonical(name, np.arange(wrong.size).reshape(wrong.shape))
         index = np.unravel_index(int(places[position]), wrong.shape)
-        axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
         words = ", ".join(f"{axis} {int(k)}" for axis, k in zip(axes, position, strict=True))
         return tuple(map(int, index)), words
 
@@ -295,8 +348,9 @@ class NodeCall:
 
     def empty_output(self, output: str) -> Array:
         """Return an array of an output's shape and dtype that takes no memory."""
+        (row,) = (row for row in self.row.outputs if row.name == output)
         shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(output))
-        return np.broadcast_to(np.zeros((), self.dtype.numpy), shape)
+        return np.broadcast_to(np.zeros((), self.dtype_of(row)), shape)
 
 
 def same_tensors(some: Tensors, others: Tensors) -> bool:
@@ -310,8 +364,7 @@ def same_tensors(some: Tensors, others: Tensors) -> bool:
 def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> NodeCall:
     """Return a call with some positions of a size, in order, in every input that has it."""
     chosen = {
-        name: along(values, call.dims(name), symbol, positions)
-        for name, values in call.inputs.items()
+        name: along(call, name, values, symbol, positions) for name, values in call.inputs.items()
     }
     return replace(call, inputs=chosen, attributes=call.resized_attributes(symbol, len(positions)))
 
@@ -320,29 +373,31 @@ def picked_outputs(
     call: NodeCall, outputs: Tensors, symbol: str, positions: Sequence[int] | Array
 ) -> Tensors:
     """Return some positions of a size from outputs in a call's layout."""
-    return {
-        name: along(values, call.dims(name), symbol, positions) for name, values in outputs.items()
-    }
+    return {name: along(call, name, values, symbol, positions) for name, values in outputs.items()}
 
 
 def along(
-    values: Array, dims: Sequence[Dim], symbol: str, positions: Sequence[int] | Array
+    call: NodeCall, name: str, values: Array, symbol: str, positions: Sequence[int] | Array
 ) -> Array:
-    """Pick positions along every axis of a tensor that is a size or a multiple of it."""
+    """Pick positions along every axis of an input or output of which a size is a factor."""
     index = np.asarray(positions, np.int64)
-    for axis, dim in enumerate(dims):
-        if dim.symbol == symbol:
-            size = values.shape[axis] // dim.multiple
-            blocks = [index + k * size for k in range(dim.multiple)]
-            values = values.take(np.concatenate(blocks), axis)
+    for axis, dim in enumerate(call.dims(name)):
+        names, sizes = zip(*call.factors(dim), strict=True)
+        if symbol in names:
+            k = names.index(symbol)
+            outer, inner = math.prod(sizes[:k]), math.prod(sizes[k + 1 :])
+            before, after = values.shape[:axis], values.shape[axis + 1 :]
+            size = values.shape[axis] // max(outer * inner, 1)  # of outputs, that of another call
+            some = values.reshape(*before, outer, size, inner, *after).take(index, axis + 1)
+            values = some.reshape(*before, outer * len(index) * inner, *after)
     return values
 
 
 def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
-    """Join outputs of parts of a call along a size."""
+    """Join outputs of parts of a call along a size, the outermost of its axis."""
     found = {}
     for name in parts[0]:
-        (axis,) = (k for k, dim in enumerate(call.dims(name)) if dim.symbol == symbol)
+        (axis,) = (k for k, dim in enumerate(call.dims(name)) if symbol in dict(call.factors(dim)))
         found[name] = np.concatenate([part[name] for part in parts], axis)
     return found
 

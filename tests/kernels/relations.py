@@ -22,7 +22,7 @@ from rnncli.operators import operator_named
 from rnncli.packs.vector import Attempt, Status
 from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.relations.judging import Asker, judge_case
-from rnncli.verifying.relations.relations import RELATIONS
+from rnncli.verifying.relations.relations import relations_of
 
 
 class KernelSubject:
@@ -65,7 +65,7 @@ def failures(session, cells, count, first=0):
         for seed in range(first, first + count):
             for cell in cells:
                 call = call_of(cell, seed)
-                found = judge_case([call], [*RELATIONS.values()], asker, "standard")
+                found = judge_case([call], relations_of(call.row), asker, "standard")
                 yield from (pair for pair in found if pair[1].fails)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.operators import Operator
     from rnncli.subjects.implementation import Subject
 
     # A `NodeCall`, or the `StreamCall` of a whole model: the relations of a table take one of them.
@@ -62,6 +63,10 @@ class Relation(NamedTuple):
     # whether it gives sequences other places or calls, so that agreement shows nothing of sequences
     # that are all alike
     sequences: bool = False
+    # whether a state that one call keeps goes from call to call, each of which rounds it
+    carries: bool = False
+    # the operators that it is asked of, by their rows
+    concerns: Callable[[Operator], bool] = lambda _: True
 
     def obstacle(self, call: JudgedCall) -> str:
         """Return why it does not apply to a call, or ""."""
@@ -202,8 +207,17 @@ class AnsweredCall:
 
     @cached_property
     def closeness(self) -> Closeness:
-        """The bounds for all relations, computed when first needed."""
+        """The bounds for relations, computed when first needed."""
         return self.bounds(self.call, self.outputs, self.profile)
+
+    @cached_property
+    def closeness_in_calls(self) -> Closeness:
+        """The bounds where a state is rounded to its type after each step."""
+        if "state-round" not in self.call.readings:
+            return self.closeness
+        readings = {**self.call.readings, "state-round": "step"}
+        rounding = self.call.with_changes(readings=readings)
+        return self.bounds(rounding, self.outputs, self.profile)
 
 
 def judge_case(
@@ -280,7 +294,7 @@ def _compared(case: AnsweredCall, relation: Relation, related: Tensors) -> CaseV
             return _verdict(case.call, relation.name, Verdict.DIFFERS, why)
     kind, allowed = BIT, {name: np.zeros(values.shape) for name, values in case.outputs.items()}
     if relation.equality != BIT:
-        kind, allowed = case.closeness
+        kind, allowed = case.closeness_in_calls if relation.carries else case.closeness
     outputs = tuple(
         _judged(name, case.outputs[name], values, allowed[name], kind)
         for name, values in related.items()

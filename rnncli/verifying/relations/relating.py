@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace as replace_in
 
+from rnncli.cases.case import SIZES, size_names
 from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec, target_names
 from rnncli.cases.selection import Selection, is_called
@@ -29,12 +30,13 @@ from rnncli.errors import (
 from rnncli.jobs.tenancy import require_run
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.report import JudgedCase, JudgedPack
+from rnncli.operators import operator_named
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, pack_hint, record_is_called
 from rnncli.packs.vector import held_inputs
 from rnncli.talk.words import counted
 from rnncli.verifying.case_judging import OPEN_SUBJECTS, UNOPTIMISED, excused, shuffled
-from rnncli.verifying.node_call import SIZES, NodeCall
+from rnncli.verifying.node_call import NodeCall
 from rnncli.verifying.relations.distances import closeness_of
 from rnncli.verifying.relations.judging import (
     AnsweredCall,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.cases.suite.suite import Entry
     from rnncli.judging.report import VerificationReport
+    from rnncli.operators import Operator
     from rnncli.packs.pack import Pack
     from rnncli.subjects.implementation import Implementation, Subject
     from rnncli.verifying.relations.judging import Bounds, JudgedCall, Relation
@@ -77,7 +80,14 @@ class CallSource(NamedTuple):
     make: Callable[[str, Sizes], tuple[JudgedCall, ...]]
     # id of each case -> its flags and, in a pack, its tags, for requirements
     words: Mapping[str, Mapping[str, Sequence[str]]]
+    # id of each case -> its operator, whose relations are asked; not of models
+    operators: Mapping[str, Operator]
     pack: Pack | None = None  # the pack, if it is one: its inputs are stored, and have their sizes
+
+    def concerns(self, case_id: str, relation: Relation) -> bool:
+        """Whether a relation is one of a case's operator."""
+        operator = self.operators.get(case_id)
+        return operator is None or relation.concerns(operator)
 
 
 def source_of(target: str, digest: str = "", *, trust: bool = False) -> CallSource:
@@ -106,7 +116,8 @@ def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSo
 
         cases = {record.id: partial(record_is_called, record) for record in records}
         words = {r.id: {"flags": r.flags, "tags": r.tags} for r in records}
-        found = CallSource(pack.manifest.header["suite"], cases, make, words, pack)
+        rows = {record.id: operator_named(record.operator) for record in records}
+        found = CallSource(pack.manifest.header["suite"], cases, make, words, rows, pack)
     elif digest or trust:
         raise InvalidRequest(f"{target}: not a pack: --pack-digest and --trust are for packs")
     else:
@@ -128,7 +139,8 @@ def _of_yaml(target: str) -> CallSource:
         case = read_case(root, found.stem, found.parent)
         called = {case.name: partial(is_called, case_id=case.name, flags=())}
         calls = partial(_calls_of, [case], "inputs", found.parent)
-        return CallSource(found.stem, called, lambda _, sizes: calls(sizes), {case.name: {}})
+        rows = {case.name: case.operator}
+        return CallSource(found.stem, called, lambda _, sizes: calls(sizes), {case.name: {}}, rows)
 
     suite = load_suite(found)
     entries: dict[str, Entry] = {e.id: e for e in suite.entries if e.breakage is None}
@@ -139,7 +151,8 @@ def _of_yaml(target: str) -> CallSource:
         return _calls_of(cases, entry.weights, suite.folder, sizes)
 
     words = {name: {"flags": list(e.flags)} for name, e in entries.items()}
-    return CallSource(suite.name, {n: e.is_called for n, e in entries.items()}, make, words)
+    rows = {name: entry.operator for name, entry in entries.items()}
+    return CallSource(suite.name, {n: e.is_called for n, e in entries.items()}, make, words, rows)
 
 
 def _calls_of(
@@ -193,8 +206,8 @@ class RelationPlan(VerificationPlan):
     """The target, the implementation and the options of a run; its `pack` may be a suite or config.
 
     Raises:
-        InvalidRequest: a relation or size does not exist, or the implementation or the rule needs
-            expected outputs.
+        InvalidRequest: a relation does not exist, or the implementation or the rule needs expected
+            outputs.
     """
 
     relations: tuple[str, ...] = ()  # the names of the relations to judge; () for all
@@ -205,10 +218,6 @@ class RelationPlan(VerificationPlan):
     def __post_init__(self) -> None:
         for name in self.relations:
             relation_named(name, self.table)
-        for name, size in self.sizes:
-            if name not in SIZES or size < 1:
-                known = ", ".join(SIZES)
-                raise InvalidRequest(f"--sizes {name}={size}: expected one of {known}, at least 1")
         rule, subject = self.terms.rule, self.terms.subject
         given = rule.options[0] if rule.tolerance else "" if subject.can_be_asked else "--results"
         given = "--reading" if rule.readings else given
@@ -257,14 +266,25 @@ def select(plan: RelationPlan) -> dict[str, list[str]]:
             part of the pack, or not compared with their checksums.
 
     Raises:
-        InvalidRequest: the target cannot be judged, or its content is wrong.
+        InvalidRequest: the target cannot be judged, or its content is wrong; or no case has a size.
         NothingSelected: there is nothing to judge, or less than `min_cases`.
     """
     source, pack = plan.source, plan.source.pack
     if pack and plan.sizes:
         why = "the sizes of a pack's inputs are fixed; --sizes is for suites and configs"
         raise InvalidRequest(f"{plan.pack}: {why}")
-    every = [(case_id, relation) for case_id in source.cases for relation in plan.names]
+    of_operators = {name for row in source.operators.values() for name in size_names(row)}
+    known = [name for name in SIZES if name in of_operators]
+    for name, size in plan.sizes:
+        if name not in known or size < 1:
+            listed = ", ".join(known)
+            raise InvalidRequest(f"--sizes {name}={size}: expected one of {listed}, at least 1")
+    every = [
+        (case_id, relation)
+        for case_id in source.cases
+        for relation in plan.names
+        if source.concerns(case_id, plan.table[relation])
+    ]
     ids = [*source.cases, *(related_id(*pair) for pair in every)]
     for sentence in (*(pack.doubts() if pack else ()), *plan.terms.xfails.doubts(ids)):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
@@ -314,7 +334,8 @@ def judge_all(
         OPEN_SUBJECTS.close()
     if not (all(by_case.values()) or plan.terms.stop_at_failure):
         raise AssertionError("workers returned fewer cases than they were sent")
-    finds = {name: plan.table[name].finds for name in plan.names}
+    rows = [plan.table[name] for name in plan.names]
+    finds = {row.name: row.finds for row in rows if any(source.concerns(n, row) for n in selected)}
     report = report_of(
         plan,
         JudgedPack(f"{source.name}.relations", digest, str(plan.pack), finds, len(source.cases)),

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics.randomness import seed_key, uniform
+from rnncli.packs.vector import held_inputs
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
 from rnncli.verifying.node_call import (
     D,
     H,
     I,
+    K,
     N,
     NodeCall,
     T,
+    along,
     functions_problem,
     inverse,
     joined,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.operators import Operator
     from rnncli.verifying.relations.judging import Asker, JudgedCall
 
     # Maps a call to the outputs that must equal the call's own: a `NodeCall`, or in other tables
@@ -55,10 +59,28 @@ ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
 
 
+def _lacks(call: NodeCall, symbol: str) -> str:
+    lacks = not (call.row.cell.projects or call.row.has(symbol))
+    return f"{call.operator} has no {symbol}" * lacks
+
+
 def _several(symbol: str) -> Applicability:
+    def reason(call: NodeCall) -> str:
+        size = call.size(symbol)
+        return _lacks(call, symbol) or ("" if size > 1 else f"{symbol} is {size}")
+
+    return Applicability(f"{symbol} is 2 or more", reason)
+
+
+def _some(symbol: str) -> Applicability:
     return Applicability(
-        f"{symbol} is 2 or more", lambda call: "" if call.size(symbol) > 1 else f"{symbol} is 1"
+        f"{symbol} is 1 or more",
+        lambda call: _lacks(call, symbol) or ("" if call.size(symbol) else f"{symbol} is 0"),
     )
+
+
+def _linear(operator: Operator) -> bool:
+    return not operator.cell.projects
 
 
 ALWAYS = Applicability("always", lambda _: "")
@@ -82,6 +104,8 @@ def relation(
     quantised: bool = True,
     repeats: bool = False,
     sequences: bool = False,
+    carries: bool = False,
+    concerns: Callable[[Operator], bool] = lambda _: True,
     name: str = "",
     amounts: Sequence[int] = (),
     tables: Iterable[dict[str, Relation]] = (RELATIONS,),
@@ -94,7 +118,13 @@ def relation(
 
     def added(answer: Transformation) -> Transformation:
         first = name or answer.__name__.removeprefix("_").replace("_", "-")
-        settings = {"quantised": quantised, "repeats": repeats, "sequences": sequences}
+        settings: dict[str, Any] = {
+            "quantised": quantised,
+            "repeats": repeats,
+            "sequences": sequences,
+            "carries": carries,
+            "concerns": concerns,
+        }
         for k, amount in enumerate(amounts or (0,)):
             known, words = f"{first}-{amount}" if k else first, summary.format(amount)
             asked = partial(answer, amount=amount) if amounts else answer
@@ -221,25 +251,34 @@ def _off_the_middle(size: int) -> tuple[range, range]:
     sequences=True,
 )
 def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
-    order = call.deranged(call.sizes[N], "sequences")
-    return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
+    return _permuted(call, ask, N, "sequences")
+
+
+def _permuted(call: NodeCall, ask: Asker, symbol: str, name: str) -> Tensors:
+    order = call.deranged(call.size(symbol), name)
+    return picked_outputs(call, ask(picked(call, symbol, order)), symbol, inverse(order))
 
 
 @relation(
     "a batch with {} more sequences, which are shuffled copies",
     "batch tiles, workers and their remainders beyond a small case's own size",
+    _some(N),
     sequences=True,
     amounts=SEQUENCES,
 )
 def _sequences_repeated(call: NodeCall, ask: Asker, amount: int) -> Tensors:
-    count = call.sizes[N]
+    return _repeated(call, ask, N, amount)
+
+
+def _repeated(call: NodeCall, ask: Asker, symbol: str, amount: int) -> Tensors:
+    count = call.size(symbol)
     copies = np.arange(amount + count) % count
     order = call.shuffled(len(copies), "copies")
-    found = ask(picked(call, N, copies[order]))
-    # The last copy of each sequence: the first ones are the most likely to be right.
+    found = ask(picked(call, symbol, copies[order]))
+    # The last copy of each: the first ones are the most likely to be right.
     places = inverse(order)
     last = [max(places[copies == n]) for n in range(count)]
-    return picked_outputs(call, found, N, last)
+    return picked_outputs(call, found, symbol, last)
 
 
 @relation(
@@ -249,13 +288,13 @@ def _sequences_repeated(call: NodeCall, ask: Asker, amount: int) -> Tensors:
     quantised=False,
 )
 def _units_permuted(call: NodeCall, ask: Asker) -> Tensors:
-    order = call.deranged(call.sizes[H], "units")
-    return picked_outputs(call, ask(picked(call, H, order)), H, inverse(order))
+    return _permuted(call, ask, H, "units")
 
 
 @relation(
     "{} additional units of weight zero among the others",
     "vector tails, blocks and widths beyond a small case's own size",
+    _some(H),
     quantised=False,
     amounts=UNITS,
 )
@@ -281,12 +320,13 @@ def _widened(call: NodeCall, symbol: str, amount: int) -> tuple[NodeCall, Array]
     _several(I),
 )
 def _inputs_permuted(call: NodeCall, ask: Asker) -> Tensors:
-    return ask(picked(call, I, call.deranged(call.sizes[I], "inputs")))
+    return _permuted(call, ask, I, "inputs")
 
 
 @relation(
     "{} additional inputs of weight zero among the others",
     "reduction blocks and their remainders beyond a small case's own size",
+    _some(I),
     quantised=False,
     amounts=INPUTS,
 )
@@ -348,13 +388,21 @@ class NodeParts:
             values, *others = (call.node.canonical(name, made[k][name]) for k in places)
             if name == call.tensor("Y").name:
                 whole = np.concatenate([values, *others])
-                values = np.where(known[:, None, :, None], whole, np.zeros_like(whole))
+                values = np.where(_in_rows(known[:, None], whole), whole, np.zeros_like(whole))
             else:
                 for steps, later in zip(self.parts[1:], others, strict=True):
                     ends_later = ~backward[:, None] & (lengths > steps.start)
-                    values = np.where(ends_later[..., None], later, values)
+                    values = np.where(_in_rows(ends_later, values), later, values)
             merged[name] = call.node.in_layout(name, values)
         return merged
+
+
+def _in_rows(of_sequences: Array, values: Array) -> Array:
+    """Return what is known of sequences, the last axis, for an array's rows: all heads of each."""
+    axis = of_sequences.ndim - 1
+    heads = values.shape[axis] // max(of_sequences.shape[axis], 1)
+    rows = np.repeat(of_sequences, heads, axis)
+    return rows.reshape(*rows.shape, *[1] * (values.ndim - rows.ndim))
 
 
 def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -> NodeCall:
@@ -366,14 +414,14 @@ def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -
         directions: the directions that take them, [D].
         live: the sequences whose states are taken, [N].
     """
-    taken = directions[:, None, None] & live[:, None]
+    taken = directions[:, None] & live
     for initial, final in STATES.items():
         row = call.named(final)
         if row is None:
             continue
         end = call.node.canonical(row.name, outputs[row.name])
         begin = call.canonical(initial) if call.get(initial) is not None else np.zeros_like(end)
-        call = call.with_canonical(initial, np.where(taken, end, begin))
+        call = call.with_canonical(initial, np.where(_in_rows(taken, end), end, begin))
     return call
 
 
@@ -383,6 +431,7 @@ def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -
     "initial states ignored or in the wrong place, chunks of time, last states, step counters",
     _several(T),
     quantised=False,
+    carries=True,
 )
 def _split(call: NodeCall, ask: Asker) -> Tensors:
     return ask(NodeParts(call, _off_the_middle(call.steps)))
@@ -391,6 +440,8 @@ def _split(call: NodeCall, ask: Asker) -> Tensors:
 def _reversible(call: NodeCall) -> str:
     if call.sizes[T] < 2:
         return "seq_length is 1"
+    if not call.row.attribute_for("direction"):
+        return f"{call.operator} has no direction but forward"
     return functions_problem(call, range(call.size(D))[::-1], TURNED[call.node.values["direction"]])
 
 
@@ -430,6 +481,8 @@ def _directions(call: NodeCall, ask: Asker) -> Tensors:
 
 
 def _both_outputs(call: NodeCall) -> str:
+    if call.named("Y_h") is None:
+        return f"{call.operator} has no Y_h"
     rows = [call.named(role) for role in ("Y", "Y_h")]
     if any(row is None or row.name not in call.outputs for row in rows):
         return "Y and Y_h are not both requested"
@@ -453,13 +506,17 @@ def _last_state(call: NodeCall, ask: Asker) -> Tensors:
     return {last: call.node.in_layout(last, Y_h)}
 
 
+def _separable(call: NodeCall) -> str:
+    if len(call.outputs) < 2:
+        return "only one output is requested"
+    needs_all = any(not row.optional for row in call.row.outputs)
+    return f"a node of {call.operator} has every output" * needs_all
+
+
 @relation(
     "each output requested alone",
     "paths that leave out an output, outputs that share a buffer",
-    Applicability(
-        "two or more outputs are requested",
-        lambda call: "" if len(call.outputs) > 1 else "only one output is requested",
-    ),
+    Applicability("two or more outputs are requested, and a node may leave each out", _separable),
 )
 def _outputs(call: NodeCall, ask: Asker) -> Tensors:
     return {name: ask(call.with_changes(outputs=(name,)))[name] for name in call.outputs}
@@ -492,6 +549,14 @@ def _layout(call: NodeCall, ask: Asker) -> Tensors:
 @relation(
     "weights as initializers instead of inputs, or as inputs instead of initializers",
     "differences between packing at load time and at each call",
+    Applicability(
+        "the operator has weights",
+        lambda call: (
+            ""
+            if held_inputs(call.row, "initializers", call.inputs)
+            else f"{call.operator} has no weights"
+        ),
+    ),
 )
 def _weights(call: NodeCall, ask: Asker) -> Tensors:
     return ask(call.with_changes(weights=ELSEWHERE[call.weights]))
@@ -505,6 +570,133 @@ def _weights(call: NodeCall, ask: Asker) -> Tensors:
 )
 def _threads(call: NodeCall, ask: Asker) -> Tensors:
     return ask.in_threads(call)
+
+
+def _has(symbol: str) -> Callable[[Operator], bool]:
+    return lambda operator: operator.has(symbol)
+
+
+@relation(
+    "T calls of one step, with states carried",
+    "chunks of time: their borders, what is left of the last, what goes from one to the next",
+    _several(T),
+    carries=True,
+    concerns=_linear,
+)
+def _steps(call: NodeCall, ask: Asker) -> Tensors:
+    return ask(NodeParts(call, [range(t, t + 1) for t in range(call.steps)]))
+
+
+def _continuable(call: NodeCall) -> str:
+    name = call.tensor("Y").name
+    return _some(T).reason(call) or ("" if name in call.outputs else f"{name} is not requested")
+
+
+@relation(
+    "{} more steps after the last, which are copies",
+    "chunks and blocks of time beyond a small case's own size, later steps that earlier ones see",
+    Applicability("seq_length is 1 or more; the outputs of steps are requested", _continuable),
+    concerns=_linear,
+    amounts=STEPS,
+)
+def _continued(call: NodeCall, ask: Asker, amount: int) -> Tensors:
+    name, steps = call.tensor("Y").name, np.arange(call.steps + amount) % call.steps
+    found = ask(picked(call, T, steps))
+    return picked_outputs(call, {name: found[name]}, T, range(call.steps))
+
+
+def _alone(call: NodeCall, ask: Asker, symbol: str) -> Tensors:
+    each = [ask(picked(call, symbol, [k])) for k in range(call.size(symbol))]
+    return joined(call, each, symbol)
+
+
+def _nan_apart(call: NodeCall, ask: Asker, symbol: str) -> Tensors:
+    """Return the outputs of a part, with NaN in all others, and those of the others likewise."""
+    halves, parts = _off_the_middle(call.size(symbol)), []
+    row = call.named("value") or call.tensor("X")
+    places = np.arange(call.inputs[row.name].size).reshape(call.inputs[row.name].shape)
+    for some, others in (halves, halves[::-1]):
+        values = call.inputs[row.name].copy()
+        values.flat[along(call, row.name, places, symbol, others)] = np.nan
+        found = ask(call.with_changes({row.name: values}))
+        parts.append(picked_outputs(call, found, symbol, some))
+    return joined(call, parts, symbol)
+
+
+# Of what is computed alike and apart: the size, and the relations' name.
+for _symbol, _name in ((N, "sequences"), (K, "heads"), ("channels", "channels")):
+    relation(
+        f"NaN in some {_name}, then in the others",
+        "NaN that is multiplied by zero instead of left out",
+        _several(_symbol),
+        concerns=_linear if _symbol == N else _has(_symbol),
+        name=f"nan-{_name}",
+    )(partial(_nan_apart, symbol=_symbol))
+
+for _symbol, _name, _one, _finds in (
+    (
+        *(K, "heads", "head of keys and values, with its queries,"),
+        "queries, keys, rates or the state of another head, groups that are tiled",
+    ),
+    ("channels", "channels", "channel", "taps, the bias or the past of another channel"),
+):
+    relation(
+        f"each {_one} alone",
+        f"{_finds}, paths for one of them",
+        _several(_symbol),
+        concerns=_has(_symbol),
+        name=_name,
+    )(partial(_alone, symbol=_symbol))
+    relation(
+        f"the {_name} in another order",
+        _finds,
+        _several(_symbol),
+        concerns=_has(_symbol),
+        name=f"{_name}-permuted",
+    )(partial(_permuted, symbol=_symbol, name=_name))
+    relation(
+        f"{{}} more {_name}, which are shuffled copies",
+        "vector tails, blocks and workers beyond a small case's own size",
+        _some(_symbol),
+        concerns=_has(_symbol),
+        name=f"{_name}-repeated",
+        amounts=UNITS[:1],
+    )(partial(_repeated, symbol=_symbol))
+
+for _symbol, _name, _what in (
+    ("value_size", "columns", "columns of values and states"),
+    ("key_size", "rows", "rows of states, with keys, queries and decays"),
+):
+    relation(
+        f"the {_what} in another order",
+        "vector bodies and tails, blocks, states that are transposed, decays of another row",
+        _several(_symbol),
+        concerns=_has(_symbol),
+        name=f"{_name}-permuted",
+    )(partial(_permuted, symbol=_symbol, name=_name))
+
+
+@relation(
+    "past state, and values or inputs and bias, divided by 4",
+    "bounds, additions of what should be multiplied, inputs that are left out",
+    Applicability(
+        "the convolution has no activation",
+        lambda call: "silu is not linear" * call.recurrence.options.silu,
+    ),
+    concerns=_linear,
+)
+def _scaled(call: NodeCall, ask: Asker) -> Tensors:
+    roles = ("value", "initial_c") if call.named("value") else ("X", "Wb", "initial_c")
+    for role in roles:
+        if (values := call.get(role)) is not None:
+            call = call.with_input(role, values * values.dtype.type(0.25))
+    with np.errstate(over="ignore"):
+        return {name: values * values.dtype.type(4) for name, values in ask(call).items()}
+
+
+def relations_of(operator: Operator) -> list[Relation]:
+    """Return the relations that are asked of an operator, in order."""
+    return [row for row in RELATIONS.values() if row.concerns(operator)]
 
 
 def relation_named(name: str, table: Mapping[str, Relation] = RELATIONS) -> Relation:

@@ -715,4 +715,4 @@ def _source_of(
             stacklevel=2,
         )
     cases = {name: partial(is_called, case_id=name, flags=())}
-    return CallSource(name, cases, lambda _, __: (call,), {name: {}})
+    return CallSource(name, cases, lambda _, __: (call,), {name: {}}, {})

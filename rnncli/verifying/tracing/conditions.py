@@ -18,7 +18,13 @@ from google.protobuf.message import DecodeError
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.cases.yaml_reader import plain_scalar, unknown
-from rnncli.errors import InvalidRequest, RnncliWarning, UnreadableFile, did_you_mean
+from rnncli.errors import (
+    InvalidRequest,
+    RnncliWarning,
+    UnreadableFile,
+    Unsupported,
+    did_you_mean,
+)
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.bug_table import SemanticBugs
@@ -81,6 +87,7 @@ class TracedCase:
 
     Raises:
         InvalidOperator: the case is invalid although it should run.
+        Unsupported: no statement is known of its operator.
         UnreadableFile: one of its files is missing or damaged.
     """
 
@@ -88,6 +95,9 @@ class TracedCase:
         self.vector, self.record = vector, vector.record
         self.call = NodeCall.of_vector(vector)
         self.operator, self.inputs = self.call.row, self.call.inputs
+        if not self.operator.cell.projects:
+            why = "no statement is known of linear recurrences yet"
+            raise Unsupported(f"{vector.id}: {why}")
         self.written, self.outputs = self.call.attributes, list(self.call.outputs)
         self.is_rejection = vector.record.expect == "rejection"
         if not self.is_rejection:

@@ -14,6 +14,7 @@ from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
 from support.quantised_lstm import FORMS, LSTM, node
 from support.second_calls import Process, right
+from support.small_linear import attention, convolution
 from support.tables import every
 from support.valid_nodes import valid_node
 
@@ -23,7 +24,7 @@ from rnncli.packs.vector import Attempt, Status
 from rnncli.talk.words import counted
 from rnncli.verifying.node_call import H, NodeCall
 from rnncli.verifying.relations.judging import BIT, Asker, judge_case
-from rnncli.verifying.relations.relations import RELATIONS
+from rnncli.verifying.relations.relations import RELATIONS, relations_of
 
 CASES = 4
 
@@ -41,7 +42,7 @@ def subject_of(backend, compute):
 def judged(subject, call, *names):
     """The verdicts of some relations, or of all, by name; "" is the case itself."""
     asker = Asker(subject, lambda: subject)
-    relations = [RELATIONS[name] for name in names or RELATIONS]
+    relations = [RELATIONS[name] for name in names] or relations_of(call.row)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return dict(judge_case([call], relations, asker, "standard"))
@@ -77,7 +78,8 @@ def test_backends_keep_every_relation(backend, compute):
 
     assert [] == [pair for pair in found if pair[1].fails]
     passing = {name for name, v in found if v.verdict is Verdict.PASS}
-    assert set(RELATIONS) - passing == {"nan-padding"}
+    asked = {row.name for call in calls() for row in relations_of(call.row)}
+    assert asked - passing == {"nan-padding"}
     unchanged = {v.message for name, v in found if name == "nan-padding" and "shows" in v.message}
     assert unchanged == {"nan-padding shows nothing: its calls are the case's own"}
 
@@ -218,6 +220,29 @@ def nan_spreads(_, vector, outputs):
     return {name: values * whole for name, values in outputs.items()}
 
 
+def nan_spreads_over(name):
+    """NaN anywhere in an input makes all outputs of steps zero."""
+
+    def change(_, vector, outputs):
+        whole = np.isfinite(vector.inputs[name]).all()
+        outputs["output"] = np.where(whole, outputs["output"], np.float32(0))
+
+    return change
+
+
+def bounded(_, __, outputs):
+    """No output is above a half."""
+    outputs["output"] = np.minimum(outputs["output"], np.float32(0.5))
+
+
+def linear_off(name, is_wrong):
+    """All outputs of steps are wrong where a size is as a function says."""
+    return off(lambda vector, _: is_wrong(vector.record.sizes[name]), "output")
+
+
+first_column = off(output="output", place=(..., 0))
+first_row = off(output="present_state", place=np.s_[:, :, 0])
+first_channel = off(output="output", place=np.s_[:, 0])
 first_unit, last_row = off(place=(..., 0)), off(place=np.s_[:, :, -1])
 in_reverse = off(lambda vector, _: vector.attributes.get("direction") == "reverse")
 y_h_only = off(lambda _, outputs: "Y_h" in outputs, "Y_h")
@@ -249,6 +274,21 @@ BREAKING = {
     "outputs": (alone_wrong, plain("LSTM-14")),
     "layout": (in_layout_1, plain("LSTM-14")),
     "weights": (with_initializers, plain("RNN-14")),
+    "steps": (linear_off("seq_length", lambda T: T == 1), attention()),
+    "continued": (linear_off("seq_length", lambda T: T > 9), convolution()),
+    "continued-259": (linear_off("seq_length", lambda T: T > 255), attention()),
+    "nan-sequences": (nan_spreads_over("value"), attention()),
+    "heads": (linear_off("kv_num_heads", lambda K: K == 1), attention()),
+    "heads-permuted": (first_column, attention()),
+    "heads-repeated": (linear_off("kv_num_heads", lambda K: K > 16), attention()),
+    "nan-heads": (nan_spreads_over("value"), attention()),
+    "channels": (linear_off("channels", lambda C: C == 1), convolution()),
+    "channels-permuted": (first_channel, convolution()),
+    "channels-repeated": (linear_off("channels", lambda C: C > 16), convolution()),
+    "nan-channels": (nan_spreads_over("input"), convolution()),
+    "columns-permuted": (first_column, attention()),
+    "rows-permuted": (first_row, attention()),
+    "scaled": (bounded, convolution()),
 }
 
 
