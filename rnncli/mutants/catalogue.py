@@ -44,7 +44,7 @@ REPORTED = (
 _UNSCORED = (
     *("finer gate order", "terms", "finer activations", "finer directions"),
     imprecision.finer_format_bug,
-    imprecision.finer_approximation_bug,
+    *(imprecision.finer_approximation_bug, imprecision.finer_loss_bug),
     quantised_kernels.finer_unit_bug,
     *("finer lengths", "finer clip", "finer peepholes", "finer states", "resets", "inputs"),
     *REPORTED,
