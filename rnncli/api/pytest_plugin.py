@@ -151,8 +151,10 @@ class SelectedCase(NamedTuple):
 
 
 def _resolved(path: str | Path, beside: Path) -> Path:
-    """Return a path relative to the working folder, or else to another folder."""
-    return Path(path) if Path(path).exists() else beside / path
+    """Return a path relative to the working folder or to another one, or an installed pack."""
+    from rnncli.packs.pack import find_pack
+
+    return beside / path if (beside / path).exists() else find_pack(path)
 
 
 @asking({"cases=Selected({}=...)": Selected, "rule=Rule({}=...)": Rule})
@@ -300,8 +302,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _packs(named: Sequence[str]) -> list[Path]:
-    """Return the folders that --rnncli names, written as pytest writes those that it visits."""
-    return [Path(os.path.normpath(Path(pack).absolute())) for pack in dict.fromkeys(named)]
+    """Return the folders that --rnncli names, written as pytest writes those that it visits.
+
+    The name of an installed pack stands for its folder.
+    """
+    if not named:  # of most runs of pytest
+        return []
+    from rnncli.packs.pack import find_pack
+
+    folders = map(find_pack, dict.fromkeys(named))
+    return [Path(os.path.normpath(folder.absolute())) for folder in folders]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -105,6 +105,25 @@ def test_the_function_may_lie_in_the_folder_where_pytest_is_started(tmp_path):
     assert "1 passed" in done.stdout
 
 
+BY_NAME = """\
+import rnncli
+import kernels
+
+@rnncli.pytest.vectors("core", cases=rnncli.Selected(select="id:gru_14_both"))
+def test_it(vector):
+    return kernels.right(vector)
+"""
+
+
+def test_an_installed_pack_is_found_by_its_name(run, tmp_path):
+    """By the option and by the decorator, where no such folder is."""
+    (tmp_path / "test_by_name.py").write_text(BY_NAME)
+    chosen = ("--rnncli=core", "--rnncli-subject=kernels:right", "--rnncli-select=id:gru_14_both")
+    _, output = run(*chosen, "test_by_name.py", pack=False)
+
+    assert counts(output) == {"passed": 2}
+
+
 def test_the_line_of_the_summary_has_the_bug(run):
     """Whoever reads the last lines alone sees it, and how many failures have which cause."""
     _, output = run(kernel="wrong", select="id:lstm_14_one_step or id:lstm_14_twice")
