@@ -24,7 +24,6 @@ from rnncli.errors import (
     InvalidRequest,
     NothingSelected,
     RnncliWarning,
-    Unsupported,
     did_you_mean,
 )
 from rnncli.jobs.tenancy import require_run
@@ -112,7 +111,7 @@ def _opened(target: str, digest: str, trust: bool, _: tuple[str, int]) -> CallSo
         def make(case_id: str, sizes: Sizes) -> tuple[NodeCall, ...]:
             assert not sizes
             vectors = pack.read(pack.case(case_id)).calls
-            return tuple(_relatable(NodeCall.of_vector(vector)) for vector in vectors)
+            return tuple(NodeCall.of_vector(vector) for vector in vectors)
 
         cases = {record.id: partial(record_is_called, record) for record in records}
         words = {r.id: {"flags": r.flags, "tags": r.tags} for r in records}
@@ -163,7 +162,7 @@ def _calls_of(
         roots = [resized(case.root, sizes) for case in cases]
         pairs = zip(roots, cases, strict=True)
         cases = [read_case(root, c.name, folder, seed=c.seed, key=c.key) for root, c in pairs]
-    first = _relatable(NodeCall.of_case(cases[0], weights))
+    first = NodeCall.of_case(cases[0], weights)
     held = held_inputs(cases[0].operator, weights, first.inputs)
     calls = [first]
     for call, case in enumerate(cases[1:], 1):
@@ -171,13 +170,6 @@ def _calls_of(
         fed = {name: values for name, values in made.items() if name not in held}
         calls.append(first.with_changes(fed, data_set=call))
     return tuple(calls)
-
-
-def _relatable(call: NodeCall) -> NodeCall:
-    """Return a call, unless no relation is known of its operator."""
-    if not call.row.cell.projects:
-        raise Unsupported(f"{call.id}: no relation is known of linear recurrences yet")
-    return call
 
 
 def resized(root: YamlNode, sizes: Sizes) -> YamlNode:

@@ -22,7 +22,6 @@ from rnncli.errors import (
     InvalidRequest,
     RnncliWarning,
     UnreadableFile,
-    Unsupported,
     did_you_mean,
 )
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -95,9 +94,6 @@ class TracedCase:
         self.vector, self.record = vector, vector.record
         self.call = NodeCall.of_vector(vector)
         self.operator, self.inputs = self.call.row, self.call.inputs
-        if not self.operator.cell.projects:
-            why = "no statement is known of linear recurrences yet"
-            raise Unsupported(f"{vector.id}: {why}")
         self.written, self.outputs = self.call.attributes, list(self.call.outputs)
         self.is_rejection = vector.record.expect == "rejection"
         if not self.is_rejection:
