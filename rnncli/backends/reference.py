@@ -29,7 +29,7 @@ from rnncli.recurrence.lanes import (
 from rnncli.recurrence.recurrence import Result, working_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
@@ -236,7 +236,15 @@ def walk(
         if lanes.cell.projects and t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
         own = x[:, :, t % steps] if lanes.cell.projects else engine.widen(lanes.X[:, t])
-        new = lanes.cell.step(p, own, _entering(lanes, t, states))
+        entering = tuple(states)
+        # A quantised H has the scale of its whole batch, where a sequence that has ended counts as
+        # in Y: with its last H right after its end, and with zeros from then on; or with its last
+        # H, as the reading quant-ended says. Its new states are not used.
+        as_in_Y = lanes.quantiser is not None and not lanes.quantiser.keeps_ended
+        if as_in_Y and lanes.live is not None and t > 0:
+            H, *others = states
+            entering = np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
+        new = lanes.cell.step(p, own, entering)
         if lanes.options.rounded_states:
             first, *others = new
             new = first, *(engine.widen(engine.round(s, lanes.states_dtype)) for s in others)
@@ -255,20 +263,6 @@ def walk(
         if signals is not None:
             signals.keep(new, None if lanes.live is None else live, zero)
     return Y, states
-
-
-def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
-    """Return the states before a step.
-
-    A quantised H has the scale of its whole batch, where a sequence that has ended counts as in Y:
-    with its last H right after its end, and with zeros from then on; or with its last H, as the
-    reading quant-ended says. Its new states are not used.
-    """
-    as_in_Y = lanes.quantiser is not None and not lanes.quantiser.keeps_ended
-    if not as_in_Y or lanes.live is None or t == 0:
-        return tuple(states)
-    H, *others = states
-    return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
 
 
 def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:

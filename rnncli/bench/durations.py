@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -234,7 +235,11 @@ def measure_generation(
         InvalidRequest: a case failed.
     """
     Workers(jobs=jobs).expect(*WORKERS_NEED)
-    methods = [method for method in WAYS if _is_usable(method)]
+    methods = []
+    for method in WAYS:
+        with suppress(Unsupported):
+            backend_named("certified" if method.golden == "certified" else "numpy")
+            methods.append(method)
     suites = {
         method.name: small_cases(method.golden, int(cases * method.share)) for method in methods
     }
@@ -252,14 +257,6 @@ def measure_generation(
 
     _repeat(measured, rounds, seconds, done)
     return measured
-
-
-def _is_usable(method: GenerationMethod) -> bool:
-    try:
-        backend_named("certified" if method.golden == "certified" else "numpy")
-    except Unsupported:
-        return False
-    return True
 
 
 def small_cases(golden: str, count: int) -> Suite:

@@ -98,12 +98,10 @@ def biases_of(means: Iterable[tuple[str, MeanError]]) -> Iterator[PackBias]:
             squares = math.fsum((value - mean) ** 2 for value in clipped)
             error = math.sqrt(squares / (len(clipped) - 1) / len(clipped))
             beyond = max(abs(mean) - OF_FUNCTIONS, 0.0)
-            z, excess = (_ratio(value, error) for value in (mean, beyond))
+            # Without a spread, what is not 0 is beyond all deviations.
+            z, excess = (
+                value / error if error else math.copysign(math.inf, value) if value else 0.0
+                for value in (mean, beyond)
+            )
             leaning = sum(value * mean > 0 for value in values)
             yield PackBias(dtype, names[mean > 0], mean, z, excess, leaning, len(values))
-
-
-def _ratio(value: float, error: float) -> float:
-    if not value:
-        return 0.0
-    return value / error if error else math.copysign(math.inf, value)

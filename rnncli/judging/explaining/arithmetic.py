@@ -142,9 +142,13 @@ def approximation_of(cases: Iterable[Steps]) -> Approximation | None:
     the errors of the other half, the function is approximated, and the curve tells by how much.
     """
     precise = [steps for steps in cases if steps.recurrence.dtype.precision >= FINE]
-    few = [
-        steps for steps in precise[:: -(-len(precise) // CASES) or 1] if _largest(steps) <= LARGEST
-    ]
+    few = []
+    for steps in precise[:: -(-len(precise) // CASES) or 1]:
+        live = steps.live[None, :, :, None]
+        off = [np.abs(path.H[:, 1:] - predicted(path)) for path in steps.paths]
+        sizes = [np.where(live, np.nan_to_num(each, nan=np.inf), 0.0) for each in off]
+        if max((float(each.max(initial=0.0)) for each in sizes), default=np.inf) <= LARGEST:
+            few.append(steps)
     if not few or 4 * len(few) < min(CASES, len(precise)):
         return None
     samples = [_Sample(steps, path) for steps in few for path in steps.paths]
@@ -188,14 +192,6 @@ def approximation_of(cases: Iterable[Steps]) -> Approximation | None:
             mutant = Mutant(name, (cell,), "approximations", sentence, "", change)
             return Approximation(name, mutant, " and ".join(extents) + subset.words)
     return None
-
-
-def _largest(steps: Steps) -> float:
-    """Return the largest error of a live step, infinite if NaN."""
-    live = steps.live[None, :, :, None]
-    off = [np.abs(path.H[:, 1:] - predicted(path)) for path in steps.paths]
-    found = [np.where(live, np.nan_to_num(each, nan=np.inf), 0.0).max(initial=0.0) for each in off]
-    return float(max(found, default=np.inf))
 
 
 def _subset(cases: Sequence[Steps]) -> UnitSubset:

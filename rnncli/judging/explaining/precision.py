@@ -13,7 +13,7 @@ import numpy as np
 from rnncli.judging.explaining.single_steps import predicted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rnncli.judging.explaining.single_steps import Steps
     from rnncli.numerics import Array
@@ -89,18 +89,21 @@ class Precision(NamedTuple):
 
         if is_late:
             rms, median = float(np.sqrt(np.mean(late**2))), float(np.median(late))
-        near = (
-            how
-            for how, function in (("rounded", np.rint), ("truncated", np.trunc))
-            if np.mean(_to_bits(wanted, stored, function) == got) >= NEARLY_ALL
-        )
+        with np.errstate(all="ignore"):  # to so many significant bits
+            fractions, powers = np.frexp(wanted.astype(np.float64))
+            scaled = np.ldexp(fractions, stored)
+            near = [
+                how
+                for how, function in (("rounded", np.rint), ("truncated", np.trunc))
+                if np.mean(np.ldexp(function(scaled), powers - stored) == got) >= NEARLY_ALL
+            ]
         return cls(
             *(own, stored, int(places.max())),
             own - float(np.log2(rms)) - SPARE,
             median * 2**EVEN > rms,
             bool(((signs < 0).sum(axis=1) >= NEARLY_ALL * (signs != 0).sum(axis=1)).any()),
             is_late,
-            next(near, ""),
+            next(iter(near), ""),
         )
 
 
@@ -136,10 +139,3 @@ def precision_in_words(cases: Sequence[Precision]) -> str:
     near = [f", as of {name}" for bits, name in FORMATS.items() if abs(bits - middle) <= 1]
     size = f"near 2^-{middle:.0f} of the values{''.join(near)}"
     return f"steps have errors {size}{where}"
-
-
-def _to_bits(values: Array, bits: int, function: Callable[[Array], Array]) -> Array:
-    """Round to so many significant bits."""
-    with np.errstate(all="ignore"):
-        fractions, exponents = np.frexp(values.astype(np.float64))
-        return np.asarray(np.ldexp(function(np.ldexp(fractions, bits)), exponents - bits))
