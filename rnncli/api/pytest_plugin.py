@@ -154,7 +154,9 @@ def _resolved(path: str | Path, beside: Path) -> Path:
     """Return a path relative to the working folder or to another one, or an installed pack."""
     from rnncli.packs.pack import find_pack
 
-    return beside / path if (beside / path).exists() else find_pack(path)
+    if not Path(path).exists() and (beside / path).exists():
+        return beside / path
+    return find_pack(path)
 
 
 @asking({"cases=Selected({}=...)": Selected, "rule=Rule({}=...)": Rule})

@@ -36,6 +36,7 @@ OTHERS = {
     (diagnosis, "REST"): (0.0, 0.25, 1.0),
     (diagnosis, "SHARED"): (0.0, 5e-7, 2e-6, 1e-3),
     (diagnosis, "LEAST_OF_A_PART"): (1, 2, 6),
+    (diagnosis, "ZEROS"): (0.0, 0.5),
     (diagnosis, "SEARCHED"): (2, 8),
     (diagnosis, "CLEARLY"): (1.0, 2.0, 8.0, math.inf),
     (patterns, "WIDTHS"): (patterns.WIDTHS[:3],),
