@@ -361,7 +361,7 @@ def report(
 
     With --since it reports cases broken, fixed, failing by another bug or no longer judged, and
     margins that changed by a factor of 2 or more. The exit code is 1 if a case broke, 5 if one is
-    no longer judged.
+    no longer judged or neither run answered any.
 
     \b
     rnncli verify core --runtime onnxruntime --json > run.jsonl

@@ -95,7 +95,8 @@ class RunChanges:
     """Two runs against one pack, case by case.
 
     Raises:
-        InvalidRequest: they are of different packs, or have no case in common.
+        InvalidRequest: they are of different packs or commands.
+        NothingSelected: no case was answered in either, so that nothing can have changed.
     """
 
     before: VerificationReport
@@ -105,6 +106,8 @@ class RunChanges:
         if self.before.pack.name != self.after.pack.name or self.before.verb != self.after.verb:
             of = [f"`rnncli {run.verb}` by {run.pack.name}" for run in (self.before, self.after)]
             raise InvalidRequest(visible(f"runs that cannot be compared: {' and '.join(of)}"))
+        if not any(case.is_answered for run in (self.before, self.after) for case in run.cases):
+            raise NothingSelected(f"{self.title}: neither run answered a case")
 
     @cached_property
     def by_change(self) -> Mapping[Effect, Sequence[CaseChange]]:

@@ -9,7 +9,7 @@ from msgspec import structs
 from support.tables import every
 from support.verifications import CASES, REPORTS, differing, judged, many, output, report
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.comparing.verdict import FAILURES, RIGHT, Verdict
 from rnncli.reports.changes import (
     Effect,
@@ -168,7 +168,10 @@ def test_a_pipe_and_json_have_a_row_of_each_case(capsys):
     assert len(rows) == sum(map(len, changes.by_change.values()))
 
 
-@every("name", REPORTS)
+ANSWERED = [name for name, each in REPORTS.items() if any(c.is_answered for c in each.cases)]
+
+
+@every("name", ANSWERED)
 def test_malice_stays_text(tmp_path, capsys, name):
     """In lines, in Markdown and in HTML, whatever a report has; nothing changes beside itself."""
     whole = REPORTS[name]
@@ -188,3 +191,11 @@ def test_malice_stays_text(tmp_path, capsys, name):
         assert {*re.findall(r"<[^>!]*>", re.sub("`[^`]*`", "", text))} <= {"<br>"}
         assert "<script>document" not in page
     assert RunChanges(whole, whole).exit_code == 0
+
+
+def test_runs_that_answered_nothing_tell_nothing():
+    """Of two runs that skip or refuse all, a comparison would otherwise be green."""
+    refused = CASES["gru_14_layout"]
+    for before, after in ((SKIPPED, SKIPPED), (refused, refused), (refused, SKIPPED)):
+        with pytest.raises(NothingSelected, match="neither run answered a case"):
+            RunChanges(run(before), run(after))
