@@ -115,7 +115,12 @@ class PluggedBackend:
         options = recurrence.options
         if recurrence.P is None:
             options = options._replace(peephole_previous=False)
-        if others := beyond(options, self._honours):
+        cell, honours = recurrence.cell, self._honours
+        if not cell.projects:
+            if cell.name not in honours:
+                return f"does not say that it honours {cell.name}, a cell without gates"
+            honours |= {"attention", "silu"}
+        if others := beyond(options, honours):
             return f"does not say that it honours {source_of(others[0])}"
         with calling(self._plugin):
             reason = self._backend.supports(recurrence, compute)
@@ -152,18 +157,18 @@ class PluggedBackend:
 class ResultForm(NamedTuple):
     """The form of the results of recurrences."""
 
-    dtype: DType  # of all tensors
+    dtype: DType  # of Y
     Y: tuple[int, ...] | None  # the shape of Y; None if it is not requested
-    last: tuple[int, ...]  # the shape of each last state
-    states: int  # the number of last states
+    last: tuple[tuple[DType, tuple[int, ...]], ...]  # the dtype and shape of each last state
 
     @classmethod
     def of(cls, recurrence: Recurrence) -> ResultForm:
         """Return the form of a recurrence's results."""
-        T, N, _ = recurrence.X.shape
-        D, _, H, _ = recurrence.W.shape
-        Y = (T, D, N, H) if recurrence.wants_Y else None
-        return cls(recurrence.dtype, Y, (D, N, H), recurrence.cell.states)
+        r, D = recurrence, len(recurrence.directions)
+        T, N, _ = r.X.shape
+        Y = (T, D, N, *r.widths[0]) if r.wants_Y else None
+        states = zip(r.dtypes, r.widths, strict=True)
+        return cls(r.dtype, Y, tuple((dtype, (D, N, *width)) for dtype, width in states))
 
     def check(self, source: str, Y: Any, *last: Any) -> None:
         """Raise if a result has another form.
@@ -171,15 +176,12 @@ class ResultForm(NamedTuple):
         Raises:
             TypeError: the number, dtype or shape of the arrays differs.
         """
-        if len(last) != self.states:
-            raise TypeError(f"{source} returned {len(last)} last states, not {self.states}")
-        for state in last:
-            self._check_array(source, state, self.last)
-        if self.Y is not None:
-            self._check_array(source, Y, self.Y)
-
-    def _check_array(self, source: str, array: Any, shape: tuple[int, ...]) -> None:
-        actual = getattr(array, "dtype", None), getattr(array, "shape", None)
-        if actual != (self.dtype.numpy, shape):
-            expected = f"{self.dtype} {list(shape)}"
-            raise TypeError(f"{source} returned {actual[0]} {actual[1]}, expected {expected}")
+        if len(last) != len(self.last):
+            raise TypeError(f"{source} returned {len(last)} last states, not {len(self.last)}")
+        of_Y = [(Y, self.dtype, self.Y)] * (self.Y is not None)
+        of_last = ((state, *form) for state, form in zip(last, self.last, strict=True))
+        for array, dtype, shape in (*of_last, *of_Y):
+            actual = getattr(array, "dtype", None), getattr(array, "shape", None)
+            if actual != (dtype.numpy, shape):
+                expected = f"{dtype} {list(shape or ())}"
+                raise TypeError(f"{source} returned {actual[0]} {actual[1]}, expected {expected}")

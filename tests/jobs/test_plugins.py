@@ -79,6 +79,13 @@ class Bound(Backend):
             return (np.full((5, 1, 1, 3), number), np.full((1, 1, 3), number))
         return call
 
+class Linear(Backend):
+    honours = ("LinearAttention",)
+
+    def run(self, recurrence, compute):
+        from rnncli.backends.reference import ReferenceBackend
+        return ReferenceBackend().run(recurrence, compute)
+
 class Unmade:
     def __init__(self):
         raise KeyError("RNN_HOME")
@@ -106,6 +113,7 @@ BACKENDS = (
     "Flat",
     "Whole",
     "Bound",
+    "Linear",
     "Unmade",
     "Missing",
 )
@@ -160,6 +168,23 @@ def test_a_backend_that_fails_is_named(name, said):
 
     where = f"it is boom_kernels:{name.capitalize()} of the package boom"
     assert explain(failure.value) == (f"backend '{name}' failed: {said}; {where}", 2)
+
+
+def test_a_backend_gets_cells_without_gates_if_it_says_so():
+    """Their states have shapes and types of their own, which its results must have."""
+    attributes = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+    inputs = {name: np.ones((1, 3, 4), np.float16) for name in ("query", "key", "value")}
+    inputs["past_state"] = np.ones((1, 2, 2, 2), np.float32)
+    own = evaluate("LinearAttention-27", inputs, attributes=attributes, backend="linear")
+    wanted = evaluate("LinearAttention-27", inputs, attributes=attributes)
+
+    assert {n: v.dtype for n, v in own.items()} == {n: v.dtype for n, v in wanted.items()}
+    assert all(np.array_equal(own[name], wanted[name]) for name in wanted)
+    with pytest.raises(Unsupported, match="does not say that it honours LinearAttention"):
+        evaluate("LinearAttention-27", inputs, attributes=attributes, backend="bound")
+    inputs = {"input": np.ones((1, 2, 3)).astype("f"), "weight": np.ones((2, 1, 2)).astype("f")}
+    with pytest.raises(Unsupported, match="does not say that it honours CausalConv"):
+        evaluate("CausalConvWithState-27", inputs, backend="linear")
 
 
 def bound_session():
