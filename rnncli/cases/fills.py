@@ -88,10 +88,8 @@ class Fill:
     reach: Callable[..., float] = lambda **_: 0.0
     # the problem of the parameters in combination, or ""
     broken: Callable[..., str] = lambda **_: ""
-    kinds: tuple[str, ...] = (
-        "values",
-        "states",
-    )  # the kinds of inputs that it can fill, see `Input.kind`
+    # the kinds of inputs that it can fill, see `Input.kind`
+    kinds: tuple[str, ...] = ("values", "states")
 
 
 def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:
@@ -318,26 +316,6 @@ FILLS: Mapping[str, Fill] = {
         reach=_farthest,
         broken=_ordered,
     ),
-    "decays": Fill(
-        "random, uniform over [low, high): logarithms of what is left of a state",
-        _uniform,
-        (
-            Parameter("low", "number", -1.0, "the least value"),
-            Parameter("high", "number", 0.0, "the bound above"),
-        ),
-        reach=_farthest,
-        broken=_ordered,
-    ),
-    "rates": Fill(
-        "random, uniform over [low, high): update rates",
-        _uniform,
-        (
-            Parameter("low", "number", 0.0, "the least value"),
-            Parameter("high", "number", 1.0, "the bound above"),
-        ),
-        reach=_farthest,
-        broken=_ordered,
-    ),
     "normal": Fill(
         "random, bell-shaped: the sum of 12 uniforms, within 6 standard deviations",
         _normal,
@@ -432,14 +410,24 @@ _DEFAULT_FILLS: Mapping[str, str] = {
     "R_scale": "scales",
     "key": "normal",
     "value": "normal",
-    "decay": "decays",
-    "beta": "rates",
+    "decay": "uniform",
+    "beta": "uniform",
     "W_zero_point": "middle",
     "R_zero_point": "middle",
 }
 
 
-def default_fill(row: Input) -> str:
-    """Return the default fill of a required input, a row of `FILLS`."""
+# Parameters of these that are not the fill's own defaults: what is left of a state, and at most
+# all of it; and rates of updates.
+_OWN_PARAMETERS: Mapping[str, Mapping[str, float]] = {
+    "decay": {"low": -1.0, "high": 0.0},
+    "beta": {"low": 0.0, "high": 1.0},
+}
+
+
+def default_fill(row: Input) -> tuple[str, dict[str, Any]]:
+    """Return the default fill of a required input: a row of `FILLS`, and all its parameters."""
     is_weight = row.role in ("W", "R")
-    return "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]
+    name = "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]
+    own = _OWN_PARAMETERS.get(row.role, {})
+    return name, {p.name: own.get(p.name, p.default) for p in FILLS[name].parameters}

@@ -415,7 +415,7 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
                 "sizes": {name: sizes[name] for name in size_names(row)},
                 "dtype": dtype,
                 "attributes": {**required, **reset, **towards},
-                "inputs": {tensor.name: default_fill(tensor) for tensor in inputs},
+                "inputs": {tensor.name: default_fill(tensor)[0] for tensor in inputs},
                 "outputs": asked,
                 "weights": weights,
                 "calls": 1,

@@ -75,8 +75,6 @@ PINNED = {
     "constant": "a25bbfbd5d694e83",
     "ramp": "c9fff9e04deddf95",
     "uniform": "a7bccc4c06584145",
-    "decays": "30cf30b42c409d47",
-    "rates": "dc853d712945f059",
     "normal": "df0ba54af51b0353",
     "weights": "bb35cd546554c80b",
     "one_hot": "b4174d4aa43a795b",
@@ -293,7 +291,9 @@ def test_every_role_has_a_default_fill():
     """A required input of any operator can be left out."""
     for operator in OPERATORS.values():
         for row in operator.inputs:
-            assert row.kind in FILLS[default_fill(row)].kinds
+            name, values = default_fill(row)
+            assert row.kind in FILLS[name].kinds
+            assert [*values] == [each.name for each in FILLS[name].parameters]
 
 
 @pytest.mark.parametrize(("dtype", "middle"), [("int8", 0), ("uint8", 128)])

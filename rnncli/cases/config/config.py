@@ -366,8 +366,7 @@ class ConfigKeys(Keys):
             node, blank = entries.get(row.name), blanks.get(row.name)
             if node is None and row.name in required:
                 # By its default fill; lengths must fit their dtype.
-                name = default_fill(row)
-                values = {p.name: p.default for p in FILLS[name].parameters}
+                name, values = default_fill(row)
                 for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
                     self.find(self.entry("sizes"), f"{row.name}: {sentence}")
                 found[row.name] = Filling(name, values)
