@@ -134,10 +134,11 @@ class BallEngine:
         self.bits = bits
         r, D = recurrence, len(recurrence.directions)
         T, N, _ = r.X.shape
-        Y, states = (math.prod(shape) for shape in (r.widths[0], sum(r.widths, ())))
-        # states are rounded at each step, too
-        often = r.quantiser is not None or r.options.levels is not None or r.options.rounded_states
-        self.steps = D * N * (T * Y * (r.wants_Y + often) + states)
+        first, *others = map(math.prod, r.widths)
+        # What a step rounds as well: the first state, or the others, to levels or to their type.
+        of_first = r.quantiser is not None or r.options.levels is not None
+        of_step = first * (r.wants_Y + of_first) + sum(others) * r.options.rounded_states
+        self.steps = D * N * (T * of_step + first + sum(others))
         self.rounded = 0
 
     def widen(self, values: Array) -> Array:

@@ -129,8 +129,8 @@ def stacks(group: Sequence[CaseSource]) -> Iterator[Stack]:
         InvalidRequest: a case is invalid.
     """
     case = group[0].case()
-    work = math.prod([*case.sizes.values(), case.sizes.get("hidden_size", 1)])
-    work //= max(1, case.sizes.get("input_size", 1))
+    work = math.prod(size for name, size in case.sizes.items() if name != "input_size")
+    work *= case.sizes.get("hidden_size", 1)
     count = max(1, TOGETHER // max(1, work))
     for start in range(0, len(group), count):
         some = group[start : start + count]

@@ -45,9 +45,9 @@ class Lanes:
     # letter of the cell -> the activation and the bound of its argument (infinity if unbounded)
     activations: dict[str, tuple[Activation, float]]
     options: CellOptions  # the lines of the cell's equations that hold
-    # how products take states, if those are quantised; X is quantised already
     dtype: DType  # the dtype of the tensors
     states_dtype: DType  # that of the states but the first
+    # how products take states, if those are quantised; X is quantised already
     quantiser: Quantiser | None = None
 
 
