@@ -431,3 +431,10 @@ def default_fill(row: Input) -> tuple[str, dict[str, Any]]:
     name = "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]
     own = _OWN_PARAMETERS.get(row.role, {})
     return name, {p.name: own.get(p.name, p.default) for p in FILLS[name].parameters}
+
+
+def default_entry(row: Input) -> str | dict[str, dict[str, float]]:
+    """Return the default fill of an input as a config writes it, with no more than it needs."""
+    name, _ = default_fill(row)
+    own = _OWN_PARAMETERS.get(row.role)
+    return {name: dict(own)} if own else name

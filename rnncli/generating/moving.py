@@ -17,7 +17,7 @@ import numpy as np
 
 from rnncli.cases.case import size_names
 from rnncli.cases.config.keys import DEFAULT_DTYPE
-from rnncli.cases.fills import default_fill
+from rnncli.cases.fills import default_entry
 from rnncli.cases.suite.template import versions_of
 from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES
 from rnncli.judging.device import admitted_sizes, facts_of, subsets
@@ -162,7 +162,7 @@ def _inputs(case: Plain, needs: Requirements) -> None:
     if best is None:
         raise Unmoved("no inputs that it takes")
     case["inputs"] = {
-        name: given.get(name, default_fill(each) if each.optional else None)
+        name: given.get(name, default_entry(each) if each.optional else None)
         for name, each in rows.items()
         if name in best or (not each.optional and name in given)
     }

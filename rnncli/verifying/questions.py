@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.case import size_names
-from rnncli.cases.fills import default_fill
+from rnncli.cases.fills import default_entry
 from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.suite.template import versions_of
 from rnncli.cases.yaml_reader import as_yaml
@@ -415,7 +415,7 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
                 "sizes": {name: sizes[name] for name in size_names(row)},
                 "dtype": dtype,
                 "attributes": {**required, **reset, **towards},
-                "inputs": {tensor.name: default_fill(tensor)[0] for tensor in inputs},
+                "inputs": {tensor.name: default_entry(tensor) for tensor in inputs},
                 "outputs": asked,
                 "weights": weights,
                 "calls": 1,

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from support.tables import every
 
-from rnncli.cases.fills import FILLS, KINDS, SPECIAL, Blank, default_fill, fill, fill_problems
+from rnncli.cases.fills import (
+    FILLS,
+    KINDS,
+    SPECIAL,
+    Blank,
+    default_entry,
+    default_fill,
+    fill,
+    fill_problems,
+)
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 
@@ -294,6 +303,9 @@ def test_every_role_has_a_default_fill():
             name, values = default_fill(row)
             assert row.kind in FILLS[name].kinds
             assert [*values] == [each.name for each in FILLS[name].parameters]
+            entry = default_entry(row)
+            given = entry[name] if isinstance(entry, dict) else {}
+            assert values == {p.name: given.get(p.name, p.default) for p in FILLS[name].parameters}
 
 
 @pytest.mark.parametrize(("dtype", "middle"), [("int8", 0), ("uint8", 128)])
