@@ -50,11 +50,18 @@ class CertifiedBackend:
         """Return why the real-number formula has no value to prove, or None."""
         if compute is Compute.NATIVE:
             return "proves exact results and has no native arithmetic; leave out --compute"
+        X, numbers = without_padding(recurrence).X, []
+        if form := recurrence.options.attention:
+            # A decay of -infinity has a value: it leaves nothing of a state.
+            of_decay = slice(sum(form.widths[:3]), sum(form.widths[:4]))
+            decay = X[..., of_decay]
+            X = np.delete(X, of_decay, axis=-1)
+            numbers = [decay[decay != -np.inf]]
         tensors = (
             *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
-            *(*recurrence.initial, without_padding(recurrence).X),
+            *(*recurrence.initial, X),
         )
-        numbers = [values for values in tensors if values is not None]
+        numbers += [values for values in tensors if values is not None]
         parameters = [
             value for row in recurrence.activations for a in row for value in (a.alpha, a.beta)
         ]
