@@ -46,6 +46,7 @@ def compare(
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6
     """
     from rnncli.files.formats import read_outputs
+    from rnncli.judging.comparing.comparison import Sides
     from rnncli.judging.comparing.comparison import compare as compare_tensors
     from rnncli.judging.comparing.likeness import beside_roundings, differences
     from rnncli.judging.tolerances.tolerance import Tolerance
@@ -60,8 +61,10 @@ def compare(
         say("only outputs are compared: neither inputs nor models")
     wanted = read_outputs(b)
     got = renamed(read_outputs(a), wanted, a)
-    outputs = compare_tensors(got, wanted, tolerance)
-    likes = differences(got, wanted, tolerance)
+    names = (a, b) if Path(a).name == Path(b).name else (Path(a).name, Path(b).name)
+    sides = Sides(*(f"{name} has" for name in names))
+    outputs = compare_tensors(got, wanted, tolerance, sides)
+    likes = differences(got, wanted, tolerance, sides)
     said = {name: [each.sentence for each in found] for name, found in likes.items()}
     for name, found in likes.items():
         if got[name].shape == wanted[name].shape and not any(each.explains for each in found):

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.judging.comparing.comparison import UNNAMED, OutputComparison
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, UNREQUESTED, Verdict
 from rnncli.numerics import dtype_named
@@ -25,7 +26,6 @@ from rnncli.talk.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
@@ -329,9 +329,10 @@ def differing(output: OutputVerdict | OutputComparison, dtype: str) -> str:
     """Return how many elements of an output differ, and the worst one, but not its tolerance."""
     assert output.worst
     got, wanted = map(dtype_named(dtype).text, (output.worst.got, output.worst.wanted))
+    sides = output.sides if isinstance(output, OutputComparison) else UNNAMED
     return (
         f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
-        f" worst at {index_text(output.worst.index)}: got {got}, expected {wanted}"
+        f" worst at {index_text(output.worst.index)}: {sides.told(got, wanted)}"
     )
 
 

@@ -6,6 +6,7 @@ What names the cause is imported where outputs differ: a plain run needs none of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import Unsupported
@@ -28,7 +29,7 @@ class ExpectedOutputs:
         Outputs of another program have the tolerance that is measured on the model, as those of a
         runtime have, where one can be measured.
         """
-        from rnncli.judging.comparing.comparison import compare
+        from rnncli.judging.comparing.comparison import MODEL, Sides, compare
 
         assert run.expected
         outputs, wanted = run.outputs, run.expected
@@ -47,11 +48,13 @@ class ExpectedOutputs:
                 outputs = {name: exact[name] for name in outputs}
             except Unsupported as error:
                 words = f"{FIXED}; none can be measured: {error}"
-        compared = compare(outputs, wanted, tolerance)
+        has = f"{Path(request.expected_from).name or request.expected_from or run.name} has"
+        compared = compare(outputs, wanted, tolerance, Sides(MODEL, has))
         sizes = streams_of(loaded).sizes_of(run.inputs) if isinstance(loaded, Model) else {}
         report = ExpectedReport(tuple(compared), words, sizes)
         if compared.exit_code != 1 or not isinstance(loaded, Model):
             return report
         from rnncli.verifying.model_causes import why_they_differ
 
-        return report._replace(**why_they_differ(loaded, request, run, outputs, wanted, tolerance))
+        why = why_they_differ(loaded, request, run, wanted, outputs, tolerance, has)
+        return report._replace(**why)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.errors import Exhausted, RnncliError
-from rnncli.judging.comparing.comparison import compare
+from rnncli.judging.comparing.comparison import MODEL, Sides, compare
 from rnncli.judging.comparing.likeness import differences, in_order, order_of
 from rnncli.judging.comparing.margins import errors_of, problem_of
 from rnncli.judging.explaining.fitting import LEAST_ULPS, READING, replacing
@@ -379,16 +379,30 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
 
 
 def why_they_differ(  # noqa: PLR0917 -- two sides, and what is known of both
-    model: Model, request: Request, run: Run, got: Tensors, wanted: Tensors, tolerance: Tolerance
+    model: Model,
+    request: Request,
+    run: Run,
+    theirs: Tensors,
+    ours: Tensors,
+    tolerance: Tolerance,
+    has: str,
 ) -> dict[str, Any]:
-    """Return why outputs differ, of which one side's are the model's, as fields of a report.
+    """Return why outputs of another program differ from the model's, as fields of a report.
 
-    It is a bug that gives all of those of the other program, or else arithmetic that makes such
-    errors, and what the two have in common. The model's own are those of the run's names.
+    It is a bug that gives all of them, or else arithmetic that makes such errors, and what the two
+    have in common.
+
+    Args:
+        model: the model.
+        request: how it is evaluated.
+        run: its inputs.
+        theirs: the outputs of the other program.
+        ours: the model's.
+        tolerance: that by which the outputs differ.
+        has: what has the others, as in `Sides`.
     """
-    likes = differences(got, wanted, tolerance)
+    likes = differences(theirs, ours, tolerance, Sides(has, MODEL))
     told = tuple(f"{name}: {each.sentence}" for name, found in likes.items() for each in found)
-    ours, theirs = (got, wanted) if wanted is run.expected else (wanted, got)
     arranged = {
         name: in_order(values, order, ours[name].shape)
         for name, values in theirs.items()

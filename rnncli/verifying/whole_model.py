@@ -21,7 +21,7 @@ from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliError, Unsupported
 from rnncli.generating.extraction import Captures, ExtractionPlan, vectors_of
-from rnncli.judging.comparing.comparison import compare
+from rnncli.judging.comparing.comparison import MODEL, Sides, compare
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import explained
 from rnncli.judging.judgement import judged
@@ -86,6 +86,7 @@ class RuntimeRival:
         vector = vector_of_run(short_names([target])[0], loaded, run)
         exercise = Exercise(loaded)
         expected, tolerance = expectation(loaded, request, run, exercise.add)
+        sides = Sides(f"{self.subject.name} gives", MODEL)
 
         def is_right(subject: Implementation) -> bool:
             with closing(subject.open()) as opened:
@@ -108,7 +109,7 @@ class RuntimeRival:
                 else:
                     failure, code = f"{attempt.status}: {said}", 1
                 return report._replace(failure=failure, exit_code=code, right_with=right_with)
-            compared = compare(attempt.outputs, expected, tolerance)
+            compared = compare(attempt.outputs, expected, tolerance, sides)
             report = report._replace(comparison=tuple(compared), exit_code=compared.exit_code)
             if report.exit_code != 1:
 
@@ -131,7 +132,7 @@ class RuntimeRival:
                 from rnncli.verifying.model_causes import why_they_differ
 
                 given = (attempt.outputs, expected)
-                found |= why_they_differ(loaded, request, run, *given, tolerance)
+                found |= why_they_differ(loaded, request, run, *given, tolerance, sides.got)
             return report._replace(right_with=self.subject.right_with(is_right), **found)
 
     def check(self) -> None:

@@ -124,9 +124,9 @@ def test_nodes_that_are_right_alone_are_not_accused(rnncli, summing, faulty):
 
     assert (done.code, [row["verdict"] for row in done.rows]) == (1, ["agrees", "differs"])
     assert "twice: 2 of 2 differ" in done.err
-    assert "worst at [1]: got 0, expected 4 +- " in done.err
+    assert ": faulty gives 0, the model gives 4 +- " in done.err
     assert "its recurrent nodes are right alone, 1 execution: look at its other nodes" in done.err
-    assert "twice: got is zero throughout" in done.err
+    assert "twice: faulty gives nothing but zeros" in done.err
 
 
 def test_dimensions_that_are_left_open_are_named_where_they_are_what_fails(

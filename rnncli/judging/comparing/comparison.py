@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,25 @@ BLOCK = 1 << 18
 
 
 Scalar: TypeAlias = "float | int | bool | complex | str"
+# What has values that were evaluated here.
+MODEL = "the model gives"
+
+
+class Sides(NamedTuple):
+    """What has the values of both sides of a comparison: phrases that a value follows."""
+
+    got: str = "got"  # such as "got.npz has", "onnxruntime gives" or `MODEL`
+    wanted: str = "expected"
+
+    def told(self, got: object, wanted: object, what: str = "") -> str:
+        """Return both values in words, that of the model last."""
+        words = [f"{self.got} {what}{got}", f"{self.wanted} {wanted}"]
+        if self.got == MODEL:
+            words = [f"{self.wanted} {what}{wanted}", f"{self.got} {got}"]
+        return ", ".join(words)
+
+
+UNNAMED = Sides()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,7 @@ class OutputComparison:
     of_tolerance: float | None = None
     unjudged: int = 0  # number of elements whose tolerance says nothing
     worst: WorstElement | None = None  # the worst element; None if all elements are equal
+    sides: Sides = UNNAMED  # what has its values
 
     @property
     def agrees(self) -> bool:
@@ -87,7 +107,9 @@ class OutputComparison:
         def plain(row: Any) -> dict[str, Any]:
             found = {name: getattr(row, name) for name in row.__slots__}
             for name, value in found.items():
-                if isinstance(value, tuple):
+                if isinstance(value, Sides):
+                    found[name] = value._asdict()
+                elif isinstance(value, tuple):
                     found[name] = list(value)
                 elif isinstance(value, complex) or (
                     isinstance(value, float) and not math.isfinite(value)
@@ -117,7 +139,10 @@ class Comparison(Conclusion, tuple[OutputComparison, ...]):
 
 
 def compare(
-    got: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: Tolerance = EXACT
+    got: Mapping[str, Array],
+    wanted: Mapping[str, Array],
+    tolerance: Tolerance = EXACT,
+    sides: Sides = UNNAMED,
 ) -> Comparison:
     """Compare outputs by name: the wanted ones in their order, then any others.
 
@@ -125,6 +150,7 @@ def compare(
         got: the outputs to judge.
         wanted: the expected outputs.
         tolerance: the tolerances; by default only equal elements agree.
+        sides: what has the outputs, in words.
 
     Raises:
         InvalidRequest: the tolerance names an output that is on neither side, or both sides are one
@@ -135,28 +161,29 @@ def compare(
     names = dict.fromkeys([*wanted, *got])
     tolerance.check(names)
     return Comparison(
-        _compared(name, got.get(name), wanted.get(name), tolerance.of(name)) for name in names
+        _compared(name, got.get(name), wanted.get(name), tolerance.of(name), sides)
+        for name in names
     )
 
 
 def _compared(
-    name: str, got: Array | None, wanted: Array | None, limits: ElementBounds
+    name: str, got: Array | None, wanted: Array | None, limits: ElementBounds, sides: Sides
 ) -> OutputComparison:
     sample = got if wanted is None else wanted
     assert sample is not None
     dtype = dtype_of(sample)
 
     def refused(problem: str) -> OutputComparison:
-        return OutputComparison(name, problem, dtype.name, sample.shape)
+        return OutputComparison(name, problem, dtype.name, sample.shape, sides=sides)
 
     if got is None:
-        return refused("is missing")
+        return refused(f"{sides.wanted} it, {sides.got} none")
     if wanted is None:
-        return refused("is not expected")
+        return refused(f"{sides.got} it, {sides.wanted} none")
     if dtype_of(got) != dtype:
-        return refused(f"dtype is {dtype_of(got)}, wanted {dtype}")
+        return refused(sides.told(dtype_of(got), dtype, "dtype "))
     if got.shape != wanted.shape:
-        return refused(f"shape is {list(got.shape)}, wanted {list(wanted.shape)}")
+        return refused(sides.told([*got.shape], [*wanted.shape], "shape "))
 
     is_text, is_inexact = dtype.numpy.kind == "O", dtype.is_float or dtype.numpy.kind == "c"
     differing = unequal = 0
@@ -220,6 +247,7 @@ def _compared(
         mean_abs=None if is_text else sum_abs / max(wanted.size, 1),
         unjudged=int(np.isnan(limits.atol).sum()),
         worst=element,
+        sides=sides,
     )
 
 

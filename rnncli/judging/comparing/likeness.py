@@ -17,6 +17,7 @@ from rnncli.talk.words import counted, listed, shown, times
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rnncli.judging.comparing.comparison import Sides
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.numerics import Array
 
@@ -39,20 +40,20 @@ class Likeness(NamedTuple):
     explains: bool = False  # whether it explains all of the error
 
 
-def likenesses(got: Array, wanted: Array, differs: Array) -> list[Likeness]:
+def likenesses(got: Array, wanted: Array, differs: Array, sides: Sides) -> list[Likeness]:
     """Return what two tensors of one shape have in common, given which elements differ."""
     if not 1 < got.size <= MOST_ELEMENTS or not (_is_real(got) and _is_real(wanted)):
         return []
     g, w = got.astype(np.float64), wanted.astype(np.float64)
     if not (np.isfinite(g).all() and np.isfinite(w).all() and differs.any()):
         return []
-    for sentence in _explaining(g, w):
+    for sentence in _explaining(g, w, sides):
         return [Likeness(sentence, explains=True)]
     found = [*_places(differs)]
     off = (g - w)[differs]
     if off.size >= LEAST and ((off > 0).all() or (off < 0).all()):
         more = "larger" if off[0] > 0 else "smaller"
-        found.append(f"got is {more} in all of {off.size} wrong elements")
+        found.append(f"{sides.got} {more} values in all of {off.size} wrong elements")
     return [Likeness(sentence) for sentence in found]
 
 
@@ -60,27 +61,28 @@ def _is_real(values: Array) -> bool:
     return values.dtype.kind in "fiu" or dtype_of(values).is_float
 
 
-def _explaining(g: Array, w: Array) -> Iterator[str]:
+def _explaining(g: Array, w: Array, sides: Sides) -> Iterator[str]:
     """Yield what explains the whole error."""
     size = _rms(g - w)
+    got_is = f"{sides.got} what {sides.wanted}"
 
     def is_left(values: Array) -> bool:
         return values.shape == g.shape and _rms(g - values) <= LEFT * size
 
     if not (w.any() and g.any()):
-        yield f"{'got' if w.any() else 'wanted'} is zero throughout"
+        yield f"{sides.got if w.any() else sides.wanted} nothing but zeros"
         return
     if g.size >= LEAST:
         shift, factor = float(np.mean(g - w)), float(np.vdot(g, w) / np.vdot(w, w))
         if is_left(w + shift):
-            yield f"got is wanted {'+' if shift > 0 else '-'} {shown(abs(shift))}"
+            yield f"{got_is} {'+' if shift > 0 else '-'} {shown(abs(shift))}"
         if is_left(w * factor):
-            yield f"got is wanted times {shown(factor)}"
+            yield f"{got_is} times {shown(factor)}"
         slope, start = np.polynomial.polynomial.polyfit(w.ravel(), g.ravel(), 1)[::-1].tolist()
         if is_left(w * slope + start):
             sign = "+" if start > 0 else "-"
-            yield f"got is wanted times {shown(slope)} {sign} {shown(abs(start))}"
-        for a, b, said in ((g, w, "got is wanted"), (w, g, "wanted is got")):
+            yield f"{got_is} times {shown(slope)} {sign} {shown(abs(start))}"
+        for a, b, said in ((g, w, got_is), (w, g, f"{sides.wanted} what {sides.got}")):
             for decimals in range(MOST_DECIMALS):
                 if _rms(a - np.round(b, decimals)) <= LEFT * size:
                     yield f"{said} rounded to {counted(decimals, 'decimal')}"
@@ -90,24 +92,24 @@ def _explaining(g: Array, w: Array) -> Iterator[str]:
     if w.ndim <= MOST_AXES:
         for order in permutations(range(w.ndim)):
             if order != (*range(w.ndim),) and is_left(w.transpose(order)):
-                yield f"got is wanted with its axes in the order {', '.join(map(str, order))}"
+                yield f"{got_is} with its axes in the order {', '.join(map(str, order))}"
     for axis, count in enumerate(w.shape):
         if not 1 < count <= MOST_INDICES:
             continue
         if is_left(np.flip(w, axis)):
-            yield f"got is wanted reversed along axis {axis}"
+            yield f"{got_is} reversed along axis {axis}"
         late, early, before = slice(1, None), slice(None, -1), (slice(None),) * axis
         for own, theirs, way in ((late, early, "later"), (early, late, "earlier")):
             here, there = ((*before, each) for each in (own, theirs))
             is_moved = count > 2 and _rms(g[here] - w[here]) > size / 2
             if is_moved and _rms(g[here] - w[there]) <= LEFT * size:
-                yield f"got is wanted one index {way} along axis {axis}"
+                yield f"{got_is} one index {way} along axis {axis}"
         rows, others = (np.moveaxis(values, axis, 0).reshape(count, -1) for values in (g, w))
         apart = np.add.outer((rows**2).sum(1), (others**2).sum(1)) - 2 * rows @ others.T
         nearest = apart.argmin(axis=1).tolist()
         if sorted(nearest) == [*range(count)] and is_left(np.take(w, nearest, axis)):
             said = listed([str(k) for k in nearest], MOST_TOLD)
-            yield f"got has along axis {axis} the indices {said} of wanted"
+            yield f"{got_is} at the indices {said} along axis {axis}"
 
 
 def _places(differs: Array) -> Iterator[str]:
@@ -151,7 +153,7 @@ def beside_roundings(got: Array, wanted: Array) -> str:
 
 
 def differences(
-    got: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: Tolerance
+    got: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: Tolerance, sides: Sides
 ) -> dict[str, list[Likeness]]:
     """Return what outputs that differ have in common with those that are wanted, by name.
 
@@ -165,13 +167,13 @@ def differences(
         if g.shape == w.shape:
             mask = agreeing(g, w, tolerance.of(name))
             if not mask.all():
-                found[name] = likenesses(g, w, ~mask)
+                found[name] = likenesses(g, w, ~mask, sides)
         elif order := order_of(g.shape, w.shape):
             mask = agreeing(in_order(g, order, w.shape), w, tolerance.of(name))
             agree = f"{mask.sum()} of {counted(mask.size, 'element')}"
-            found[name] = [
-                Likeness(f"{_reordered(g.shape, order, w.shape)}: {agree} agree", bool(mask.all()))
-            ]
+            moved = _reordered(g.shape, order, w.shape)
+            sentence = f"what {sides.got}, {moved}: {agree} agree"
+            found[name] = [Likeness(sentence, bool(mask.all()))]
     return found
 
 

@@ -14,7 +14,7 @@ from support.tables import every
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing import comparison
-from rnncli.judging.comparing.comparison import WorstElement, compare
+from rnncli.judging.comparing.comparison import MODEL, UNNAMED, Sides, WorstElement, compare
 from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 from rnncli.numerics import DTYPES
 
@@ -313,18 +313,37 @@ def test_any_layout_in_memory_is_the_same():
         assert result.agrees
 
 
-def test_missing_extra_shape_and_dtype_are_differences():
+@pytest.mark.parametrize(
+    ("sides", "sentences"),
+    [
+        (
+            UNNAMED,
+            [
+                "expected it, got none",
+                "got shape [3, 2], expected [2, 3]",
+                "got dtype float64, expected float32",
+                "got it, expected none",
+            ],
+        ),
+        (
+            Sides(MODEL, "theirs.npz has"),
+            [
+                "theirs.npz has it, the model gives none",
+                "theirs.npz has shape [2, 3], the model gives [3, 2]",
+                "theirs.npz has dtype float32, the model gives float64",
+                "the model gives it, theirs.npz has none",
+            ],
+        ),
+    ],
+)
+def test_missing_extra_shape_and_dtype_are_differences(sides, sentences):
     """Each is said in words, in the order wanted, and what nobody wanted comes last."""
     wanted = {"Y": np.zeros(2), "Y_h": np.zeros((2, 3)), "Y_c": np.zeros(2, np.float32)}
     got = {"other": np.zeros(1), "Y_c": np.zeros(2), "Y_h": np.zeros((3, 2))}
-    results = compare(got, wanted)
+    results = compare(got, wanted, sides=sides)
 
-    assert [
-        ("Y", "is missing"),
-        ("Y_h", "shape is [3, 2], wanted [2, 3]"),
-        ("Y_c", "dtype is float64, wanted float32"),
-        ("other", "is not expected"),
-    ] == [(each.name, each.problem) for each in results]
+    assert ["Y", "Y_h", "Y_c", "other"] == [each.name for each in results]
+    assert sentences == [each.problem for each in results]
     assert not any(each.agrees for each in results)
 
 

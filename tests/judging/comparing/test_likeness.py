@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rnncli.judging.comparing.comparison import Sides
 from rnncli.judging.comparing.likeness import beside_roundings, differences, order_of
 from rnncli.judging.tolerances.tolerance import EXACT
 
@@ -11,6 +12,7 @@ DRAW = np.random.default_rng(0).normal
 W = DRAW(size=(6, 2, 5)).astype(np.float32)
 SQUARE = DRAW(size=(4, 4)).astype(np.float32)
 NOISE = DRAW(size=W.shape).astype(np.float32)
+SIDES, IS = Sides("A has", "B has"), "A has what B has"
 
 
 def as_type(dtype):
@@ -21,40 +23,46 @@ def as_type(dtype):
 @pytest.mark.parametrize(
     ("got", "sentence"),
     [
-        (W + np.float32(0.25), "got is wanted + 0.25"),
-        (W * 2, "got is wanted times 2"),
-        (-W, "got is wanted times -1"),
-        (2 * W - 1, "got is wanted times 2 - 1"),
-        (W[:, :, [0, 2, 1, 4, 3]], "got has along axis 2 the indices 0, 2, 1, 4, 3 of wanted"),
-        (W[::-1], "got is wanted reversed along axis 0"),
-        (np.concatenate([W[:1] * 0, W[:-1]]), "got is wanted one index later along axis 0"),
-        (np.concatenate([W[1:], W[:1] * 0]), "got is wanted one index earlier along axis 0"),
-        (np.round(W, 3), "got is wanted rounded to 3 decimals"),
-        (as_type(np.float16), "got is wanted rounded to float16"),
-        (as_type(ml_dtypes.bfloat16), "got is wanted rounded to bfloat16"),
-        (W * 0, "got is zero throughout"),
-        (W.transpose(1, 0, 2), "with axes in the order 1, 0, 2: 60 of 60 elements agree"),
-        (W[None], "without axis 0: 60 of 60 elements agree"),
-        (W[:, None], "without axis 1: 60 of 60 elements agree"),
-        (W[None, None], f"in the shape {[*W.shape]}: 60 of 60 elements agree"),
+        (W + np.float32(0.25), f"{IS} + 0.25"),
+        (W * 2, f"{IS} times 2"),
+        (-W, f"{IS} times -1"),
+        (2 * W - 1, f"{IS} times 2 - 1"),
+        (W[:, :, [0, 2, 1, 4, 3]], f"{IS} at the indices 0, 2, 1, 4, 3 along axis 2"),
+        (W[::-1], f"{IS} reversed along axis 0"),
+        (np.concatenate([W[:1] * 0, W[:-1]]), f"{IS} one index later along axis 0"),
+        (np.concatenate([W[1:], W[:1] * 0]), f"{IS} one index earlier along axis 0"),
+        (np.round(W, 3), f"{IS} rounded to 3 decimals"),
+        (as_type(np.float16), f"{IS} rounded to float16"),
+        (as_type(ml_dtypes.bfloat16), f"{IS} rounded to bfloat16"),
+        (W * 0, "A has nothing but zeros"),
+        (
+            W.transpose(1, 0, 2),
+            "what A has, with axes in the order 1, 0, 2: 60 of 60 elements agree",
+        ),
+        (W[None], "what A has, without axis 0: 60 of 60 elements agree"),
+        (W[:, None], "what A has, without axis 1: 60 of 60 elements agree"),
+        (W[None, None], f"what A has, in the shape {[*W.shape]}: 60 of 60 elements agree"),
         (
             W.transpose(1, 0, 2)[..., None],
-            "with axes in the order 1, 0, 2, 3 and without axis 3: 60 of 60 elements agree",
+            (
+                "what A has, with axes in the order 1, 0, 2, 3 and without axis 3: 60 of 60"
+                " elements agree"
+            ),
         ),
     ],
 )
 def test_what_explains_all_of_an_error_is_told_alone(got, sentence):
     """It is one thing."""
-    (like,) = differences({"Y": got}, {"Y": W}, EXACT)["Y"]
+    (like,) = differences({"Y": got}, {"Y": W}, EXACT, SIDES)["Y"]
 
     assert like == (sentence, True)
 
 
 def test_axes_of_one_size_may_be_in_another_order_too():
     """The shape does not tell."""
-    (like,) = differences({"Y": SQUARE.T}, {"Y": SQUARE}, EXACT)["Y"]
+    (like,) = differences({"Y": SQUARE.T}, {"Y": SQUARE}, EXACT, SIDES)["Y"]
 
-    assert like == ("got is wanted with its axes in the order 1, 0", True)
+    assert like == (f"{IS} with its axes in the order 1, 0", True)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +77,14 @@ def test_axes_of_one_size_may_be_in_another_order_too():
             np.where(np.arange(6)[:, None, None] % 5 != 0, W + NOISE, W),
             ["only indices from 1 to 4 of axis 0 are wrong, of 6"],
         ),
-        (W + np.abs(NOISE), ["got is larger in all of 60 wrong elements"]),
-        (W - np.abs(NOISE), ["got is smaller in all of 60 wrong elements"]),
+        (W + np.abs(NOISE), ["A has larger values in all of 60 wrong elements"]),
+        (W - np.abs(NOISE), ["A has smaller values in all of 60 wrong elements"]),
         (NOISE, []),
     ],
 )
 def test_where_errors_are_and_their_sign_explain_nothing_and_are_told(got, sentences):
     """They are a place to look."""
-    found = differences({"Y": got}, {"Y": W}, EXACT)["Y"]
+    found = differences({"Y": got}, {"Y": W}, EXACT, SIDES)["Y"]
 
     assert [each.sentence for each in found] == sentences
     assert not any(each.explains for each in found)
