@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+import posixpath
 import re
 from importlib import import_module
 from pathlib import Path
@@ -64,6 +65,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages, before mkdocs reads what there is."""
     for path, page in PAGES.items():
         files.append(File.generated(config, path, content="\n".join(page())))
+    for path, source in COPIES.items():
+        text = (DOCS.parent / source).read_text("utf-8")
+        files.append(File.generated(config, path, content=text))
     return files
 
 
@@ -487,7 +491,20 @@ def _documented(path: str, name: str, level: int = 2) -> Iterator[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Draw the layers, and marks for words of runtimes; wide tables have all the width."""
+    """Link pages of the site, draw layers and marks; wide tables have all the width."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def to_the_site(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, link[1]))
+        found = IN_THE_CHECKOUT.get(target)
+        return f"]({posixpath.relpath(found, folder or '.')})" if found else link[0]
+
+    markdown = re.sub(r"\]\(([\w./#-]+)\)", to_the_site, markdown)
+    if page.file.src_uri == "reference.md":
+        named = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
+        for title in named:
+            page_of = f"reference/{title.lower().replace(' ', '-')}.md"
+            markdown = markdown.replace(f"## {title}\n", f"## [{title}]({page_of})\n")
     if page.file.src_uri.startswith(WIDE):
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.src_uri == "results/runtimes.md":
@@ -576,11 +593,6 @@ def _package(name: str) -> str:
     return f"<div><b>{name}</b><span>{html.escape(said)}</span></div>"
 
 
-def copied(path: str) -> Callable[[], Iterator[str]]:
-    """Return the maker of a page that stands elsewhere in the repository, as it is there."""
-    return lambda: iter([(DOCS.parent / path).read_text("utf-8")])
-
-
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/cli.md": command_line,
     "reference/config.md": config_keys,
@@ -596,7 +608,16 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/gates.md": gates,
     "reference/relations.md": relations,
     "reference/statements.md": lambda: iter([traceability.page()]),
-    "explanation/semantics.md": copied("specs/semantics.md"),
-    "reference/vectors.md": copied("vectors/README.md"),
-    "results/suites.md": copied("specs/suites/README.md"),
+}
+# Pages that stand elsewhere in the repository -> where.
+COPIES = {
+    "explanation/semantics.md": "specs/semantics.md",
+    "reference/vectors.md": "vectors/README.md",
+    "results/suites.md": "specs/suites/README.md",
+}
+# What links lead to in a checkout -> the page that the site has for it. Those written from the
+# code are sections of docs/reference.md there, each with the command that prints the same.
+IN_THE_CHECKOUT = {
+    **{f"docs/reference.md#{Path(path).stem}": path for path in PAGES},
+    **{source: path for path, source in COPIES.items()},
 }

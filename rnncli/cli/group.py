@@ -54,7 +54,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         " `rnncli verify --json`.",
     },
     "Look up": {
-        "help": "Describe a command with all of its options.",
+        "help": "Describe a command in full, or list profiles, readings and the like.",
         "inspect": "Show a config with every default filled in, a case of a"
         " suite, a model or a pack.",
         "ops": "List the operators, or show one in full.",
@@ -66,6 +66,18 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
 }
 COMMANDS = {name: text for rows in GROUPS.values() for name, text in rows.items()}
+# What `rnncli help` lists besides commands -> the table, each row with a summary.
+TOPICS = {
+    "executors": "rnncli.jobs.workers:EXECUTORS",
+    "exit-codes": "rnncli.errors:EXIT_CODES",
+    "fills": "rnncli.cases.fills:FILLS",
+    "layouts": "rnncli.packs.layouts:LAYOUTS",
+    "profiles": "rnncli.numerics.profiles:PROFILES",
+    "readings": "rnncli.recurrence.readings:READINGS",
+    "relations": "rnncli.verifying.relations.relations:RELATIONS",
+    "stream-relations": "rnncli.verifying.relations.relations:STREAM_RELATIONS",
+}
+HELPED = (*COMMANDS, *TOPICS)
 # Module -> the commands in it; any other command has a module of its own.
 ROOMS = {
     "tensors": ("compare", "convert"),
@@ -125,9 +137,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for an unknown one."""
+        """Suggest the nearest command for an unknown one, and help for a topic."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
+            topic = f"; `rnncli help {args[0]}` lists them" if args[0] in TOPICS else ""
+            ctx.fail(f"no such command '{args[0]}'{topic or did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

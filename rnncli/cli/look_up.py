@@ -9,7 +9,7 @@ import click
 
 from rnncli.cli.command import IN_FULL, command, hold
 from rnncli.cli.options import MEMORY, MODEL, OPERATOR, Name, printed, row
-from rnncli.errors import NothingSelected
+from rnncli.errors import NothingSelected, did_you_mean
 from rnncli.limits import UNLIMITED, Limits
 from rnncli.reports.tables import print_json_line, print_records, print_table
 
@@ -98,24 +98,44 @@ def backends(*, as_json: bool = False) -> None:
     print_records(("backend", "what it is", "from"), describe_backends(), as_json=as_json)
 
 
-@command(name=row(type=Name("command", "rnncli.cli.group:COMMANDS"), metavar="[COMMAND]"))
+@command(name=row(type=Name("command", "rnncli.cli.group:HELPED"), metavar="[COMMAND|TOPIC]"))
 def help(name: str = "") -> None:  # noqa: A001 -- the name of the command
-    """Describe a command with all of its options.
+    """Describe a command in full, or list profiles, readings and the like.
 
-    `--help` of a command that has many names those that other commands have, too.
+    `--help` of a command that has many names those that other commands have, too. The topics are
+    executors, exit-codes, fills, layouts, profiles, readings, relations and stream-relations.
 
     \b
     rnncli help verify
+    rnncli help profiles
     """
-    root = click.get_current_context().find_root()
+    import pkgutil
+
+    from rnncli.cli.group import COMMANDS, HELPED, TOPICS
+
+    context = click.get_current_context()
+    root = context.find_root()
     if not name:
         click.echo(root.get_help())
         return
+    if name in TOPICS:
+        rows = pkgutil.resolve_name(TOPICS[name]).items()
+        print_table((name, "what it is"), [(each, _summary(found)) for each, found in rows])
+        return
+    if name not in COMMANDS:
+        near = did_you_mean(name, HELPED) or f"; the topics are {', '.join(TOPICS)}"
+        context.fail(f"no such command or topic '{name}'{near}")
     _, found, _ = cast("click.Group", root.command).resolve_command(root, [name])
     assert found
     with found.make_context(name, [], parent=root, resilient_parsing=True) as context:
         context.meta[IN_FULL] = True
         click.echo(found.get_help(context))
+
+
+def _summary(found: Any) -> str:
+    """Return what a row of a table is, with the choices of a reading."""
+    choices = [f"{name}: {said}" for name, said in getattr(found, "meanings", {}).items()]
+    return "; ".join([getattr(found, "summary", str(found)), *choices])
 
 
 @command()

@@ -18,7 +18,7 @@ from support.tables import every
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
 from rnncli.cli.command import SECTIONS
-from rnncli.cli.group import COMMANDS, GROUPS, cli
+from rnncli.cli.group import COMMANDS, GROUPS, TOPICS, cli
 from rnncli.cli.options import names_in
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
@@ -270,6 +270,20 @@ def test_help_of_no_command_is_that_of_all(rnncli):
     """A wrong name is told the right one."""
     assert rnncli("help").out == rnncli("--help").out
     assert "did you mean 'verify'?" in rnncli("help", "verfy").err
+
+
+@every("topic", TOPICS)
+def test_help_lists_the_rows_of_a_topic(rnncli, topic):
+    """Each has its sentence; the name of a topic as a command, or a slip of it, is led there."""
+    shown = rnncli("help", topic).out.splitlines()
+
+    assert [line.partition("\t")[0] for line in shown[1:]] == [
+        str(n) for n in names_in(TOPICS[topic])
+    ]
+    assert all(len(line.partition("\t")[2]) > 3 for line in shown[1:])
+    assert topic in rnncli("help", "--help").out.replace("\n  ", " ")
+    assert f"`rnncli help {topic}` lists them" in rnncli(topic).err
+    assert f"did you mean '{topic}'?" in rnncli("help", f"{topic}s").err
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """The documentation as a site: as it is built, and as Chromium shows it."""
 
+import re
 import subprocess
 import sys
 
@@ -39,6 +40,15 @@ def site(tmp_path_factory):
 def test_site_is_built_without_a_warning(site):
     """With every page that is written, and those that are made from the code."""
     assert all((site / page / "index.html").is_file() for page in PAGES)
+
+
+def test_links_to_commands_lead_to_pages_here(site):
+    """A checkout has a section, with a command, of every page that only the site has."""
+    index = (site / "reference/index.html").read_text("utf-8")
+    made = {page.parent.name for page in site.glob("reference/*/index.html")}
+
+    assert set(re.findall(r'<h2 id="([^"]+)"><a href="\1/">', index)) == made - {"vectors"}
+    assert 'href="../reference/readings/"' in (site / "tutorial/index.html").read_text("utf-8")
 
 
 @needs_browser

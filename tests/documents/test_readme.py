@@ -72,12 +72,39 @@ def test_every_profile_and_suite_is_there():
 
 
 def test_files_it_names_exist():
-    """Every path of the repository in the text is there; links of the README lead somewhere."""
+    """Every path of the repository in the text is there."""
     paths = set(re.findall(r"`((?:rnncli|specs|tests|vectors|docs)/[\w/.]+)`", TEXT))
     paths |= set(re.findall(r"run (tests/data/\S+)", TEXT))
-    paths |= {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", README)}
 
     assert {path for path in paths if not (ROOT / path).exists()} == set()
+
+
+def prose_of(page):
+    """Return the text of a page without its code, in which brackets are no links."""
+    return re.sub(
+        r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def anchors_of(page):
+    """Return what links to sections of a page name, as GitHub and the site spell it."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_links_lead_somewhere_in_a_checkout():
+    """To a file, and a section of it; a page that only the site has is nowhere on GitHub."""
+    folders = (ROOT / name for name in ("docs", "specs", "vectors", ".github"))
+    pages = [ROOT / "README.md", *(page for folder in folders for page in folder.rglob("*.md"))]
+    lost = []
+    for page in pages:
+        for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)", prose_of(page)):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if not target.exists() or (anchor and anchor not in anchors_of(target)):
+                lost.append(f"{page.relative_to(ROOT)}: {link}")
+
+    assert lost == []
 
 
 def test_pages_are_short():
