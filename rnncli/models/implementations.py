@@ -177,6 +177,10 @@ def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
     if not schema_of(domain, node.op_type, versions[domain]):
         known = {s.name for s in onnx.defs.get_all_schemas() if s.domain == domain}
         hint = did_you_mean(node.op_type, known - {node.op_type})
+        if not domain and node.op_type not in known:  # such as SimplifiedLayerNormalization
+            raise NotImplementedError(
+                f"no operator of ONNX; --host onnxruntime evaluates those that it has{hint}"
+            )
         raise NotImplementedError(f"opset {versions[domain]} has no such operator{hint}")
 
 
