@@ -220,6 +220,8 @@ def _sized(size: ErrorSize) -> str:
     whole = f"errors up to {size.largest:.3g}, {size.rms:.2g} of the largest value on average"
     if size.numbers_of:
         whole += f", and all values are {size.numbers_of} numbers"
+    if size.is_gross:
+        return f"{whole}: larger than roundings or tables make; something else is computed"
     if not size.likes or size.likes[0].times > MOST_TIMES:
         return whole
     first = size.likes[0]

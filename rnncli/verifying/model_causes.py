@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,14 +25,15 @@ from rnncli.models.evaluator import Evaluator, Library
 from rnncli.models.model import rooted
 from rnncli.models.observation import Watch
 from rnncli.models.steps import OwnRecurrentNode
-from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
-from rnncli.mutants.mutant import PER_DIRECTION, RIGHT, Change, Mutant
+from rnncli.mutants.catalogue import is_scored, mutants_of
+from rnncli.mutants.mutant import RIGHT, Mutant
 from rnncli.mutants.runs import Runs, part_of
 from rnncli.numerics import dtype_of
 from rnncli.recurrence.readings import READINGS
 from rnncli.running.request import OutputsCause
 from rnncli.talk.terminal import tell
 from rnncli.talk.words import counted
+from rnncli.verifying.layer_mistakes import are_alike, composed, of_layers, with_weights
 from rnncli.verifying.model_precision import error_size
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.models.observation import Observer, Occurrence
     from rnncli.models.steps import Step
-    from rnncli.mutants.mutant import Run as MutantRun
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Recurrence
     from rnncli.running.request import Request, Run
 
     Path = tuple[str, ...]
@@ -55,8 +54,6 @@ FIRST = (
     *("gate order", "linear_before_reset", "biases", "weight layout", "transposes", "directions"),
     *("layout", "initial states", "activations", "peepholes", "lengths"),
 )
-# The family of the bugs of whole layers.
-LAYERS = "layers"
 # The seconds after which no more hypotheses are begun.
 SECONDS = 30.0
 # Those after which a terminal is told what takes so long.
@@ -186,28 +183,27 @@ class WrongModel:
     def groups(self) -> Iterator[Iterator[tuple[Placed, PlacedFit]]]:
         """Yield the hypotheses in groups: on all nodes of a cell at once, and on each by itself.
 
-        Those that conversions have come first, on all nodes.
+        Those that conversions have come first, on all nodes; then what is composed of those.
         """
         by_cell: dict[str, list[Path]] = {}
         for path, occurrence in self.nodes.items():
             by_cell.setdefault(occurrence.node.operator.cell.name, []).append(path)
         likeliest = sorted(self.nodes, key=self._overlap, reverse=True)
-        for first in (True, False):
-
-            def mutants(cell: str, first: bool = first) -> list[Mutant]:
-                # First the bugs that conversions have, and no finer variants of them.
-                return [
-                    m for m in mutants_of(cell) if (m.family in FIRST and is_scored(m.id)) is first
-                ]
-
+        for stage in range(3):
+            # First the bugs that conversions have, and no finer variants of them.
+            mutants = {}
+            for cell in by_cell:
+                first = [m for m in mutants_of(cell) if m.family in FIRST and is_scored(m.id)]
+                rest = [m for m in mutants_of(cell) if m not in first]
+                mutants[cell] = (first, [*composed(first)], rest)[stage]
             for cell, paths in by_cell.items():
                 if len(paths) > 1:
-                    yield self._tried_in(mutants(cell), paths)
+                    yield self._tried_in(mutants[cell], paths)
             for path in likeliest:
-                own = [*self._own(path)] if first else []
+                own = [*self._own(path)] if stage == 0 else []
                 cell = self.nodes[path].node.operator.cell.name
-                yield self._tried_alone(path, own + mutants(cell))
-            if first:
+                yield self._tried_alone(path, own + mutants[cell])
+            if stage == 0:
                 yield self._swapped()
 
     def _overlap(self, path: Path) -> float:
@@ -267,14 +263,14 @@ class WrongModel:
                     other = node.under({name: choice}).recurrence(inputs)
                     yield Mutant(id_, (), READING, sentence_of(id_), "", replacing(other))
         others = {at[-1]: _recurrence(each) for at, each in self.nodes.items() if at != path}
-        yield from _of_layers(_recurrence(self.nodes[path]), others)
+        yield from of_layers(_recurrence(self.nodes[path]), others)
 
     def _swapped(self) -> Iterator[tuple[Placed, PlacedFit]]:
         """Try each two layers with each other's weights."""
         for pair in combinations(self.nodes, 2):
             weights = [_recurrence(self.nodes[path]) for path in pair]
-            if _are_alike(*weights):
-                taken = [_with_weights(theirs, "") for theirs in reversed(weights)]
+            if are_alike(*weights):
+                taken = [with_weights(theirs, "") for theirs in reversed(weights)]
                 bugs = dict(zip(pair, taken, strict=True))
                 if outputs := self.outputs(bugs):
                     sentence = "Each of the two layers has the weights of the other."
@@ -283,50 +279,6 @@ class WrongModel:
 
 def _recurrence(occurrence: Occurrence) -> Recurrence:
     return occurrence.node.recurrence(occurrence.inputs)
-
-
-def _of_layers(right: Recurrence, others: Mapping[str, Recurrence]) -> Iterator[Mutant]:
-    """Yield the bugs of a layer among others: it is left out, or has no weights or others'."""
-    T, N, size = right.X.shape
-    D, H = len(right.directions), right.R.shape[-1]
-
-    def passed_on(run: MutantRun, recurrence: Recurrence) -> Result:
-        result = run(recurrence)
-        Y = recurrence.X.reshape(T, N, D, H).swapaxes(1, 2)
-        return replace(result, Y=None if result.Y is None else Y)
-
-    if size == D * H:
-        sentence = "The layer is left out: its input is passed on."
-        change = Change(result=passed_on)
-        yield Mutant("layer-left-out", (), LAYERS, sentence, "", change)
-    zeros: dict[str, Any] = {
-        n: v if v is None else np.zeros_like(v) for n, v in _weights(right).items()
-    }
-    nothing = replacing(replace(right, **zeros))
-    yield Mutant("layer-not-loaded", (), LAYERS, "All its weights are zero.", "", nothing)
-    for name, other in others.items():
-        if _are_alike(right, other):
-            yield _with_weights(other, name)
-
-
-def _weights(recurrence: Recurrence) -> dict[str, Any]:
-    return {name: getattr(recurrence, name) for name in PER_DIRECTION}
-
-
-def _are_alike(one: Recurrence, other: Recurrence) -> bool:
-    """Whether two layers may have each other's weights, which are not the same."""
-    pairs = [*zip(_weights(one).values(), _weights(other).values(), strict=True)]
-    return one.cell is other.cell and (
-        all(np.shape(a) == np.shape(b) for a, b in pairs)
-        and not all(np.array_equal(a, b) for a, b in pairs)
-    )
-
-
-def _with_weights(other: Recurrence, name: str) -> Mutant:
-    """Return the bug of a layer that has the weights of another one."""
-    change = Change(recurrence=lambda recurrence: replace(recurrence, **_weights(other)))
-    sentence = f"The layer has the weights of '{name}'."
-    return Mutant(f"weights-of-{name}", (), LAYERS, sentence, "", change)
 
 
 def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> OutputsCause | None:
@@ -370,7 +322,7 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
         operator=first.node.operator.name,
         fits=alike,
         sentence=placed.sentence,
-        edit=tuple(edit_of(placed.name)) if placed.name in MUTANTS else (),
+        edit=tuple(edit_of(placed.name)),
         explained=best.explained,
         wrong=search.wrong,
         tried=tried,

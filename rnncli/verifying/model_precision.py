@@ -30,7 +30,7 @@ from rnncli.mutants.imprecision import (
 )
 from rnncli.mutants.mutant import MATH, RIGHT, Change
 from rnncli.numerics import DTYPES, NumPyArithmetic
-from rnncli.running.request import SAME, ErrorSize, LikeArithmetic
+from rnncli.running.request import LARGEST, SAME, ErrorSize, LikeArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -230,13 +230,15 @@ def error_size(
     for dtype in INSIDE:
         if all(is_rounded_to(got[n], exact[n], DTYPES[dtype]) for n in names):
             narrow = dtype
-    return ErrorSize(largest, size, tuple(_nearest(likes, narrow)), narrow)
+    return ErrorSize(largest, size, tuple(_nearest(likes, narrow, size)), narrow)
 
 
-def _nearest(likes: list[LikeArithmetic], narrow: str) -> Iterator[LikeArithmetic]:
-    """Yield those that make such errors; else the one whose errors are nearest in size."""
+def _nearest(likes: list[LikeArithmetic], narrow: str, size: float) -> Iterator[LikeArithmetic]:
+    """Yield those that make such errors; else the one nearest in size, of errors not too large."""
     same = [each for each in likes if each.correlation >= SAME and each.is_near]
     own = [each for each in likes if each.name == inside(narrow) and each.is_near]
     near = same or own or [each for each in likes if each.is_near] or likes
+    if size > LARGEST and near is not same:
+        return
     near.sort(key=lambda each: (-each.correlation if same else 0, abs(np.log(each.times))))
     yield from near[: 3 if near[0].is_near else 1] if near else ()

@@ -113,12 +113,24 @@ def test_errors_of_a_size_are_told_with_what_makes_such():
 
 
 def test_errors_of_no_arithmetic_have_a_nearest_alone():
-    """It is told by how much they are larger."""
-    got = {"Y": DRAW(size=(12, 3, H)).astype(np.float32)}
+    """It is told by how much they are smaller."""
+    exact = program()["Y"]
+    got = {"Y": exact + np.float32(1e-6) * DRAW(size=exact.shape).astype(np.float32)}
     found = error_size(MODEL, Request(tolerance=DATA_SET), {"X": X}, got)
 
     assert [each.is_near for each in found.likes] == [False]
-    assert found.likes[0].times > 2
+    assert found.likes[0].times < 0.5
+
+
+@pytest.mark.parametrize("part", [0.1, 1.0])
+def test_errors_larger_than_those_of_any_arithmetic_have_none(part):
+    """Size alone would name a coarse table, which makes other errors of that size."""
+    exact = program()["Y"]
+    got = {"Y": exact * (1 + np.float32(part) * DRAW(size=exact.shape).astype(np.float32))}
+    found = error_size(MODEL, Request(tolerance=DATA_SET), {"X": X}, got)
+
+    assert found.is_gross
+    assert found.likes == ()
 
 
 def test_each_arithmetic_has_errors_of_its_own():
