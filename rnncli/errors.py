@@ -23,6 +23,13 @@ LONGEST_TOLD = 4000
 # The least similarity of a suggestion, as measured by difflib.
 NEAR = 0.75
 SHORT, NEAR_SHORT = 4, 0.65
+# What other languages and libraries call our dtypes.
+CALLED = {
+    **dict.fromkeys(("float", "single", "fp32", "f32"), "float32"),
+    **dict.fromkeys(("double", "fp64", "f64"), "float64"),
+    **dict.fromkeys(("half", "fp16", "f16"), "float16"),
+    "bf16": "bfloat16",
+}
 # Exit codes from worst to best; that of a batch is its worst.
 SEVERITY = (70, 2, 3, 1)
 
@@ -155,7 +162,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     folded = {name.casefold(): name for name in known}
     cutoff = NEAR if len(word) > SHORT else NEAR_SHORT
-    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=cutoff)
+    near = [CALLED.get(word.casefold(), "")]
+    if near[0] not in folded:
+        near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""
 
 

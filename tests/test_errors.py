@@ -10,6 +10,8 @@ from rnncli.errors import EXIT_CODES, InvalidRequest, did_you_mean, explain, sho
 @pytest.mark.parametrize(
     ("word", "known"),
     [
+        ("float", "float32"),
+        ("bf16", "bfloat16"),
         ("xx", "x"),
         ("kye", "key"),
         ("Y_x", "Y_h"),
@@ -25,7 +27,9 @@ from rnncli.errors import EXIT_CODES, InvalidRequest, did_you_mean, explain, sho
 )
 def test_what_is_near_is_suggested(word, known):
     """A slip in a short word, a few in a long one."""
-    assert did_you_mean(word, ["something", known, "else"]) == f"; did you mean '{known}'?"
+    assert (
+        did_you_mean(word, ["something", known, "else", "float64"]) == f"; did you mean '{known}'?"
+    )
 
 
 @pytest.mark.parametrize(

@@ -460,6 +460,8 @@ def _term(text: str, expression: str) -> Term:
         for each in value.split("+") if sign == "==" else [value]:
             if row.values and each not in row.values and not (sign == "==" and each == NONE):
                 hint = did_you_mean(each, row.values) or f"; there are {', '.join(row.values)}"
+                if field == "attributes" and (size := did_you_mean(each, SIZES)):
+                    hint = f"{size} It is a field of its own, such as hidden_size<=64"
                 raise invalid(f"'{field}' is never '{each}'{hint}")
     if is_number:
         values = tuple(v if v == NEVER or row.kind == "decimal" else str(int(v)) for v in values)

@@ -140,6 +140,11 @@ WRONG = {
     "opset<=7|14": "'opset' is compared with one number; write opset=7|14",
     "dtype<=float32": "'dtype' is not a number; write dtype=float32",
     "dtype=float23": "'dtype' is never 'float23'; did you mean 'float32'?",
+    "dtype=float": "'dtype' is never 'float'; did you mean 'float32'?",
+    "dtype=half": "'dtype' is never 'half'; did you mean 'float16'?",
+    "attributes=hiddensize": (
+        "'attributes' is never 'hiddensize'; did you mean 'hidden_size'? It is a field of its own,"
+    ),
     "dtype=": "'dtype' is never ''; there are",
     "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
     "inputs!=Q": "'inputs' is never 'Q'; there are",
