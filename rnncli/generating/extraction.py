@@ -38,7 +38,7 @@ from rnncli.operators.node import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.layouts import LAYOUTS, ONNX
 from rnncli.packs.manifest import FORMAT, SPOOL, files_of_pack
-from rnncli.packs.pack import open_pack
+from rnncli.packs.pack import EXTRACTED, open_pack
 from rnncli.packs.vector import Vector
 from rnncli.talk.words import counted
 
@@ -269,7 +269,7 @@ class ExtractionPlan(NamedTuple):
     @property
     def suite(self) -> str:
         """The name of the suite in the manifest."""
-        return f"extracted-{_printable(self.model)}"
+        return f"{EXTRACTED}{_printable(self.model)}"
 
 
 class MadeCase(NamedTuple):

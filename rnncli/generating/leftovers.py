@@ -119,19 +119,24 @@ def listed_files(folder: Path, journals: Iterable[Journal]) -> set[str]:
 
     Raises:
         InvalidRequest: a file is neither what the manifest says nor what a run that was
-            interrupted wrote; names the first.
+            interrupted wrote; names them.
     """
     manifest = manifest_in(folder)
     if manifest is None:
         return set()
     later = {path: checksum for each in journals for path, checksum in each.sums().items()}
+    edited = []
     for path, problem in differences(manifest.sums(), folder):
         is_later = path in later and not [*differences({path: later[path]}, folder)]
         if problem != "missing" and not is_later:
-            raise InvalidRequest(
-                f"cannot write {folder}: {path} was changed since rnncli wrote it; remove it, and"
-                " it is written again"
-            )
+            edited.append(path)
+    if edited:
+        was = f"{plural(len(edited), 'was', 'were')} changed since rnncli wrote"
+        them = plural(len(edited), "it", "them")
+        raise InvalidRequest(
+            f"cannot write {folder}: {listed(edited)} {was} {them}; remove {them}, and the same"
+            " command writes all that is missing"
+        )
     return {*manifest.sums(), *later}
 
 

@@ -22,7 +22,7 @@ from rnncli.files.lock import LOCK
 from rnncli.files.paths import RelativePath, below, files_in
 from rnncli.files.reading import LARGEST, MissingFile, named, read_bytes, reading, sha256
 from rnncli.jobs.tenancy import KeptOpen
-from rnncli.packs.layouts import LAYOUTS, PREFIX, file_of
+from rnncli.packs.layouts import LAYOUTS, ONNX, PREFIX, file_of
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 # The prefix of a word of -k that selects cases by the mutants they kill.
 KILLS = "kills:"
+# The prefix of the suite of a pack of a model's nodes.
+EXTRACTED = "extracted-"
 # Extensions of model files alone.
 MODELS = (".onnx", ".onnxtxt", ".textproto")
 
@@ -213,10 +215,28 @@ class Pack:
         try:
             content = read_bytes(below(self.folder, RelativePath(path)), LARGEST)
         except MissingFile:
-            raise UnreadableFile(f"{self.folder}: {path} is missing") from None
+            raise UnreadableFile(
+                f"{self.folder}: {path} is missing; {self.maker} writes it again"
+            ) from None
         if not self.is_trusted and sha256(content) != checksum:
-            raise UnreadableFile(f"{self.folder}: {path} is altered; verify --trust uses it anyway")
+            raise UnreadableFile(
+                f"{self.folder}: {path} is altered; verify --trust uses it anyway, and once it is"
+                f" removed, {self.maker} writes it again"
+            )
         return content
+
+    @property
+    def maker(self) -> str:
+        """The command that writes its files, for messages."""
+        suite, selection = self.manifest.header["suite"], self.manifest.header["selection"]
+        folder = shlex.quote(str(self.folder))
+        if suite.startswith(EXTRACTED):
+            return f"`rnncli extract MODEL -o {folder}`"
+        name = suite if suite in suite_names() else "SUITE"
+        selected = f" -k {shlex.quote(selection)}" if selection else ""
+        layout = "" if self.layout == ONNX else f" --format {self.layout}"
+        command = f"`rnncli generate {name}{selected}{layout} -o {folder}`"
+        return command if name == suite else f"{command} with the file of suite '{suite}'"
 
     def contents(self, record: CaseRecord) -> CaseContents:
         """Return the files of a case, all read and compared with their checksums.

@@ -365,7 +365,9 @@ def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:
     pack = open_pack(folder, digest, trust=trust)
     if missing := pack.missing():
         more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
-        raise InvalidRequest(f"{folder}: {missing[0]} is missing{more}")
+        raise InvalidRequest(
+            f"{folder}: {missing[0]} is missing{more}; {pack.maker} writes what is missing"
+        )
     return pack
 
 
