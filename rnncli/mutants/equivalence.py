@@ -216,6 +216,9 @@ STATES_OF_OWN_DTYPE = where(
     lambda r: r.dtypes[-1].precision <= r.dtype.precision,
     "states have no finer type than queries",
 )
+DECAYS_BELOW_0 = where(
+    lambda r: bool(_form(r).decays and (_numbers(r, 3) < 0).all()), "every decay is below 0"
+)
 NO_POSITIVE_DECAY = where(lambda r: not (_numbers(r, 3) > 0).any(), "no decay is above 0")
 FINITE_DECAY = where(lambda r: not np.isinf(_numbers(r, 3)).any(), "no decay is infinite")
 FINITE_INPUTS = where(lambda r: bool(np.isfinite(r.X).all()), "all inputs are finite")

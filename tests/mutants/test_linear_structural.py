@@ -37,6 +37,7 @@ VARIANTS = {
         "delta": {"rule": "delta", "beta": (0.0, 0.5)},
         "gated": {"rule": "gated", "decay": (-0.4, 0.0), "past": False},
         "strong": {"decay": (-0.4, 0.0), "change": _strong},
+        "growing": {"decay": (0.0, 0.2), "beta": (0.0, 0.5)},
         "nan": {"rule": "gated", "change": _nan},
     },
     "CausalConv": {

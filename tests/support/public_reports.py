@@ -19,11 +19,12 @@ from kernels.score import SOUND, verdict_of
 from kernels.switch_table import BUGS, kernel_with
 from support.judged import core
 
+from rnncli.backends.backend import Compute
 from rnncli.cases.library import find_suite
 from rnncli.cases.suite.suite import load_suite
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.scoring.adequacy import Fate, Trial, unscored
+from rnncli.judging.scoring.adequacy import Fate, Trial, best_of, unscored
 from rnncli.mutants.catalogue import mutant_named
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,8 +38,8 @@ class Report:
 
     Attributes:
         report: the thread, `owner/name#number`.
-        year: when it was opened.
-        state: merged (a pull request), closed or open, when it was last read.
+        year: when it was opened; 0 if that could not be read.
+        state: merged (a pull request), closed or open, when it was last read, or "not read".
         kind: what it is a bug of.
         operator: the operators it is about, separated by spaces.
         what: what was wrong.
@@ -52,11 +53,11 @@ class Report:
     """
 
     report: str
-    year: int
     state: str
     kind: str
     operator: str
     what: str
+    year: int = 0
     also: tuple[str, ...] = ()
     mutant: str = ""
     planted: str = ""
@@ -113,12 +114,15 @@ def mutant_fate(mutant_id, vector):
     mutant = mutant_named(mutant_id)
     if mutant.equivalent_when(vector.recurrence):
         return Fate.EQUIVALENT
-    return Trial(vector, PACK_RULE).outcome(mutant.run(vector.recurrence)).fate
+    session, calls = mutant.session(), [Trial(call, PACK_RULE) for call in vector.calls]
+    order = vector.call_order[: getattr(mutant, "calls", 1)]
+    outcomes = (calls[k].outcome(session(calls[k].recurrence, Compute.FLOAT64)) for k in order)
+    return best_of(outcomes).fate
 
 
 def cells_match(mutant_id, vector):
     """Whether a mutant is one of a vector's cell, and the vector says something of mutants."""
-    cell = vector.record.operator.partition("-")[0]
+    cell = vector.recurrence.cell.name
     return not unscored(vector) and cell in mutant_named(mutant_id).cells
 
 
@@ -223,10 +227,10 @@ Written by `PYTHONPATH=tests python -m support.public_reports` from `docs/report
 `tests/documents/test_public_reports.py` computes every row and fails where this page says anything
 else.
 
-This page has {rows} bugs of RNN, GRU and LSTM that were reported in public ({threads} threads of
-{projects} repositories): bugs of kernels, compilers, converters, exporters and runtimes. What
-was wrong is told in our words and as far as the thread tells it, which is often less than the
-cause; states are those of the day a thread was read.
+This page has {rows} bugs of RNN, GRU, LSTM and linear recurrences that were reported in public
+({threads} threads of {projects} repositories): bugs of kernels, compilers, converters, exporters
+and runtimes. What was wrong is told in our words and as far as the thread tells it, which is often
+less than the cause; years and states are those of the day a thread was read, where it could be.
 
 {modelled} of them are modelled: by a mutant, which `rnncli mutants ID` explains, or by a planted
 bug of `tests/kernels`, with the kernel's name before a colon. A converter's bug is modelled by the
@@ -262,7 +266,7 @@ def _name(title, name):
 
 def _start(row):
     threads = ", ".join(map(_link, (row.report, *row.also)))
-    return f"{threads} ({row.state}) | {row.year} | {row.operator} | {row.what}"
+    return f"{threads} ({row.state}) | {row.year or '-'} | {row.operator} | {row.what}"
 
 
 def _link(thread):
