@@ -26,7 +26,10 @@ JUDGED = {
 # A feature of 13 cases, of all three operators, which most runtimes get wrong or refuse somewhere.
 FEATURE = "Clip"
 # Whose whole runs are quick enough to be repeated here.
-QUICK = [("onnxruntime", "units"), ("onnxruntime", "quantised_tiles"), ("opencv", "units")]
+QUICK = [
+    *(("onnxruntime", "units"), ("onnxruntime", "linear")),
+    *(("onnxruntime", "quantised_tiles"), ("opencv", "units")),
+]
 
 
 def section(heading):

@@ -141,9 +141,10 @@ def features(case):
     row = operator_named(case.operator)
     usual = {name: USUAL.get(name, each.default) for name, each in row.attributes.items()}
     sizes = {name for name, each in row.attributes.items() if (each.role or name) in case.sizes}
+    told = sizes | {row.demanding}  # by other features
     return frozenset(
         {each.name for each in row.inputs if each.optional and each.name in case.inputs}
-        | {name for name, value in case.attributes.items() if value != usual[name]} - sizes
+        | {name for name, value in case.attributes.items() if value != usual[name]} - told
         | ({case.dtype} - {"float32"})
         | {"later calls" for _ in case.calls[1:]}
     )

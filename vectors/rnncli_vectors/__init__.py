@@ -1,4 +1,4 @@
-"""Conformance vectors for RNN, GRU and LSTM, as files.
+"""Conformance vectors for RNN, GRU, LSTM and linear attention, as files.
 
 `rnncli_vectors.path("core") / "test_gru_14_clip" / "model.onnx"` is the model of a case.
 """

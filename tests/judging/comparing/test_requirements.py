@@ -36,15 +36,12 @@ RECORD = replace(
     ),
 )
 
-# Cases of every dialect and of quantised units.
+# Cases of every dialect, of quantised units and of linear recurrences.
 RECORDS = [
     record
-    for pack in ("core", "tiles", "units", "webnn_tiles", "openvino_tiles")
+    for pack in ("core", "tiles", "units", "linear", "webnn_tiles", "openvino_tiles")
     for record in open_pack(CORE.with_name(pack)).manifest.cases
 ]
-# No committed pack has linear recurrences.
-ATTENTION = {"q_num_heads": 4, "kv_num_heads": 2, "scale": 0.5, "chunk_size": 16}
-RECORDS.append(replace(RECORDS[0], operator="LinearAttention-27", attributes=ATTENTION))
 
 MET = [
     "opset<=14",

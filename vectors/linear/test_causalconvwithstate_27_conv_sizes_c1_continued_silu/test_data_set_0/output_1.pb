@@ -1,0 +1,1 @@
+Bpresent_stateJT7f?PÝ˜?9€(¿ØA?émé¾Ï™§>

@@ -1,0 +1,1 @@
+BinputJ0jx¿ryØ>s6›¿ºGÅ¿‚k?QRˆ?g‰?B9W¾F–@x1}?¼em¿ÝtF?

@@ -1,0 +1,2 @@
+
+Bpresent_stateJ;ÈÅF€M

@@ -1,0 +1,1 @@
+Bpresent_stateJ º6Aå‡Aoß	ÂÄÀ3AÚ}Â™²0ÁÎFIB¤I”A

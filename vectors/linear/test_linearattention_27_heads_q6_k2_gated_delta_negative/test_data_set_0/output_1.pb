@@ -1,0 +1,1 @@
+Bpresent_stateJ`¸+$¿>zó»7äM¾•z	¾Læl¿L=z¾æ¡½Q{¾ÎÅ>¿?ƒ?«aH¿OJZ?Væå¾ôSu¾f	¾3´ß½»Tq>YÔƒ>ìG=(ëZ¿º>o÷¿XJ‚¼Jú>

@@ -1,0 +1,1 @@
+Bpresent_stateJnv,>`A>*5U¿{—Ð¾

@@ -1,0 +1,1 @@
+Bpresent_stateJmv,>`A>*5U¿{—Ð¾
