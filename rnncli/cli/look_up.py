@@ -238,7 +238,7 @@ def _page(row: Mutant | StructuralMutant) -> str:
         f"  to run it:       --backend mutant:{row.id}",
     ]
     if _kind(row) == "finer":
-        lines.append("  a finer variant of others: suites are not scored by it")
+        lines.append("  suites are not scored by it")
     if isinstance(row, structural.StructuralMutant):
         sizes = ", ".join(f"{name} = {size}" for name, size in row.blocks.items())
         where = f"`rnncli mutants --kernel` prints{sizes and f', with {sizes}'}"

@@ -107,6 +107,11 @@ def in_order(order: str, right: str, values: Any) -> Any:
     return values[:, [order.index(gate) for gate in right]]
 
 
+def in_default_order(r: Any, values: Any) -> Any:
+    """Return the blocks of gates as read in the default order, whatever order the call says."""
+    return in_order(r.cell.gates, r.gates or r.cell.gates, values)
+
+
 def _rows(rows: Iterable[Iterable[Activation]]) -> Rows:
     return tuple(map(tuple, rows))
 

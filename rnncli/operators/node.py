@@ -289,6 +289,7 @@ class Node:
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
+            "gates": self.gates if self.gates != self.operator.gates else "",
             "options": CellOptions(**{**options, "levels": self.inner_levels}),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }

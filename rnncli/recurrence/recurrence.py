@@ -81,6 +81,8 @@ class Recurrence:
         clip: bound of pre-activations; infinity means none.
         clip_hidden: whether the input of h is clipped too (reading clip-scope).
         keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
+        gates: the order of the gates that an attribute of the node chooses, if not the default;
+            the arrays here are in the cell's order whatever it says.
         options: the lines of the cell's equations that hold.
         quantiser: how products take inputs and states, if those are quantised; W and R are float64
             then.
@@ -106,6 +108,7 @@ class Recurrence:
     clip: float = math.inf
     clip_hidden: bool = True
     keep_initial: bool = False
+    gates: str = ""
     options: CellOptions = NO_OPTIONS
     quantiser: Quantiser | None = None
     wants_Y: bool = True

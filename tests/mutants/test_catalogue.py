@@ -224,6 +224,7 @@ SPECIAL = {
     "previous": lambda cell: recurrence_of(
         cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"}
     ),
+    "other_layout": lambda cell: _after(cell, gates={"GRU": "rzh", "LSTM": "ifco"}.get(cell, "")),
     "quantised": _quantised,
     "quantised_ties": _quantised_ties,
     "unit": _unit,

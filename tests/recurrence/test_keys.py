@@ -41,6 +41,7 @@ OTHER = {
     "directions": (Direction.REVERSE, Direction.FORWARD),
     "activations": RELUS,
     "clip": 0.25,
+    "gates": "ifco",
     "states_dtype": DTYPES["float64"],
     "options": RIGHT.options._replace(input_forget=not RIGHT.options.input_forget),
     "unit": UnitTensors(Node(LSTM, ATTRIBUTES), INPUTS),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -44,7 +44,7 @@ from rnncli.mutants.edits import difference
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
 from rnncli.mutants.quantised_kernels import finer_unit_bug, rounding_outputs
-from rnncli.recurrence.readings import READINGS
+from rnncli.recurrence.readings import READINGS, must_be_declared
 from rnncli.talk.words import counted, listed
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ def sentence_of(hypothesis: str) -> str:
         elif row is None or choice not in row.choices:  # in a pack from another version of rnncli
             sentence = f"Reads {reading} as {choice}."
         else:
-            sentence = f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
+            allowed = "" if must_be_declared(name) else "; the specification allows it"
+            sentence = f"Reads {row.summary} as {choice}: {row.meanings[choice]}{allowed}."
         sentences.append(sentence)
     return " ".join(sentences)
 
@@ -284,8 +285,9 @@ def single_fits(
 ) -> dict[str, float]:
     """Return the hypotheses that reproduce the outputs, each with its margin, the nearest first.
 
-    These are the alternative readings of a vector and single mutants, or else two readings of a
-    unit; then functions that are inexact near 0, or else a coarser arithmetic.
+    These are the alternative readings of a vector and single mutants, or else mutants under an
+    alternative reading, or two readings of a unit; then functions that are inexact near 0, or else
+    a coarser arithmetic.
     If the candidates would take more than `most` multiplications of whole runs, only as many as fit
     run, at least one, all of which give the first wrong step.
     """
@@ -294,11 +296,14 @@ def single_fits(
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
         return {}
-    likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong))
-    singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(found.vector), *likely)]
+    likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
+    readings = [*_readings(found.vector)]
+    singles: list[Hypothesis] = [(mutant,) for mutant in (*readings, *likely)]
     fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
-    if not fits and wrong.has_levels:
-        two = [*_two_roundings(found.vector)]
+    if not fits:
+        two: list[Hypothesis] = [*product(readings, likely)]
+        if wrong.has_levels:
+            two = [*_two_roundings(found.vector)]
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin

@@ -441,3 +441,41 @@ def test_a_quantised_lstm_of_weights_alone_is_named():
     assert {*named} == {name}
     assert len(named) > 30
     assert "X and Ht-1 stay as they are" in sentence_of(name)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_a_bug_is_named_beside_a_reading_that_is_allowed(cell):
+    """Lengths of 0 are not what is wrong there, and the reading says that it is allowed."""
+    vector = core()[f"{cell}_14_zero_length"]
+    read = vector.node.under({"zero-length": "initial"}).recurrence(vector.inputs)
+    result = MUTANTS["recurrent-bias-dropped"].run(read)
+
+    (name,) = explained_verdict(vector, outputs_of(vector, result)).fits
+
+    assert name == "zero-length=initial + recurrent-bias-dropped"
+    assert "; the specification allows it. The recurrent bias" in sentence_of(name)
+    assert "allows" not in sentence_of("round=truncate")
+
+
+@pytest.mark.parametrize(("operator", "layout"), [("gru", "rzn"), ("lstm", "ifgo")])
+def test_a_layout_that_is_not_read_is_told_from_an_order_of_gates(operator, layout):
+    """Where the layout is the default, nothing of it is seen."""
+    sizes = "sizes: {seq_length: 3, batch_size: 2, input_size: 3, hidden_size: 4}"
+    case = f"{{op: webnn.{operator}, {sizes}, inputs: {{bias: uniform}}, attributes: {{LAYOUT}}}}"
+    other, default = vectors_of(
+        case.replace("LAYOUT", f"layout: {layout}"), case.replace("LAYOUT", "")
+    )
+    bug = MUTANTS["gate-layout-ignored"]
+
+    verdict = explained_verdict(other, outputs_of(other, bug.run(other.recurrence)))
+
+    assert {"gate-layout-ignored"} < verdict.fits.keys()
+    assert bug.equivalent_when(default.recurrence) == "gates are in the default order"
+
+
+def test_an_output_of_the_old_cell_is_named():
+    """A product with the new state left out of the step."""
+    vector = core()["lstm_14_one_step"]
+    result = MUTANTS["h-of-old-cell"].run(vector.recurrence)
+
+    assert [*explained_verdict(vector, outputs_of(vector, result)).fits] == ["h-of-old-cell"]

@@ -33,8 +33,14 @@ STATES = dict.fromkeys(CELLS, "{B: uniform, initial_h: uniform}") | {
 }
 ALONE = {
     "RNN": (),
-    "GRU": (f"{{op: GRU-14, {SMALL}{{B: uniform}}, attributes: {{linear_before_reset: 1}}}}",),
-    "LSTM": (f"{{op: webnn.lstm, {SMALL}{{peepholeWeight: uniform}}}}",),
+    "GRU": (
+        f"{{op: GRU-14, {SMALL}{{B: uniform}}, attributes: {{linear_before_reset: 1}}}}",
+        f"{{op: webnn.gru, {SMALL}{{bias: uniform}}, attributes: {{layout: rzn}}}}",
+    ),
+    "LSTM": (
+        f"{{op: webnn.lstm, {SMALL}{{peepholeWeight: uniform}}}}",
+        f"{{op: webnn.lstm, {SMALL}{{bias: uniform}}, attributes: {{layout: ifgo}}}}",
+    ),
 }
 # A bug that no case shows -> the reading of the specification that it is.
 READINGS = {
