@@ -90,6 +90,20 @@ def offenders(backend, row, compute, error):
                     yield row.name, compute, direction, ragged, sizes, said
 
 
+@pytest.mark.parametrize("operator", ["RNN-22", "GRU-22", "LSTM-22"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_many_units_need_no_inputs(operator, backend):
+    """Beyond the sizes of small stages, too."""
+    sizes = {"seq_length": 5, "batch_size": 2, "input_size": 0, "hidden_size": 149}
+    attributes, inputs = valid_node(operator, direction="bidirectional", **sizes)
+    wanted = evaluate(operator, inputs, attributes=attributes, backend="reference")
+
+    def call():
+        return evaluate(operator, inputs, attributes=attributes, backend=backend)
+
+    assert problem(call, wanted, 2e-7) == ""
+
+
 @pytest.mark.parametrize("backend", EVALUATED)
 def test_every_size_is_evaluated(backend):
     """In a call of its own and in sessions, each of which serves other sizes as well."""

@@ -279,7 +279,8 @@ class GeneralStage:
 
     def _project(self, X: Array) -> None:
         """Multiply once for all steps, but sum large products in blocks of the kernel's depth."""
-        rows, W = (values.reshape(-1, self.settings.I) for values in (X, self.weights.W))
+        flat = (v.reshape(v.shape[0] * v.shape[1], v.shape[2]) for v in (X, self.weights.W))
+        rows, W = flat  # without -1, which says nothing where there are no inputs
         depth, bias = self.settings.kernel.depth, self.weights.bias
         if self.is_wide:
             left, right, out = W, rows.T, self.projection[:, : len(rows)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import seed_key, uniform
 from rnncli.packs.vector import held_inputs
 from rnncli.recurrence.lanes import in_order
@@ -77,6 +78,17 @@ def _some(symbol: str) -> Applicability:
         f"{symbol} is 1 or more",
         lambda call: _lacks(call, symbol) or ("" if call.size(symbol) else f"{symbol} is 0"),
     )
+
+
+def _some_of_finite(symbol: str) -> Applicability:
+    """Return the condition of what multiplies inputs by additional zeros."""
+
+    def reason(call: NodeCall) -> str:
+        floats = (v for v in call.inputs.values() if dtype_of(v).is_float)
+        is_endless = any(np.isinf(v.astype(np.float64)).any() for v in floats)
+        return _some(symbol).reason(call) or "0 times infinity is NaN" * is_endless
+
+    return Applicability(f"{_some(symbol).when}, and no input is infinite", reason)
 
 
 def _linear(operator: Operator) -> bool:
@@ -294,7 +306,7 @@ def _units_permuted(call: NodeCall, ask: Asker) -> Tensors:
 @relation(
     "{} additional units of weight zero among the others",
     "vector tails, blocks and widths beyond a small case's own size",
-    _some(H),
+    _some_of_finite(H),
     quantised=False,
     amounts=UNITS,
 )

@@ -70,6 +70,18 @@ def test_relations_hold_for_webnn(operator):
     assert operator.endswith("Cell") or found["split"] is Verdict.PASS
 
 
+@pytest.mark.parametrize("name", ["units-added", "units-added-149"])
+def test_units_of_weight_zero_are_not_added_where_an_input_is_infinite(name):
+    """They would be 0 times infinity."""
+    call = plain("GRU-14")
+    call.inputs["X"][0, 0, 0] = np.inf
+
+    verdict = judged(subject_of("numpy", "float64"), call, name)[name]
+
+    assert verdict.verdict is Verdict.SKIPPED
+    assert "0 times infinity is NaN" in verdict.message
+
+
 @pytest.mark.parametrize(("backend", "compute"), [("reference", "float64"), ("numpy", "native")])
 def test_backends_keep_every_relation(backend, compute):
     """On random nodes, of which every relation applies to some, but those whose padding is NaN."""
