@@ -47,6 +47,8 @@ ZERO_ALONE = (COLUMNS.index("nan"), COLUMNS.index("inf"))
 
 # Errors that are more times as large as those of an arithmetic have nothing to do with it.
 MOST_TIMES = 100
+# The most bugs that the last line names.
+MOST_NAMED = 2
 
 
 class RunPrinter:
@@ -190,7 +192,12 @@ def _conclusion(run: RunReport) -> str:
     elif of:
         by += f", {of:.2g} of the tolerance ({one_line(told.tolerance)})"
     sizes = ", ".join(f"{symbol}={size}" for symbol, size in told.sizes.items())
-    return f"{word}{by}{f', at {sizes}' if sizes else ''}"
+    why = ""
+    if told.cause and told.cause.nodes:
+        why = f"; fits {listed([*told.cause.fits], MOST_NAMED)} in {listed([*told.cause.nodes], 1)}"
+    elif run.against and (node := run.against.node) and node.verdict.fits:
+        why = f"; fits {listed([*node.verdict.fits], MOST_NAMED)} in {node.node}"
+    return f"{word}{by}{f', at {sizes}' if sizes else ''}{one_line(why)}"
 
 
 def _caused(cause: OutputsCause) -> Iterator[str]:
