@@ -23,12 +23,16 @@ LONGEST_TOLD = 4000
 # The least similarity of a suggestion, as measured by difflib.
 NEAR = 0.75
 SHORT, NEAR_SHORT = 4, 0.65
-# What other languages and libraries call our dtypes.
+# What other languages, libraries and dialects call our dtypes and directions.
 CALLED = {
     **dict.fromkeys(("float", "single", "fp32", "f32"), "float32"),
     **dict.fromkeys(("double", "fp64", "f64"), "float64"),
     **dict.fromkeys(("half", "fp16", "f16"), "float16"),
     "bf16": "bfloat16",
+    **dict.fromkeys(("backward", "backwards"), "reverse"),
+    "reverse": "backward",
+    "both": "bidirectional",
+    "bidirectional": "both",
 }
 # Exit codes from worst to best; that of a batch is its worst.
 SEVERITY = (70, 2, 3, 1)

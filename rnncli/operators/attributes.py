@@ -149,7 +149,8 @@ def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
     is_list = isinstance(converted, list)  # only activations have choices, see below
     if row.choices and not is_list and converted not in row.accepted:
         choices = ", ".join(map(str, row.choices))
-        yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}"
+        hint = did_you_mean(f"{value:.80}", row.choices) if isinstance(value, str) else ""
+        yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}{hint}"
     if (row.role or row.name) in SYMBOLS.values() and converted < 1:
         yield f"attribute '{row.name}' must be at least 1, got {converted}"
     if row.largest is not None and converted > row.largest:
