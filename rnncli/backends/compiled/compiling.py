@@ -142,10 +142,17 @@ MADE: list[str] = []
 Function = TypeVar("Function", bound="Callable[..., object]")
 
 
+ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def compiled(function: Function) -> Function:
     """Compile a function that only kernels call."""
-    alone = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(**OPTIONS, **alone)(function)  # type: ignore[no-any-return]
+    return njit(**OPTIONS, **ALONE)(function)  # type: ignore[no-any-return]
+
+
+def summing(function: Function) -> Function:
+    """Compile likewise a function whose sums may be computed in any order."""
+    return njit(**OPTIONS, **ALONE, fastmath={"reassoc", "contract"})(function)  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.backend import QUANTISED
+from rnncli.backends.compiled import linear
 from rnncli.backends.compiled.equations import OPTIONS
-from rnncli.backends.compiled.kernel_shapes import PHASES
 from rnncli.backends.compiled.kernels import DISSOLVED
 from rnncli.backends.compiled.routines import CODES, ROUTINES, PackedWeights, rows_of
 from rnncli.backends.threads import POOL, threads
@@ -48,6 +48,8 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
 
     A tiny recurrence takes 1 us to compute, so the code avoids calls where it can.
     """
+    if not recurrence.cell.projects:
+        return linear.run(recurrence, compute)
     call = Call(recurrence, compute)
     team = team_size(call.T, call.routine)
     try:
@@ -294,13 +296,14 @@ class NumbaBackend:
         """Return why a recurrence has no kernel, or None."""
         del compute
         name = recurrence.cell.name
-        if name not in PHASES:
+        if name not in CELLS:
             return f"has no kernel for the {name}"
         if recurrence.quantiser is not None:
             return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"
-        if others := beyond(recurrence.options, OPTIONS):
+        known = OPTIONS if recurrence.cell.projects else linear.LINEAR_OPTIONS
+        if others := beyond(recurrence.options, known):
             return f"has no kernel for the {name} with {others[0]}"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES

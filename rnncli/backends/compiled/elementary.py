@@ -4,7 +4,7 @@ They implement `recurrence.cells.Arithmetic` for `VectorLanes`. All are based on
 expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and W. Waite, Software
 Manual for the Elementary Functions, 1980). The polynomials are minimax for the relative error,
 found by Remez's algorithm. Activations need e^x only for x <= 0: nothing overflows, and underflow
-is gradual.
+is gradual. The decays of a linear attention may grow.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class FloatFormat:
     bias: int  # bias of the exponent
     ln2: tuple[float, float]  # ln 2 rounded to the format, and the remainder
     vanishing: float  # the bound below which e^x rounds to 0
+    overflowing: float  # a bound from which on it rounds to infinity
     all_gone: float  # the bound below which e^x - 1 rounds to -1
     expm1: tuple[float, ...]  # coefficients of Q, lowest first, in expm1(r) = r + r^2 Q(r)
     # coefficients of A, lowest first, in atanh(s) = s + s^3 A(s^2) for s <= 1/3
@@ -48,6 +49,7 @@ FORMATS = {
         bias=127,
         ln2=(float.fromhex("0x1.62e43p-1"), float.fromhex("-0x1.05c61p-29")),
         vanishing=-104.0,
+        overflowing=89.0,
         all_gone=-25.0,
         expm1=(
             *(0.4999999701976776, 0.16666539013385773, 0.04166774824261665),
@@ -63,6 +65,7 @@ FORMATS = {
         bias=1023,
         ln2=(float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56")),
         vanishing=-746.0,
+        overflowing=710.0,
         all_gone=-40.0,
         expm1=(
             *(0.5, 0.16666666666666677, 0.0416666666666667, 0.008333333333321471),
@@ -96,18 +99,23 @@ def sigmoid(x: VectorLanes) -> VectorLanes:
 
     The negative tail keeps its relative accuracy, and q's error is scaled by e.
     """
-    e = exp(-absolute(x))
+    e = falling_exp(-absolute(x))
     whole = x.choose("<", 0.0, e, x.like(1.0))
     return fma(-whole, e / (1.0 + e), whole)
 
 
 def softplus(x: VectorLanes) -> VectorLanes:
     """max(x, 0) + log(1 + e^-|x|), which does not overflow."""
-    return maximum(x, 0.0) + log1p(exp(-absolute(x)))
+    return maximum(x, 0.0) + log1p(falling_exp(-absolute(x)))
 
 
 def exp(x: VectorLanes) -> VectorLanes:
-    """e^x for x <= 0, down into the subnormal numbers."""
+    """e^x, from the subnormal numbers to infinity."""
+    return falling_exp(minimum(x, FORMATS[x.dtype].overflowing))
+
+
+def falling_exp(x: VectorLanes) -> VectorLanes:
+    """e^x for x <= 0, or at most `overflowing`."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, form.vanishing), form)
     return scaled(polynomial(r, (1.0, 1.0, *form.expm1)), shifted, form)
@@ -156,7 +164,7 @@ def reduced(x: VectorLanes, form: FloatFormat) -> tuple[VectorLanes, VectorLanes
 
 
 def scaled(x: VectorLanes, shifted: VectorLanes, form: FloatFormat) -> VectorLanes:
-    """X * 2^n, rounded once, for 1/2 <= x <= 2 and n + rounder with n <= 0."""
+    """X * 2^n, rounded once, for 1/2 <= x <= 2 and the n of `reduced`."""
     if has_scaling(x):
         return by_power(x, shifted - form.rounder)
     n = shifted.bits() - shifted.like(form.rounder).bits()

@@ -303,3 +303,24 @@ def advance(_: Any, code: Any, units: Any) -> tuple[Any, Any]:
         return context.get_dummy_value()
 
     return types.void(code, units), emit
+
+
+def replacing(function: Callable[[VectorLanes], VectorLanes]) -> Any:
+    """Make an instruction that replaces a vector of numbers at an address by a function of it."""
+
+    @instruction
+    def replace(_: Any, code: Any, numbers: Any) -> tuple[Any, Any]:
+        shape = Shape.of(code.literal_value)
+
+        def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
+            kind = vector_type(shape.dtype, shape.lanes)
+            store(function(load(builder, args[1], kind)), args[1])
+            return context.get_dummy_value()
+
+        return types.void(code, numbers), emit
+
+    return replace
+
+
+exponentials = replacing(elementary.exp)
+silu = replacing(lambda a: a * elementary.sigmoid(a))

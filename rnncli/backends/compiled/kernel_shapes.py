@@ -106,7 +106,7 @@ class PanelLayout(NamedTuple):
 class Shape:
     """The compile-time parameters of a kernel."""
 
-    cell: str  # a key of PHASES
+    cell: str  # a key of PHASES, or the name of a cell without gates
     plain: bool  # whether activations are the defaults, without clip, peepholes or input_forget
     dtype: str  # of the arithmetic, float32 or float64
     bits: int  # width of a vector register
@@ -141,7 +141,9 @@ class Shape:
 
     @property
     def width(self) -> int:
-        """Columns of a panel of weights: the columns that have a gate."""
+        """Columns of a panel of weights: the columns that have a gate, or all of another matrix."""
+        if self.cell not in PHASES:
+            return COLUMNS
         phase = self.phases[0]
         return phase.units * sum(gate != NONE for gate in phase.W)
 

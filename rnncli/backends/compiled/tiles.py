@@ -30,6 +30,7 @@ from rnncli.backends.compiled.vector_lanes import (
     once,
     pointer,
     store,
+    stream_out,
     vector_type,
 )
 
@@ -57,6 +58,23 @@ class TileProduct(NamedTuple):
     out_stride: int  # stride from row to row
 
 
+class StridedProduct(NamedTuple):
+    """A product of any part of a matrix, added to scaled numbers; otherwise as TileProduct."""
+
+    rows: int
+    terms: int
+    A: int
+    A_stride: int
+    panel: int  # address of its first row of columns
+    start: int
+    start_stride: int
+    out: int
+    out_stride: int
+    panel_stride: int  # stride from term to term
+    factors: int  # address of the factor of the first row's numbers at `start`
+    factor_stride: int  # stride from row to row
+
+
 def _calling(name: str, body: Callable[..., None]) -> Callable[..., IRValue]:
     """Return what emits a call of the function with this name and body, which a module has once."""
 
@@ -72,35 +90,65 @@ def _calling(name: str, body: Callable[..., None]) -> Callable[..., IRValue]:
 @instruction
 def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
     """Compute a TileProduct, in a kernel of the shape with this literal code."""
+    return _product("multiply", code, product, prefetches=True)
+
+
+@instruction
+def accumulate(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
+    """Compute a StridedProduct, in a kernel of the shape with this literal code."""
+    return _product("accumulate", code, product)
+
+
+@instruction
+def stream(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
+    """Likewise, but write past the caches, to addresses that are multiples of a vector."""
+    return _product("stream", code, product, streams=True)
+
+
+def _product(
+    name: str, code: Any, product: Any, *, prefetches: bool = False, streams: bool = False
+) -> tuple[Any, Any]:
     shape = Shape.of(code.literal_value)
 
     def body(builder: Builder, rows: IRValue, *places: IRValue) -> None:
         for case in cases(builder, builder.sub(rows, ADDRESS(1)), shape.tallest):
             kind, height = vector_type(shape.dtype, shape.lanes), case + 1
-            prefetches = 3 * height > 2 * shape.tallest
-            Tile(builder, kind, height, shape.width, prefetches=prefetches).emit(*places)
+            fetches = prefetches and 3 * height > 2 * shape.tallest
+            tile = Tile(builder, kind, height, shape.width, prefetches=fetches, streams=streams)
+            tile.emit(*places)
             builder.ret_void()
 
-    return types.void(code, product), _calling(f"multiply {shape.code}", body)
+    return types.void(code, product), _calling(f"{name} {shape.code}", body)
 
 
 class Tile:
     """The code of tiles of one height."""
 
     def __init__(
-        self, builder: Builder, kind: Any, height: int, width: int, *, prefetches: bool
+        self,
+        builder: Builder,
+        kind: Any,
+        height: int,
+        width: int,
+        *,
+        prefetches: bool,
+        streams: bool,
     ) -> None:
         self.builder = builder
         self.kind = kind
         self.height = height
         self.width = width
         self.prefetches = prefetches
+        self.store = stream_out if streams else store
         self.ways = max(1, IN_FLIGHT // (height * width))
+        self.across: IRValue = ADDRESS(width * len(kind) * element_size(kind))  # term to term
 
     def emit(self, *places: IRValue) -> None:
-        """Emit the loop and the addition of its sums to `start`."""
-        terms, A, A_stride, panel, start, start_stride, out, out_stride = places
+        """Emit the loop and the addition of its sums to `start`, scaled in a StridedProduct."""
+        terms, A, A_stride, panel, start, start_stride, out, out_stride, *strided = places
         size = element_size(self.kind)
+        if strided:
+            self.across, factors, factor_stride = strided
         rows = [self._at(A, m, A_stride) for m in range(self.height)]
         unrolled = self.builder.and_(terms, ADDRESS(-self.ways))
         zero = VectorLanes(self.builder, ir.Constant(self.kind, None))
@@ -115,11 +163,15 @@ class Tile:
             folded = self._loop(unrolled, terms, 1, rows, panel, folded)
         for m in range(self.height):
             source, target = self._at(start, m, start_stride), self._at(out, m, out_stride)
+            if strided:
+                factor = load_number(self.builder, self._at(factors, m, factor_stride), self.kind)
             for v in range(self.width):
                 offset = v * len(self.kind) * size
                 before = load(self.builder, moved(self.builder, source, offset), self.kind)
+                if strided:
+                    before = factor * before
                 total = before + folded[m * self.width + v]
-                store(total, moved(self.builder, target, offset))
+                self.store(total, moved(self.builder, target, offset))
 
     def _at(self, base: IRValue, row: int, stride: IRValue) -> IRValue:
         return self.builder.add(base, self.builder.mul(stride, ADDRESS(row)))
@@ -163,13 +215,12 @@ class Tile:
     ) -> Iterator[VectorLanes]:
         """Add one term to each sum, for one or several ways."""
         builder, size = self.builder, element_size(self.kind)
-        across = self.width * len(self.kind) * size
-        numbers = builder.add(panel, builder.mul(k, ADDRESS(across)))
+        numbers = builder.add(panel, builder.mul(k, self.across))
         offset = builder.mul(k, ADDRESS(size))
         each = iter(sums)
         for way in range(ways):
-            vector = len(self.kind) * size
-            places = [moved(builder, numbers, way * across + v * vector) for v in range(self.width)]
+            vector, term = len(self.kind) * size, self._at(numbers, way, self.across)
+            places = [moved(builder, term, v * vector) for v in range(self.width)]
             columns = [load(builder, place, self.kind) for place in places]
             if self.prefetches:
                 for place in places:
@@ -179,6 +230,17 @@ class Tile:
                 number = load_number(builder, place, self.kind)
                 for column in columns:
                     yield fma(number, column, next(each), name="fmuladd")
+
+
+@instruction
+def fetch(_: Any, address: Any) -> tuple[Any, Any]:
+    """Prefetch the memory at an address, which may be invalid."""
+
+    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
+        prefetch(builder, args[0])
+        return context.get_dummy_value()
+
+    return types.void(address), emit
 
 
 def prefetch(builder: Builder, address: IRValue) -> None:

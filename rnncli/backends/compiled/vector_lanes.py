@@ -223,6 +223,15 @@ def store(values: VectorLanes, address: IRValue) -> None:
     stored.align = element_size(kind)
 
 
+def stream_out(values: VectorLanes, address: IRValue) -> None:
+    """Store a vector past the caches, at an address that is a multiple of its size."""
+    builder, kind = values.builder, values.value.type
+    stored = builder.store(values.value, pointer(builder, address, kind))
+    stored.align = element_size(kind) * len(kind)
+    module = builder.module
+    stored.set_metadata("nontemporal", module.add_metadata([ir.IntType(32)(1)]))
+
+
 def store_first(values: VectorLanes, address: IRValue, count: IRValue) -> None:
     """Store the first `count` lanes, or all if there are fewer."""
     builder, kind = values.builder, values.value.type

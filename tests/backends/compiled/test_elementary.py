@@ -19,7 +19,10 @@ EXACT = {
     "tanh": mpmath.tanh,
     "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
     "expm1": mpmath.expm1,
+    "exp": mpmath.exp,
 }
+# The largest arguments that are asked for.
+MOST = {"expm1": {"float32": 0, "float64": 0}, "exp": {"float32": 88.72, "float64": 709.78}}
 
 
 @cache
@@ -93,11 +96,11 @@ def sigmoid64(x):
 @pytest.mark.parametrize("dtype", SIZES)
 @pytest.mark.parametrize("name", EXACT)
 def test_samples_are_within_two_ulp_of_mpmath(name, dtype):
-    """An independent evaluation, with fifty digits; e^x - 1 is asked for x <= 0 alone."""
+    """An independent evaluation, with fifty digits, of arguments up to MOST."""
     x = strata(dtype, 300)
     if dtype == "float64":
         x = np.concatenate([x, np.random.default_rng(8).uniform(-750, -700, 100)])
-    x = np.minimum(x, 0) if name == "expm1" else x
+    x = np.minimum(x, np.array(MOST[name][dtype], dtype)) if name in MOST else x
 
     found = values(name, x)
 
@@ -119,7 +122,7 @@ def unit_of(exact, dtype):
 @pytest.mark.parametrize("dtype", SIZES)
 @pytest.mark.parametrize(
     ("name", "of_minus_infinity", "of_infinity"),
-    [("sigmoid", 0, 1), ("tanh", -1, 1), ("softplus", 0, np.inf)],
+    [("sigmoid", 0, 1), ("tanh", -1, 1), ("softplus", 0, np.inf), ("exp", 0, np.inf)],
 )
 def test_infinity_and_nan(name, dtype, of_minus_infinity, of_infinity):
     """Limits at both ends; NaN stays NaN; a zero keeps its sign where it is the result."""
@@ -145,13 +148,13 @@ def test_every_width_gives_the_same_bits(dtype, width):
 
 @pytest.mark.parametrize("dtype", SIZES)
 def test_processors_without_an_instruction_to_scale_get_the_same_bits(dtype, monkeypatch):
-    """In sigmoid's subnormal tail, too."""
+    """In the subnormal tails and up to infinity, too."""
     x = strata(dtype, 500)
-    own = values("sigmoid", x)
+    own = [values(name, x) for name in ("sigmoid", "exp")]
     monkeypatch.setattr(elementary, "has_scaling", lambda _: False)
     elementwise.cache_clear()
 
-    portable = values("sigmoid", x)
+    portable = [values(name, x) for name in ("sigmoid", "exp")]
 
     elementwise.cache_clear()
-    assert portable.tobytes() == own.tobytes()
+    assert [y.tobytes() for y in portable] == [y.tobytes() for y in own]
