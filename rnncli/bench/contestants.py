@@ -116,7 +116,10 @@ OWN = "rnncli.bench.contestants:Own"
 USUAL = ("onnxruntime", "openvino", "torch")
 USUAL_BACKENDS = ("numpy", "numba")
 # Settings for the fastest single inference.
-SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "LATENCY"}}
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "onnxruntime": {"linear": "contrib"},
+    "openvino": {"PERFORMANCE_HINT": "LATENCY"},
+}
 
 
 class Contestant(NamedTuple):

@@ -41,18 +41,26 @@ UNKNOWN = Cost(None, None, None, None)
 
 
 def cost_of(case: Case, outputs: Tensors) -> Cost:
-    """Return the cost of one operator, without the operations, but with the bytes, of padding."""
-    T, B, I, H = (  # noqa: E741 -- the specification's letter
-        case.sizes[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")
-    )
+    """Return the cost of one operator, without the operations, but with the bytes, of padding.
+
+    A linear recurrence reads and writes its state once, and holds nothing besides.
+    """
+    sizes, width = case.sizes, case.dtype.numpy.itemsize
+    given = sum(values.nbytes for values in case.inputs.values())
+    tensors = given + sum(values.nbytes for values in outputs.values())
+    T, B = sizes["seq_length"], sizes["batch_size"]
+    if not case.operator.cell.projects:
+        terms = sizes.get("kernel_size", 0) * sizes.get("channels", 0)
+        if "key_size" in sizes:
+            reads = sizes["q_num_heads"] + sizes["kv_num_heads"] * (1 + ("beta" in case.inputs))
+            terms = reads * sizes["key_size"] * sizes["value_size"]
+        return Cost(flops=2 * T * B * terms, moved=tensors, held=tensors, given=given)
+    I, H = sizes["input_size"], sizes["hidden_size"]  # noqa: E741 -- the specification's letter
     D = len(case.node.directions)
     G = len(case.operator.gates)
     lengths = [row.name for row in case.operator.inputs if row.role == "lengths"]
     told = [case.inputs[name] for name in lengths if name in case.inputs]
     live = int(told[0].sum()) if told else T * B
-    given = sum(values.nbytes for values in case.inputs.values())
-    tensors = given + sum(values.nbytes for values in outputs.values())
-    width = case.dtype.numpy.itemsize
     return Cost(
         flops=2 * live * D * G * H * (I + H),
         moved=tensors + max(T - 1, 0) * D * G * H * H * width,
@@ -82,6 +90,52 @@ WORKLOADS: Mapping[str, Sizes] = {
 OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}", "RNN": "{}"}
 # The oldest opset with a dtype is the one that most runtimes support.
 OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
+
+# Linear recurrences, with a single token and with a prompt.
+ATTENTION = """\
+op: LinearAttention-27
+sizes: {{seq_length: {T}, batch_size: {B}, q_num_heads: 32, kv_num_heads: 32, key_size: 128, \
+  value_size: 128}}
+dtype: {dtype}
+seed: {seed}
+attributes: {{update_rule: gated_delta}}
+inputs:
+  query: normal
+  key: {{uniform: [-0.15, 0.15]}}  # of about length 1
+  value: normal
+  past_state: normal
+  decay: {{uniform: [-1.0, 0.0]}}
+  beta: {{uniform: [0.0, 1.0]}}
+"""
+CONVOLUTION = """\
+op: CausalConvWithState-27
+sizes: {{seq_length: {T}, batch_size: {B}, channels: 8192, kernel_size: 4}}
+dtype: {dtype}
+seed: {seed}
+attributes: {{activation: silu}}
+inputs: {{input: normal, weight: normal, bias: normal, past_state: normal}}
+"""
+# Name -> its config, T and B.
+LINEAR: Mapping[str, tuple[str, int, int]] = {
+    "decode": (ATTENTION, 1, 1),
+    "decode_batch": (ATTENTION, 1, 32),
+    "prefill": (ATTENTION, 4096, 1),
+    "conv_decode": (CONVOLUTION, 1, 32),
+    "conv_prefill": (CONVOLUTION, 4096, 1),
+}
+# What descriptions call the sizes.
+LETTERS: Mapping[str, str] = {
+    "seq_length": "T",
+    "batch_size": "B",
+    "input_size": "I",
+    "hidden_size": "H",
+    "q_num_heads": "Q",
+    "kv_num_heads": "K",
+    "key_size": "k",
+    "value_size": "v",
+    "channels": "C",
+    "kernel_size": "w",
+}
 
 MODEL = "model"
 # The number of output elements for measuring errors, within a number of runs on other data: the
@@ -175,8 +229,8 @@ def planned(
     """Return named workloads, built-in ones or targets of `rnncli run`.
 
     Args:
-        names: the names; all built-in workloads if empty.
-        operators: the operator types of built-in workloads.
+        names: the names; all workloads of gated operators if empty.
+        operators: the operator types of workloads of gated operators.
         dtype: the element type of built-in workloads.
         dims: sizes of the models' symbolic dimensions.
 
@@ -186,8 +240,8 @@ def planned(
     request = Request(tolerance=Tolerance(), dims=dims)
     found = []
     for name in names or WORKLOADS:
-        if name in WORKLOADS:
-            for each in operators:
+        if name in WORKLOADS or name in LINEAR:
+            for each in operators if name in WORKLOADS else ("",):
                 make = partial(built_in, name, each, dtype)
                 found.append(PlannedWorkload(name, make(), request, make))
         else:
@@ -200,7 +254,10 @@ def planned(
 
 
 def built_in(name: str, operator: str, dtype: str = "float32", seed: int = 0) -> Case:
-    """Return a built-in workload as a case."""
+    """Return a built-in workload as a case; a linear recurrence has its own operator."""
+    if name in LINEAR:
+        text, T, B = LINEAR[name]
+        return parse_config(text.format(T=T, B=B, dtype=dtype, seed=seed), f"<{name}>")
     sizes = WORKLOADS[name]
     text = CONFIG.format(
         operator=operator,
@@ -227,11 +284,11 @@ def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
         weights="initializers",
         readings=case.readings,
     )
-    letters = zip("TBIH", case.sizes.values(), strict=True)
+    sizes = [f"{LETTERS[size]} {count}" for size, count in case.sizes.items()]
     return Workload(
         name=name,
         operator=case.operator.type,
-        description=f"{', '.join(f'{a} {size}' for a, size in letters)}, {case.dtype.name}",
+        description=", ".join([*sizes, case.dtype.name]),
         vector=with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record)),
         exact=exact,
         cost=cost_of(case, exact),

@@ -24,9 +24,9 @@ OTHERS = ("generation", "startup")
 
 def workload_names() -> list[str]:
     """Return the names of workloads and of the other benchmarks."""
-    from rnncli.bench.workloads import WORKLOADS
+    from rnncli.bench.workloads import LINEAR, WORKLOADS
 
-    return [*WORKLOADS, *OTHERS]
+    return [*WORKLOADS, *LINEAR, *OTHERS]
 
 
 TARGETS = PathOrName(f"{__name__}:workload_names")
@@ -193,6 +193,8 @@ def bench(
 
     WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; the default
     is all of them. Their GRU resets after the product with R, the only form that PyTorch supports.
+    Or it is decode, decode_batch or prefill, a LinearAttention of 32 heads of 128 by 128, or
+    conv_decode or conv_prefill, a CausalConvWithState; ONNX Runtime runs its own kernels of both.
     TARGET is a config, suite or model, as for `rnncli run`; a model runs on its first test data set
     or on generated inputs. Two subcommands have options of their own: `rnncli bench generation`
     measures the vectors generated per second, and `rnncli bench startup` the duration of whole
@@ -211,6 +213,7 @@ def bench(
     rnncli bench medium large --op LSTM
     rnncli bench tiny --vs onnxruntime --backend numpy --bound --rounds 50
     rnncli bench tiny small --session --clock cpu
+    rnncli bench decode prefill --vs onnxruntime --bound
     rnncli bench --threads 2 --by fastest -o after.json --against before.json --max-slowdown 5
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes
@@ -243,7 +246,7 @@ def bench(
     from rnncli.bench.contestants import backends, runtimes
     from rnncli.bench.machine import facts, notes
     from rnncli.bench.measurement import read_stored
-    from rnncli.bench.workloads import OPERATORS, WORKLOADS, planned
+    from rnncli.bench.workloads import LINEAR, OPERATORS, WORKLOADS, planned
     from rnncli.reports.contests import ContestPrinter, show_changes
     from rnncli.reports.verification import check_reports
 
@@ -257,7 +260,7 @@ def bench(
     contestants = [*contestants, *backends(own, compute, call, host)]
     if not contestants:
         raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
-    is_built_in = not targets or bool({*targets} & {*WORKLOADS})
+    is_built_in = not targets or bool({*targets} & {*WORKLOADS, *LINEAR})
     if not is_built_in and (operators, dtype) != (None, None):
         raise click.UsageError("--op and --dtype are for built-in workloads, and none is named")
     if operators == ():

@@ -45,3 +45,30 @@ def test_bytes_are_those_of_tensors_and_of_the_recurrent_weights_in_further_step
     assert found.moved == 4 * (tensors + 2 * 7 * 7)
     assert found.held == 4 * (tensors + 3 * 2 * 7)
     assert found.given == 4 * (3 * 2 * 5 + 7 * 5 + 7 * 7)
+
+
+def test_a_linear_attention_costs_what_reads_and_writes_its_state():
+    """Products with each q, and two with k, of 3 steps of 2 sequences; the state moves twice."""
+    text = """\
+op: LinearAttention-27
+sizes: {seq_length: 3, batch_size: 2, q_num_heads: 4, kv_num_heads: 2, key_size: 5, value_size: 7}
+inputs: {past_state: normal}
+"""
+    case = parse_config(text, "<small>")
+    outputs = evaluate(case.operator, case.inputs, attributes=case.attributes)
+    found, tokens, state = cost_of(case, outputs), 3 * 2, 2 * 2 * 5 * 7
+
+    assert found.flops == 2 * tokens * (4 + 2 * 2) * 5 * 7
+    assert found.moved == 4 * (tokens * (4 * 5 + 2 * (5 + 7 + 1 + 1) + 4 * 7) + 2 * state)
+
+
+def test_a_convolution_costs_its_taps():
+    """A multiplication and an addition for each, of 3 steps of 2 sequences of 4 channels."""
+    text = """\
+op: CausalConvWithState-27
+sizes: {seq_length: 3, batch_size: 2, channels: 4, kernel_size: 5}
+"""
+    case = parse_config(text, "<small>")
+    outputs = evaluate(case.operator, case.inputs, attributes=case.attributes)
+
+    assert cost_of(case, outputs).flops == 2 * (3 * 2) * 4 * 5

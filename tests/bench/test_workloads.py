@@ -5,7 +5,16 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from rnncli.bench.workloads import ENOUGH, OPERATORS, OPSETS, UNKNOWN, WORKLOADS, built_in, planned
+from rnncli.bench.workloads import (
+    ENOUGH,
+    LINEAR,
+    OPERATORS,
+    OPSETS,
+    UNKNOWN,
+    WORKLOADS,
+    built_in,
+    planned,
+)
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.operators import evaluate
 
@@ -19,6 +28,31 @@ def test_a_built_in_workload_has_the_sizes_of_its_row(name, operator):
     assert tuple(case.sizes.values()) == WORKLOADS[name]
     assert case.operator.name == f"{operator}-14"
     assert set(case.blanks) == {"X", "W", "R", "B"}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_linear_workload_has_its_own_operator_and_every_input(name):
+    """Whatever operators the others have; runtimes are given a valid model of it."""
+    _, T, B = LINEAR[name]
+    (plan,) = planned([name], ["LSTM", "GRU"], "float16", {})
+    case = plan.loaded
+
+    assert (case.sizes["seq_length"], case.sizes["batch_size"], case.dtype.name) == (
+        T,
+        B,
+        "float16",
+    )
+    assert set(case.blanks) == {row.name for row in case.operator.inputs}
+
+
+def test_a_token_is_measured_with_a_valid_model():
+    """Its state is an input, as it is at every call."""
+    (plan,) = planned(["decode"], ["LSTM"], "float32", {})
+    workload = plan.workload()
+
+    onnx.checker.check_model(onnx.load_model_from_string(workload.vector.model), full_check=True)
+    assert workload.description == "T 1, B 1, Q 32, K 32, k 128, v 128, float32"
+    assert {*workload.vector.fed} == {*workload.vector.inputs}
 
 
 def test_the_gru_is_of_the_form_that_all_have():

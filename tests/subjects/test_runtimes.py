@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from support.shipped import vectors
@@ -174,7 +175,49 @@ def test_onnxruntime_takes_options():
         subject.close()
 
 
-@pytest.mark.parametrize("settings", [{"optimization": "most"}, {"ep": "Abacus"}])
+LINEAR = """\
+suite: linear
+summary: Linear recurrences.
+seed: 1
+golden: float64
+defaults: {sizes: {seq_length: 5, batch_size: 2}}
+cases:
+  attention:
+    op: LinearAttention-27
+    sizes: {q_num_heads: 4, kv_num_heads: 2, key_size: 3, value_size: 5}
+    matrix: {update_rule: [linear, gated, delta, gated_delta]}
+  convolution:
+    op: CausalConvWithState-27
+    sizes: {channels: 3, kernel_size: 4}
+    attributes: {activation: silu}
+"""
+
+
+def test_onnxruntime_can_be_asked_for_its_own_kernels_of_linear_recurrences():
+    """With the outputs of ONNX's operators; other models are as they were."""
+    subject = opened("onnxruntime", settings={"linear": "contrib"})
+    try:
+        for vector in vectors_of(LINEAR).values():
+            attempt = subject.attempt(vector)
+            assert attempt.status is Status.RAN
+            for name, expected in vector.answers.outputs.items():
+                np.testing.assert_allclose(attempt.outputs[name], expected, rtol=1e-5, atol=1e-5)
+            domains = {
+                node.domain
+                for node in onnx.ModelProto.FromString(
+                    onnx_runtime.of_contrib(vector.model)
+                ).graph.node
+            }
+            assert domains == {"com.microsoft"}
+    finally:
+        subject.close()
+    plain = vectors_of(EMPTY)["rnn_14_invalid"].model
+    assert onnx_runtime.of_contrib(plain) is plain
+
+
+@pytest.mark.parametrize(
+    "settings", [{"optimization": "most"}, {"ep": "Abacus"}, {"linear": "cuda"}]
+)
 def test_onnxruntime_refuses_options_that_it_cannot_keep(settings):
     """Its own library would fall back in silence."""
     subject = opened("onnxruntime", settings=settings)

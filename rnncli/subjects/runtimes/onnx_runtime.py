@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnxruntime
+from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest
 from rnncli.files.reading import read_bytes
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from rnncli.packs.vector import Vector
 
-EP, OPTIMIZATION = "ep", "optimization"
+EP, OPTIMIZATION, LINEAR = "ep", "optimization", "linear"
+# Operators of ONNX that it evaluates by their function bodies, and has kernels for in its domain.
+CONTRIB, OF_CONTRIB = "com.microsoft", ("LinearAttention", "CausalConvWithState")
 CPU = "CPUExecutionProvider"
 # Without it, what a provider does not take is computed on the CPU, in silence.
 NO_FALLBACK = "session.disable_cpu_ep_fallback"
@@ -41,8 +44,10 @@ MICROSECOND = 1e-6
 class OnnxRuntime(TimedRuntime):
     """Runs ONNX Runtime, with a new session for each vector.
 
-    Settings are ``ep``, the execution provider, ``optimization`` (none, basic, extended, all), and
-    any name with a dot, which is a session configuration entry: ``session.set_denormal_as_zero=1``.
+    Settings are ``ep``, the execution provider, ``optimization`` (none, basic, extended, all),
+    ``linear`` (standard, contrib: its own kernels of linear recurrences, in place of the function
+    bodies of ONNX's operators), and any name with a dot, which is a session configuration entry:
+    ``session.set_denormal_as_zero=1``.
     Another provider than the CPU's is never judged by what the CPU computes: ONNX Runtime is told
     not to fall back, and a profile of the first run shows that every node ran where it should.
 
@@ -55,8 +60,9 @@ class OnnxRuntime(TimedRuntime):
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         entries = {name: value for name, value in settings.items() if "." in name}
         others = {name: value for name, value in settings.items() if "." not in name}
-        known_settings(others, (EP, OPTIMIZATION))
+        known_settings(others, (EP, OPTIMIZATION, LINEAR))
         self._settings = {EP: CPU, OPTIMIZATION: "all", **settings}
+        _one_of(LINEAR, {LINEAR: "standard", **settings}, ("standard", "contrib"))
         if self.is_built_in:
             _one_of(EP, self._settings, onnxruntime.get_available_providers())
         _one_of(OPTIMIZATION, self._settings, LEVELS)
@@ -92,8 +98,9 @@ class OnnxRuntime(TimedRuntime):
 
     def session(self, vector: Vector) -> Any:
         """Return a session with a vector's model."""
+        contrib = self._settings.get(LINEAR) == "contrib"
         return onnxruntime.InferenceSession(
-            vector.model,
+            of_contrib(vector.model) if contrib else vector.model,
             self._options,
             providers=[self._settings[EP]] if self.is_built_in else None,
         )
@@ -135,6 +142,19 @@ class OnnxRuntime(TimedRuntime):
                 session.run(None, vector.fed)
             found: list[dict[str, Any]] = json.loads(read_bytes(session.end_profiling()))
         return found
+
+
+def of_contrib(model: bytes) -> bytes:
+    """Return a model whose linear recurrences are ONNX Runtime's operators of the same names."""
+    proto = ModelProto.FromString(model)
+    ours = [node for node in proto.graph.node if node.op_type in OF_CONTRIB]
+    if not ours:
+        return model
+    for node in ours:
+        node.domain = CONTRIB
+    proto.opset_import.add(domain=CONTRIB, version=1)
+    changed: bytes = proto.SerializeToString()
+    return changed
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:
