@@ -6,11 +6,13 @@ import math
 import re
 import shlex
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.comparison import UNNAMED, OutputComparison
-from rnncli.judging.comparing.requirements import Requirements, leaving_out
-from rnncli.judging.comparing.verdict import FAILURES, UNREQUESTED, Verdict
+from rnncli.judging.comparing.margins import DTYPE_IS
+from rnncli.judging.comparing.requirements import Requirements, Term, leaving_out
+from rnncli.judging.comparing.verdict import FAILURES, RIGHT, UNREQUESTED, Verdict
 from rnncli.numerics import dtype_named
 from rnncli.talk.words import (
     counted,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
+    from rnncli.packs.record import CaseRecord
 
 
 # Failures whose only content is the reason that nothing was computed.
@@ -40,6 +43,8 @@ WORDS_ALIKE = 16
 MOST_NAMED = 4
 # The parts in which similar reasons may differ: operators, versions, places in a source.
 _VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\w+:\w\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
+# Fields of which each value is a feature of its own.
+ALONE = frozenset({"attributes", "inputs", "outputs"})
 # An implementation may print megabytes before it dies; the beginning says why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
@@ -59,6 +64,8 @@ class FailureGroup(NamedTuple):
     cases: Sequence[JudgedCase]  # in the pack's order
     # hypotheses that give the outputs of each; () if none does, or nothing is wrong by value
     fits: Sequence[str] = ()
+    # what each has and no case that passes; None if nothing is known to be
+    apart: Term | None = None
 
     @property
     def example(self) -> JudgedCase:
@@ -73,7 +80,8 @@ class FailureGroup(NamedTuple):
         operators = Counter(case.operator.rpartition("-")[0] for case in self.cases)
         by = ", ".join(f"{count} {name}" for name, count in operators.most_common())
         alone = f" of {name}" if len(operators) == 1 and (name := next(iter(operators))) else ""
-        return f"{len(self.cases)} cases{f' ({by})' if len(operators) > 1 else alone}"
+        has = f" with {self.apart.field} {' or '.join(self.apart.values)}" if self.apart else ""
+        return f"{len(self.cases)} cases{f' ({by})' if len(operators) > 1 else alone}{has}"
 
     def cause(self, report: VerificationReport) -> str:
         """Return what the cases have in common, in one sentence."""
@@ -114,6 +122,9 @@ class FailureGroup(NamedTuple):
             yield marked(f"{example.id}: {line}")
         if not (example.relation or example.details.message or self.fits):
             yield from map(marked, notes(report, example))
+        if self.apart:
+            needs = Requirements((self.apart,))
+            yield _left_out(report, "them and no case that passes", needs)
         yield marked(f"repeat {example.id}: {report.repeat(example.details)}")
         others = [case.id for case in self.cases if case is not example]
         yield marked(f"others: {listed(others, MOST_NAMED)}")
@@ -135,6 +146,7 @@ def failure_groups(report: VerificationReport) -> list[FailureGroup]:
     """Return the failing cases by cause: those with outputs first, then the most cases first.
 
     Cases that differ are together if one bug fits them all, first the bug that fits the most.
+    Of those that no bug fits, what no passing case has sets some apart.
     """
     fitting: list[JudgedCase] = []
     groups: dict[Any, list[JudgedCase]] = {}
@@ -143,7 +155,13 @@ def failure_groups(report: VerificationReport) -> list[FailureGroup]:
             fitting.append(case)
         else:
             groups.setdefault(key, []).append(case)
-    found = [FailureGroup(cases) for cases in groups.values()]
+    right = [case.record for case in report.cases if case.verdict in RIGHT]
+    found = []
+    for (kind, *_), cases in groups.items():
+        if right and report.verb == "verify" and kind in FAILURES - UNTRIED:
+            found += _set_apart(cases, right)
+        else:
+            found.append(FailureGroup(cases))
     while fitting:
         counts = Counter(name for case in fitting for name in case.details.fits)
         name = max(counts, key=counts.__getitem__)
@@ -154,6 +172,20 @@ def failure_groups(report: VerificationReport) -> list[FailureGroup]:
     order = {case.id: k for k, case in enumerate(report.cases)}
     found.sort(key=lambda each: order[each.cases[0].id])
     return sorted(found, key=lambda each: (each.cases[0].verdict in UNTRIED, -len(each.cases)))
+
+
+def _set_apart(cases: Sequence[JudgedCase], right: Sequence[CaseRecord]) -> list[FailureGroup]:
+    """Divide failing cases by the features that none of the right cases has."""
+    found, left = [], [*cases]
+    for term in leaving_out([case.record for case in cases], right).terms:
+        alone = [(value,) for value in term.values]
+        for values in alone if term.field in ALONE else [term.values]:
+            apart = replace(term, values=values)
+            chosen = [case for case in left if apart.reason(case.record)]
+            left = [case for case in left if case not in chosen]
+            if chosen:
+                found.append(FailureGroup(chosen, apart=apart))
+    return [*found, FailureGroup(left)] if left else found
 
 
 def _cause_of(report: VerificationReport, case: JudgedCase) -> tuple[Any, ...] | None:
@@ -199,10 +231,14 @@ def untried(report: VerificationReport) -> str:
     if not count:
         return ""
     of = "the" if count == len(refused) else f"{count} of the"
-    cases = counted(len(refused), "refused case")
+    return _left_out(report, f"{of} {counted(len(refused), 'refused case')}", needs)
+
+
+def _left_out(report: VerificationReport, cases: str, needs: Requirements) -> str:
+    """Return what skips some cases, or leaves them out of a claim."""
     if report.claim:
-        return visible(f"to leave {of} {cases} out of the claim: require {needs.expression}")
-    return visible(f"to skip {of} {cases}: --require {shlex.quote(needs.expression)}")
+        return visible(f"to leave {cases} out of the claim: require {needs.expression}")
+    return visible(f"to skip {cases}: --require {shlex.quote(needs.expression)}")
 
 
 def foreign(report: VerificationReport) -> str:
@@ -309,7 +345,8 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield f"asked: {case.record.summary} (finds: {finds})"
     elif case.verdict in NOTED and not is_explained(report, case):
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
-        if wrong and all(each.problem == UNREQUESTED for each in wrong):
+        unjudged = (UNREQUESTED, DTYPE_IS)  # no matter what the case tests for
+        if wrong and all(each.problem.startswith(unjudged) for each in wrong):
             return
         for flag in case.record.flags:
             finds = report.pack.notes.get(flag, "not explained by the pack")

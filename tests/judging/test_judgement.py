@@ -251,7 +251,15 @@ WRONG = {
     "scalar": (lambda o: {**o, Y: np.float32(1)[None][0]}, {Y: "shape is [], wanted [4, 1, 3, 5]"}),
     "wide": (
         lambda o: {**o, Y: o[Y].astype(np.float64)},
-        {Y: "dtype is float64, wanted float32"},
+        {Y: "dtype is float64, wanted float32; as float32, all values are right"},
+    ),
+    "wide and wrong": (
+        lambda o: {**o, Y: o[Y].astype(np.float64) + 1},
+        {Y: "dtype is float64, wanted float32; as float32, values differ"},
+    ),
+    "widest": (
+        lambda o: {**o, Y: o[Y].astype(np.longdouble)},
+        {Y: f"dtype is {np.dtype('g')}, wanted float32; as float32, all values are right"},
     ),
     "text": (lambda o: {**o, Y: o[Y].astype(str)}, {Y: "dtype is string, wanted float32"}),
     "dates": (

@@ -18,6 +18,7 @@ from support.verifications import (
     report,
 )
 
+from rnncli.judging.comparing.requirements import Requirements
 from rnncli.judging.comparing.verdict import UNREQUESTED, OutputVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.mutants.catalogue import MUTANTS
@@ -121,6 +122,42 @@ def test_what_ran_and_has_no_outputs_goes_by_what_it_said(verdict):
         ["rnn_1"],
         ["gru_0"],
     ]
+
+
+def test_what_no_passing_case_has_is_a_group_of_its_own():
+    """One error has a group for each feature that only failing cases have, and what skips it."""
+    has = {
+        "way": {"direction": "bidirectional"},
+        "back": {"direction": "reverse"},
+        "first": {"layout": 1},
+        "clip": {"attributes": ["clip"]},
+        "coupled": {"attributes": ["input_forget"]},
+        "odd": {},
+    }
+    crash = {"message": "ended with signal 11"}
+    cases = [
+        judged(f"lstm_{name}{k}", Verdict.CRASHED, crash, requirements=needs)
+        for name, needs in has.items()
+        for k in range(2)
+    ]
+    right = judged("lstm_right", Verdict.PASS, {"outputs": (output(),)})
+    found = report([*cases, right])
+    groups = failure_groups(found)
+
+    assert {group.title.partition(" with ")[2]: len(group.cases) for group in groups} == {
+        "direction bidirectional or reverse": 4,
+        "layout 1": 2,
+        "attributes clip": 2,
+        "attributes input_forget": 2,
+        "": 2,
+    }
+    assert "to skip them and no case that passes: --require 'direction!=bidirectional|reverse'" in [
+        *groups[0].sentences(found)
+    ]
+    assert len(failure_groups(report(cases))) == 1
+    assert Requirements.parse(["attributes!=clip"]).terms == (
+        next(group.apart for group in groups if "clip" in group.title),
+    )
 
 
 def fitting(case_id, *bugs, size=3):

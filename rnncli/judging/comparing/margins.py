@@ -13,7 +13,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
-from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.numerics import dtype_of, round_to, ulp_distance
 from rnncli.numerics.profiles import PROFILES
 from rnncli.packs.vector import BYTES
 
@@ -34,6 +34,7 @@ LIMIT = 64
 MOST_STEPS = 256
 # The rank of an output that has all steps.
 STEPWISE = 4
+DTYPE_IS = "dtype is "
 
 
 class Errors(NamedTuple):
@@ -55,8 +56,19 @@ class MeasuredOutput:
 
     @cached_property
     def problem(self) -> str:
-        """Why it cannot be compared: it is missing, or has another dtype or shape; or ""."""
-        return "is missing" if self.got is None else problem_of(self.got, self.wanted)
+        """Why it cannot be compared: it is missing, or has another dtype or shape; or "".
+
+        Of numbers in another floating-point type, it also says whether they are right in its own.
+        """
+        if self.got is None:
+            return "is missing"
+        problem, dtype = problem_of(self.got, self.wanted), dtype_of(self.wanted)
+        is_cast = problem and dtype.is_float and self.got.dtype.kind == "f"
+        if not is_cast or self.got.shape != self.wanted.shape:
+            return problem
+        cast = round_to(self.got, dtype)
+        differs = (errors_of(cast, self.wanted, self.tolerance, self.max_ulp).margin > 1).any()
+        return f"{problem}; as {dtype}, {'values differ' if differs else 'all values are right'}"
 
     @cached_property
     def errors(self) -> Errors:
@@ -139,7 +151,7 @@ def problem_of(got: Array, wanted: Array) -> str:
     if got.dtype == BYTES:
         return f"has {got.nbytes} bytes, wanted {wanted.nbytes}"
     if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
-        return f"dtype is {dtype}, wanted {_dtype(wanted)}"
+        return f"{DTYPE_IS}{dtype}, wanted {_dtype(wanted)}"
     if got.shape != wanted.shape:
         return f"shape is {list(got.shape)}, wanted {list(wanted.shape)}"
     return ""
