@@ -48,7 +48,7 @@ static void save(const char *folder, int k, int rank, const long *dims, const fl
 
 int main(int argc, char **argv) {
   Tensor X = {0}, W = {0}, R = {0}, B = {0}, lens = {0}, h0 = {0}, in;
-  if (argc != 3) return 2;
+  if (argc != 3) { fputs("usage: kernel INPUTS OUTPUTS\n", stderr); return 2; }
   for (int k = 0; load(argv[1], k, &in); k++)
     *(!strcmp(in.name, "X") ? &X : !strcmp(in.name, "W") ? &W : !strcmp(in.name, "R") ? &R
       : !strcmp(in.name, "B") ? &B : !strcmp(in.name, "sequence_lens") ? &lens : &h0) = in;

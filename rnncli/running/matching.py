@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from rnncli.errors import RnncliWarning
+import numpy as np
+
+from rnncli.errors import RnncliWarning, listed
 from rnncli.judging.comparing.likeness import in_order, order_of
 from rnncli.numerics import dtype_of, round_to
 
@@ -19,15 +21,49 @@ if TYPE_CHECKING:
 def matched(theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str) -> Tensors:
     """Return another program's outputs by the model's names and in its types; see `renamed`.
 
-    Real numbers take the model's type, which is told.
+    Real numbers take the model's type, which is told, as is an output that the model has not.
     """
-    found = renamed(theirs, ours, source)
+    found = renamed(divided(theirs, ours, source), ours, source)
+    there = listed([f"{name} {list(values.shape)}" for name, values in ours.items()])
+    for name in [name for name in found if name not in ours]:
+        sentence = f"'{name}' {list(found[name].shape)} is not an output of the model, which has"
+        warnings.warn(f"{source}: {sentence} {there}", RnncliWarning, stacklevel=2)
     for name in found.keys() & ours.keys():
         values, dtype = found[name], dtype_of(ours[name])
         if dtype.is_float and values.dtype.kind == "f" and values.dtype != dtype.numpy:
             found[name] = round_to(values, dtype)
             sentence = f"'{name}' is of type {values.dtype}, compared in the model's, {dtype}"
             warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=2)
+    return found
+
+
+def divided(
+    theirs: Mapping[str, Array], ours: Mapping[str, Array], source: str
+) -> dict[str, Array]:
+    """Return outputs with the states of all layers, as PyTorch has them, as those of each layer.
+
+    Outputs Y_h_l0 and Y_h_l1 are what h or h_n has one after the other; the letter decides if
+    other states have the same sizes.
+    """
+    found = dict(theirs)
+    layers: dict[str, list[str]] = {}
+    for own in ours:
+        state, _, layer = own.rpartition("_l")
+        if state and layer.isdigit() and own not in theirs:
+            layers.setdefault(state, []).append(own)
+    for state, names in layers.items():
+        shapes = [ours[own].shape for own in names]
+        stacked = (sum(shape[0] for shape in shapes), *shapes[0][1:])
+        fits = [name for name in found if name not in ours and found[name].shape == stacked]
+        letter = state.rpartition("_")[2][:1].casefold()
+        fits = [name for name in fits if len(layers) == 1 or name[:1].casefold() == letter]
+        if len(fits) == 1 and len(names) > 1:
+            values = found.pop(fits[0])
+            ends = np.cumsum([shape[0] for shape in shapes])[:-1]
+            found |= zip(names, np.split(values, ends), strict=True)
+            sizes = f"'{fits[0]}' {list(stacked)} is compared with {listed(names)}"
+            sentence = f"{sizes}: the states of the layers, one after the other"
+            warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=3)
     return found
 
 

@@ -26,11 +26,15 @@ OURS = {"Y": np.zeros((6, 1, 2, 5), np.float32), "Y_h": np.zeros((1, 2, 5), np.f
             ["'out' [2, 6, 5] is compared with 'Y'"],
         ),
         ({"a": (6, 2, 5), "b": (2, 5)}, ["Y", "Y_h"], ["'a'", "'b'"]),
-        ({"a": (6, 2, 5), "b": (6, 2, 5)}, ["a", "b"], []),
-        ({"a": (6, 1, 2, 5), "b": (6, 2, 5)}, ["Y", "b"], ["'a'"]),
-        ({"gru/Y": (6, 2, 5), "b": (6, 1, 2, 5)}, ["Y", "b"], ["'gru/Y'"]),
-        ({"a/Y": (6, 2, 5), "b/Y": (6, 2, 5)}, ["a/Y", "b/Y"], []),
-        ({"out": (7, 2, 5)}, ["out"], []),
+        ({"a": (6, 2, 5), "b": (6, 2, 5)}, ["a", "b"], ["'a' [6, 2, 5] is not an output", "'b'"]),
+        ({"a": (6, 1, 2, 5), "b": (6, 2, 5)}, ["Y", "b"], ["'a'", "'b'"]),
+        ({"gru/Y": (6, 2, 5), "b": (6, 1, 2, 5)}, ["Y", "b"], ["'gru/Y'", "'b'"]),
+        ({"a/Y": (6, 2, 5), "b/Y": (6, 2, 5)}, ["a/Y", "b/Y"], ["'a/Y'", "'b/Y'"]),
+        (
+            {"out": (7, 2, 5)},
+            ["out"],
+            ["not an output of the model, which has Y [6, 1, 2, 5], Y_h [1, 2, 5]"],
+        ),
         ({"Y": (2, 6, 5)}, ["Y"], []),
     ],
 )
@@ -47,6 +51,35 @@ def test_an_output_is_the_only_one_of_its_shape(theirs, names, said):
     for name, values in found.items():
         if name in OURS and name not in theirs:
             assert values.shape in (OURS[name].shape, (2, 6, 5))
+
+
+@pytest.mark.parametrize(
+    ("states", "theirs", "divides"),
+    [
+        ("h", {"h": 4}, ["h"]),
+        ("h", {"state": 4}, ["h"]),
+        ("hc", {"h_n": 4, "c_n": 4}, ["h", "c"]),
+        ("hc", {"c": 4}, ["c"]),
+        ("hc", {"a": 4, "b": 4}, []),
+        ("h", {"h": 3}, []),
+        ("h", {"h": 4, "other": 4}, []),
+        ("h", {"Y_h_l0": 2, "h": 4}, []),
+    ],
+)
+def test_states_of_all_layers_are_those_of_each(states, theirs, divides):
+    """As PyTorch returns them; what might be two things is none."""
+    random = np.random.default_rng(0)
+    ours = {f"Y_{s}_l{k}": random.random((2, 3, 5)).astype("f") for s in states for k in (0, 1)}
+    given = {name: random.random((size, 3, 5)).astype("f") for name, size in theirs.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = matched(given, ours, "out.npz")
+
+    assert {name[2] for name in found if name in ours and name not in given} == {*divides}
+    for name in divides:
+        whole = next(v for n, v in given.items() if len(divides) == 1 or n.startswith(name))
+        halves = [found[f"Y_{name}_l{k}"] for k in (0, 1)]
+        np.testing.assert_array_equal(np.concatenate(halves), whole)
 
 
 def test_axes_in_another_order_are_left_there():

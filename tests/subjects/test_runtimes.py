@@ -351,6 +351,51 @@ def test_openvino_runs_its_own_operator(openvino):
     )
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            [
+                "FrontEnd API failed with OpConversionFailure:",
+                "-- LSTM-14 with a message:",
+                "While validating ONNX node '<Node(LSTM): L>': Node (LSTM): unknown attribute 'x'",
+                "Summary:",
+                "-- Conversion is failed for: LSTM-14",
+            ],
+            "Node (LSTM): unknown attribute 'x'",
+        ),
+        (
+            [
+                "-- Conv-15 with a message:",
+                "While validating ONNX node '<Node(Conv): C>': Check 'rank' failed at c.cpp:3:",
+                "FrontEnd API failed with GeneralFailure:",
+                "The input data tensor's rank has to be known (static)",
+                "",
+                "Summary:",
+            ],
+            "The input data tensor's rank has to be known (static)",
+        ),
+        (
+            ["[Convert] END: node: A B (f32[3]) CALLBACK HAS THROWN: Unknown function: softplus"],
+            "Unknown function: softplus",
+        ),
+        (
+            ["Check 'false' failed at a.cpp:1:", "Check 'rank == 3' failed at b.cpp:2:"],
+            "Check 'rank == 3' failed at b.cpp:2:",
+        ),
+        ([], "Exception from src/core.cpp:105:"),
+    ],
+)
+def test_openvino_says_why_it_refuses(lines, told):
+    """By the line with the reason, not the places in its sources above it, nor what follows."""
+    pytest.importorskip("openvino")
+    from rnncli.subjects.runtimes.open_vino import message_of
+
+    error = RuntimeError("\n".join(["Exception from src/core.cpp:105:", *lines]))
+
+    assert message_of(error) == told
+
+
 def test_openvino_refuses_what_it_no_longer_builds(openvino):
     """Its opset1 has no LSTMSequence any more; that of opset5 is another operator's name."""
     ((_, vector),) = vectors_of(FIRST_LSTM).items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,8 +65,8 @@ NOISE = (
 )
 
 
-# The text before this on a line is about OpenVINO's own passes.
-THROWN = "CALLBACK HAS THROWN: "
+# The text before the reason on a line is about OpenVINO's own passes, or names the node.
+PLACED = re.compile(r".*CALLBACK HAS THROWN: |While validating (?:ONNX )?node '.*?': (?=\S)")
 
 
 class OpenVino(TimedRuntime):
@@ -174,6 +175,7 @@ def _native(vector: Vector) -> Any:
 
 def message_of(error: Exception) -> str:
     """Return the most telling line of an exception: the last one about the model."""
-    lines = (line.rpartition(THROWN)[2].strip() for line in str(error).splitlines())
+    lines = [PLACED.sub("", line.strip()) for line in str(error).splitlines()]
     telling = [line for line in lines if line and not line.startswith(NOISE)]
-    return printable(telling[-1]) if telling else first_line(str(error))
+    checks = [line for line in lines if line.startswith("Check ")]  # the last one was the first
+    return printable((telling or checks)[-1]) if telling or checks else first_line(str(error))
