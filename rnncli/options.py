@@ -152,7 +152,7 @@ def asking(
 
         @wraps(function)
         def checked(*args: P.args, **given: P.kwargs) -> ReturnT:
-            for name in given:
+            for name, told in given.items():
                 if name not in taken:
                     for written, value in values.items():
                         if name in traits_of(value):
@@ -160,12 +160,29 @@ def asking(
                                 f"{function.__name__}() takes no '{name}'; "
                                 f"write {written.format(name)}"
                             )
+                else:
+                    refuse_another_value(function.__name__, name, told, taken[name].default)
             return function(*args, **given)
 
         checked.__dict__.update(traits=rows, others=others)
         return checked
 
     return decorate
+
+
+def refuse_another_value(function: str, name: str, value: Any, default: Any) -> None:
+    """Refuse what is no value where one is wanted, such as a text for `cases=Selected(...)`.
+
+    Raises:
+        TypeError: it says how that is written; a text is most likely the first field.
+    """
+    wanted = type(default)
+    if is_dataclass(wanted) and not isinstance(value, wanted):
+        field_of = f"{fields(wanted)[0].name}={value!r}" if isinstance(value, str | int) else "..."
+        raise TypeError(
+            f"{function}() takes no {type(value).__name__} for '{name}'; write"
+            f" {name}={wanted.__name__}({field_of})"
+        )
 
 
 def words_of(function: Any, asked: Mapping[str, Any]) -> list[str]:

@@ -39,7 +39,10 @@ def lstm(q, X, W, R, B):  # int32, zero points subtracted; B may be real
     return {"Y": np.stack(Y), "Y_h": Y[-1], "Y_c": c}
 
 
-for path in Path(sys.argv[1]).glob("test_lstm_*/case.json"):
+cases = [*Path(sys.argv[1]).glob("test_lstm_*/case.json")]
+if not cases:
+    sys.exit(f"{sys.argv[1]}: no LSTM of a raw pack; `rnncli convert --format raw` makes one")
+for path in cases:
     case, results = json.loads(path.read_text()), Path(sys.argv[2], path.parent.name)
     q, rows, tensors = case["quantise"], case["data_sets"][0]["inputs"], {}
     (results / "outputs").mkdir(parents=True, exist_ok=True)

@@ -216,7 +216,11 @@ def diagnose(pack: Path, *, as_json: bool = False, verbose: bool = False, **aske
     return report.exit_code
 
 
-@command(harness=row(metavar="'PROG ARGS'"), limits=row(only=["timeout"]))
+@command(
+    elsewhere={"--command": "`rnncli verify core -k plain --command ...`; a harness stays up"},
+    harness=row(metavar="'PROG ARGS'"),
+    limits=row(only=["timeout"]),
+)
 def smoke(*, harness: str, limits: Limits = OF_SMOKE, as_json: bool = False) -> int:
     """Check in a second whether a harness is wired right.
 

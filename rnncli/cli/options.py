@@ -78,7 +78,8 @@ class Pair(click.ParamType[tuple[str, Any]]):
             return value
         name, equals, text = str(value).partition("=")
         if not equals or not name:
-            self.fail(f"expected {self.name}, got '{value}'", param, ctx)
+            whole = f"; a file of all inputs is --inputs {value}" if "=FILE" in self.name else ""
+            self.fail(f"expected {self.name}, got '{value}'{whole}", param, ctx)
         try:
             return name, self.read(text)
         except ValueError:

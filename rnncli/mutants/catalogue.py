@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest, did_you_mean, listed
 from rnncli.mutants import imprecision, quantised_kernels
 from rnncli.mutants.bug_table import BUGS
 from rnncli.mutants.structural import STRUCTURAL, StructuralMutant
@@ -103,11 +103,15 @@ def mutant_named(id: str) -> Mutant | StructuralMutant:  # noqa: A002 -- what a 
     Raises:
         InvalidRequest: the mutant does not exist.
     """
-    if id not in EVERY:
-        raise InvalidRequest(
-            f"unknown mutant '{id}'{did_you_mean(id, EVERY)} (`rnncli mutants` lists them)"
-        )
-    return EVERY[id]
+    if id in EVERY:
+        return EVERY[id]
+    # The ids with most of its words, from the first on.
+    words, alike = id.split("-"), list[str]()
+    while words and not alike:
+        alike = [each for each in EVERY if {*words} <= {*each.split("-")}]
+        words.pop()
+    near = did_you_mean(id, EVERY) or (f"; there are {listed(alike)}" if alike else "")
+    raise InvalidRequest(f"unknown mutant '{id}'{near} (`rnncli mutants` lists them)")
 
 
 class MutantBackend:

@@ -249,11 +249,11 @@ class Pack:
         files = {path: self.content(f"{folder}/{path}") for path in sums}
         return CaseContents(self.folder / folder, files, sums)
 
-    def read(self, record: CaseRecord) -> Vector:
-        """Return one vector, whose files are all read; in ONNX folders, parsed on first use.
+    def read(self, record: CaseRecord | str) -> Vector:
+        """Return the vector of a case or id. All files are read, in ONNX folders parsed later.
 
         Raises:
-            InvalidRequest: the layout is only written.
+            InvalidRequest: no case has that id, or the layout is only written.
             UnreadableFile: the vector is missing or damaged.
         """
         reader = LAYOUTS[self.layout].reader
@@ -262,7 +262,8 @@ class Pack:
                 f"{self.folder}: is a pack in the layout {self.layout}, which is only written;"
                 " read the pack that it was made from"
             )
-        vector: Vector = pkgutil.resolve_name(reader)(self, self._sound(record))
+        record = self.case(record) if isinstance(record, str) else self._sound(record)
+        vector: Vector = pkgutil.resolve_name(reader)(self, record)
         return vector
 
     @property

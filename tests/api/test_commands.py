@@ -184,6 +184,21 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("cases", "lstm_14", "takes no str for 'cases'; write cases=Selected(select='lstm_14')"),
+        ("cases", ["lstm_14"], "takes no list for 'cases'; write cases=Selected(...)"),
+        ("rule", "strict", "write rule=Rule(profile='strict')"),
+        ("workers", 4, "write workers=Workers(jobs=4)"),
+    ],
+)
+def test_a_text_in_place_of_a_value_is_shown_its_place(name, value, written):
+    """A text is what most people choose cases by, and the first field of the value."""
+    with pytest.raises(TypeError, match=re.escape(written)):
+        rnncli.verify("pack", right, **{name: value})
+
+
+@pytest.mark.parametrize(
     ("name", "written"),
     [
         ("select", "write cases=Selected(select=...)"),

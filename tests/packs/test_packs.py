@@ -94,6 +94,15 @@ def test_onnx_loads_the_folders_as_its_own(packs):
                 )
 
 
+def test_a_vector_is_read_by_its_id(packs):
+    """Or by the record of its case; a slip is told the nearest id."""
+    pack = open_pack(packs / "onnx")
+
+    assert pack.read("lstm_14_clip").record == pack.case("lstm_14_clip")
+    with pytest.raises(InvalidRequest, match="did you mean 'lstm_14_clip'"):
+        pack.read("lstm_14_clib")
+
+
 def test_another_reading_is_stored_and_tagged(packs):
     """Clipping the input of h changes the LSTM: both answers are there, and the tag."""
     vector = open_pack(packs / "onnx").read(open_pack(packs / "onnx").case("lstm_14_clip"))
