@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.comparing.comparison import UNNAMED, OutputComparison
 from rnncli.judging.comparing.margins import DTYPE_IS
 from rnncli.judging.comparing.requirements import Requirements, Term, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, RIGHT, UNREQUESTED, Verdict
@@ -28,6 +27,7 @@ from rnncli.talk.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
     from rnncli.packs.record import CaseRecord
@@ -364,9 +364,11 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
 
 def differing(output: OutputVerdict | OutputComparison, dtype: str) -> str:
     """Return how many elements of an output differ, and the worst one, but not its tolerance."""
+    from rnncli.judging.comparing.comparison import UNNAMED  # a run that judges nothing needs none
+
     assert output.worst
     got, wanted = map(dtype_named(dtype).text, (output.worst.got, output.worst.wanted))
-    sides = output.sides if isinstance(output, OutputComparison) else UNNAMED
+    sides = getattr(output, "sides", UNNAMED)
     return (
         f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
         f" worst at {index_text(output.worst.index)}: {sides.told(got, wanted)}"
