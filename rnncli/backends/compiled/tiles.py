@@ -42,6 +42,9 @@ IN_FLIGHT = 8
 # Prefetch distance in bytes of a tile's weights, into the L2 cache. It makes a GRU of 1024 units a
 # fifth faster; tiles of few rows have no time to spare for prefetching.
 AHEAD = 1 << 14
+# The rows of a StridedProduct that prefetches: those of a single step of a linear attention, which
+# has its state from memory. It takes 6.4 ms instead of 7.9 for 64 MiB, on 2026-11-28.
+FEW = 2
 
 
 class TileProduct(NamedTuple):
@@ -113,7 +116,8 @@ def _product(
     def body(builder: Builder, rows: IRValue, *places: IRValue) -> None:
         for case in cases(builder, builder.sub(rows, ADDRESS(1)), shape.tallest):
             kind, height = vector_type(shape.dtype, shape.lanes), case + 1
-            fetches = prefetches and 3 * height > 2 * shape.tallest
+            tall = 3 * height > 2 * shape.tallest
+            fetches = tall if prefetches else height == FEW
             tile = Tile(builder, kind, height, shape.width, prefetches=fetches, streams=streams)
             tile.emit(*places)
             builder.ret_void()
