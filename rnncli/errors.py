@@ -70,6 +70,7 @@ class Problem(NamedTuple):
 
     subject: tuple[str, ...]
     sentence: str
+    is_unsupported: bool = False  # whether it breaks no rule, but is not evaluated here
 
 
 class RnncliWarning(UserWarning):
@@ -139,6 +140,13 @@ class Unsupported(RnncliError):  # noqa: N818
     """The request is valid but not supported: an operator, a dtype, a missing extra."""
 
     exit_code = 3
+
+
+def refusal(where: str, problems: Iterable[Problem]) -> InvalidOperator | Unsupported:
+    """Return the error of a node with problems: Unsupported, if they break no rule."""
+    error = InvalidOperator(where, problems)
+    is_right = all(problem.is_unsupported for problem in error.problems)
+    return Unsupported(str(error)) if is_right else error
 
 
 class NothingSelected(RnncliError):  # noqa: N818

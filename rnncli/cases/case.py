@@ -87,6 +87,12 @@ def least_size(operator: Operator, name: str) -> int:
     return int(not may_be_empty)
 
 
+def default_size(operator: Operator, name: str) -> int | None:
+    """Return the size that the specification gives if a node says none, such as a dilation of 1."""
+    row = operator.attribute_for(name)
+    return row.default if row else None
+
+
 def frame_of(
     operator: Operator,
     sizes: Mapping[str, int],

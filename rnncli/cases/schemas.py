@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.case import least_size, size_names
+from rnncli.cases.case import default_size, least_size, size_names
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
 from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE, DRESS_KEYS, KEYS, LARGEST_SIZE, KeyRow
 from rnncli.cases.fills import ALL, FILLS, KINDS
@@ -17,7 +17,7 @@ from rnncli.operators.checking import possible_readings
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.cases.suite.template import Path
     from rnncli.operators import Attribute, Input, Operator
@@ -49,7 +49,7 @@ def config_schema() -> Schema:
     for row in OPERATORS.values():
         own = {
             **{
-                name: closed(each, all_of_them=name == "sizes")
+                name: closed(each, required=_needed_sizes(row) if name == "sizes" else ())
                 for name, each in sections(row).items()
             },
             "dtype": {"enum": [*row.dtypes, None]},
@@ -121,10 +121,14 @@ def schema_text(schema: Schema) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Schema:
-    """Return an object schema without other keys, optionally with all keys required."""
+def closed(properties: Mapping[str, Schema], *, required: Sequence[str] = ()) -> Schema:
+    """Return an object schema without other keys, some of which may be required."""
     schema: Schema = {"properties": properties, "additionalProperties": False}
-    return {**schema, "required": list(properties)} if all_of_them else schema
+    return {**schema, "required": [*required]} if required else schema
+
+
+def _needed_sizes(row: Operator) -> list[str]:
+    return [name for name in size_names(row) if default_size(row, name) is None]
 
 
 def sections(row: Operator) -> dict[str, dict[str, Schema]]:

@@ -27,7 +27,7 @@ from rnncli.models.model import (
 )
 from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.models.skeleton import facts_of, inferred, shapes_in
-from rnncli.models.streams import CONTINUED, DataFlow, is_batch_first
+from rnncli.models.streams import CONTINUED, DataFlow, order_of
 from rnncli.operators.checking import shape_problems
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from onnx import NodeProto
 
-    from rnncli.models.model import Model
+    from rnncli.models.model import Model, Site
     from rnncli.models.skeleton import Shapes
     from rnncli.numerics import Array
 
@@ -200,15 +200,22 @@ class Export:
             shapes = self._inferred(fixed, strict=True)
         except InvalidRequest:
             return False
-        batches = (
-            [shapes.get(roles.get(role, ""), ())[axis:][:1] for role in ("X", *CONTINUED)]
-            for site, _, roles in self._flow.recurrent
-            for axis in (0 if is_batch_first(site) else 1,)
-        )
-        known = ({size for (size,) in filter(None, each) if size} for each in batches)
-        return all(len(each) < 2 for each in known) and all(
+        batches = (batch for _, _, batch in self._batches(shapes))
+        return all(len({*filter(None, each.values())}) < 2 for each in batches) and all(
             pair == (fixed.get(wanted),) * 2 for *_, wanted, pair in self._wrong(shapes)
         )
+
+    def _batches(
+        self, shapes: Mapping[str, Pairs]
+    ) -> Iterator[tuple[Site, Mapping[str, str], Mapping[str, Pair | None]]]:
+        """Yield recurrent nodes, their inputs by role, and the batches of X and initial states."""
+        for site, row, roles in self._flow.recurrent:
+            found = {}
+            for role in ("X", *CONTINUED):
+                shape, order = shapes.get(roles.get(role, ""), ()), order_of(site, row, role)
+                if len(shape) == len(order) > 0:
+                    found[role] = shape[order.index("batch_size")]
+            yield site, roles, found
 
     def _wrong(
         self, shapes: Mapping[str, Pairs]
@@ -252,14 +259,11 @@ class Export:
 
     def states(self) -> Iterator[str]:
         """Yield the recurrent nodes whose initial states have one batch, or numbers."""
-        for site, _, roles in self._flow.recurrent:
-            X, axis = self._shapes.get(roles.get("X", ""), ()), 0 if is_batch_first(site) else 1
-            batch = X[axis] if len(X) == 3 else None
+        for site, roles, batches in self._batches(self._shapes):
+            batch = batches.get("X")
             fixed: dict[str, list[str]] = defaultdict(list)  # where it is from, with the size
             for role in CONTINUED:
-                name = roles.get(role, "")
-                shape = self._shapes.get(name, ())
-                size = shape[axis] if len(shape) == 3 else None
+                name, size = roles.get(role, ""), batches.get(role)
                 if batch in self._places and size and size[0] == size[1]:
                     constant = name in self._flow.constants
                     what = "constant, of" if constant else "computed for"

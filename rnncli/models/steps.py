@@ -23,6 +23,7 @@ from rnncli.errors import (
     Problem,
     RnncliError,
     Unsupported,
+    refusal,
 )
 from rnncli.limits import FROM_BYTE, FROM_NOTHING, OutOfMemory, ask, shortage
 from rnncli.models.model import attribute_value, operator_name
@@ -100,6 +101,7 @@ class OwnRecurrentNode(OwnNode):
 
     Raises:
         InvalidOperator: an attribute breaks the specification, or there are too many inputs.
+        Unsupported: an attribute does not, but is not evaluated here.
     """
 
     def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: EvaluationSettings) -> None:
@@ -112,7 +114,7 @@ class OwnRecurrentNode(OwnNode):
         self._wanted = [name for name in self._makes if name]
         self._absent = (None,) * (len(row.inputs) - len(onnx_node.input))
         if found := [*self._problems()]:
-            raise InvalidOperator(row.name, found)
+            raise refusal(row.name, found)
         engine = backend_named(arithmetic.backend), compute_named(arithmetic.compute)
         self._prepared = PreparedNode(row, self._attributes, self._wanted, self._readings, engine)
 

@@ -304,9 +304,10 @@ class DataFlow:
     def _of_fixed_batch(self) -> set[str]:
         """The recurrent nodes whose initial state has one batch size, whatever is said of X."""
         found = set()
-        for site, _, roles in self.recurrent:
+        for site, row, roles in self.recurrent:
+            order = order_of(site, row, "initial_h")
             shape = self._shapes.get(roles.get("initial_h", ""), ())
-            if len(shape) == 3 and isinstance(shape[0 if is_batch_first(site) else 1], int):
+            if len(shape) == len(order) > 0 and isinstance(shape[order.index("batch_size")], int):
                 found.add(site.name)
         return found
 
@@ -314,8 +315,7 @@ class DataFlow:
         """Yield recurrent nodes with a size of theirs, as far as it is known."""
         for site, row, roles in self.recurrent:
             shape = (shapes or self._shapes).get(roles.get("X", ""), ())
-            (X,) = (tensor for tensor in row.inputs if tensor.role == "X")
-            order = [dim.symbol for dim in X.shape(int(is_batch_first(site)))]
+            order = order_of(site, row, "X")
             if len(shape) == len(order) and size in order:
                 yield site, shape[order.index(size)]
 
@@ -450,9 +450,11 @@ def _states_of(operator: Operator) -> list[str]:
     return [row.role for row in operator.inputs if row.role in CONTINUED]
 
 
-def is_batch_first(site: Site) -> bool:
-    """Return whether a recurrent node has its layout 1."""
-    return any(a.i for a in site.node.attribute if a.name == "layout")
+def order_of(site: Site, row: Operator, role: str) -> list[str]:
+    """Return the axes of the input of a recurrent node with a role, by size; none without one."""
+    variant = row.variant({each.name: each.i for each in site.node.attribute})
+    of_role = (tensor.shape(variant) for tensor in row.inputs if tensor.role == role)
+    return [dim.symbol for dim in next(of_role, ())]
 
 
 def _by_role(names: Iterable[str], rows: Iterable[Tensor]) -> dict[str, str]:

@@ -272,6 +272,7 @@ class ConvolutionCall(LinearCall):
 def function(r):
     def step(p, x, states):
         (_, window), taps, bias, silu, activates = states, p.W, p.Rbh, p.f, p.options.silu
+        w, dilation = taps.shape[-1], 1 + p.options.gap
         exp, sigmoid, tanh = p.numbers.exp, p.numbers.sigmoid, p.numbers.tanh
         minimum, maximum = p.numbers.minimum, p.numbers.maximum
         {lines}
@@ -280,7 +281,7 @@ def function(r):
 """,
         WRITING: """\
 def function(r, outputs, window):
-    N, C, T, w = r.sizes
+    N, C, T, w, held = r.sizes
     written, past, X = SimpleNamespace(), r.past_state, r.input
     {lines}
     return vars(written)
@@ -296,9 +297,9 @@ def function(r, outputs, window):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """N, C, T and w."""
+        """N, C, T, w, and the steps that a state has."""
         (T, N, C), W = self._recurrence.X.shape, self._recurrence.W
-        return N, C, T, W.shape[1]
+        return N, C, T, W.shape[1], self._recurrence.widths[1][1]
 
     def __getattr__(self, name: str) -> Any:
         r = self._recurrence
@@ -312,6 +313,8 @@ def function(r, outputs, window):
             return ABSENT if r.initial[1] is None else r.initial[1][0]
         if name == "activation":
             return "silu" if r.options.silu else "none"
+        if name == "dilation":
+            return 1 + r.options.gap
         raise AttributeError(name)
 
     def reading(self, values: Mapping[str, Any]) -> Recurrence:
@@ -332,12 +335,12 @@ def function(r, outputs, window):
 
     def results(self, outputs: Array, state: Array) -> tuple[Array, States]:
         """Return outputs [N, C, T] and a window as results of the recurrence."""
-        N, C, T, _ = self.sizes
+        N, C, T, *_ = self.sizes
         Y = np.ascontiguousarray(np.moveaxis(outputs, -1, 0)[:, None])
         return Y, (Y[-1] if T else np.zeros((1, N, C), Y.dtype), state[None])
 
     def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
-        """Return results as outputs [N, C, T] and a window [N, C, w - 1]."""
+        """Return results as outputs [N, C, T] and a window."""
         return np.moveaxis(Y[:, 0], 0, -1), last[1][0]
 
 

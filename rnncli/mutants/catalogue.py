@@ -28,7 +28,7 @@ _SCORED = (
     *(quantised_kernels.quantisation_bug, quantised_kernels.unit_bug),
     *("linear update", "linear decay", "linear rate", "linear heads", "linear scale"),
     *("linear states", "linear formats", "linear losses", "linear approximations"),
-    *("convolution taps", "convolution activation", "convolution states"),
+    *("convolution taps", "convolution dilation", "convolution activation", "convolution states"),
     *("convolution formats", "convolution losses"),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.

@@ -167,14 +167,18 @@ def sizes_of(recurrence: Recurrence) -> dict[str, int]:
     """Return T, N, I and H, the number of directions D and of gates G; and those of its own.
 
     A linear attention has K heads of states, which are of dk rows and dv columns, each read by a
-    group of queries; a convolution has C channels and w taps. N is the batch.
+    group of queries; a convolution has C channels and w taps, d apart, and holds as many steps as
+    they reach back. N is the batch.
     """
     (T, N, size), (D, G, H, _) = recurrence.X.shape, recurrence.W.shape
     found = {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
     if (form := recurrence.options.attention) is not None:
         own = {"K": form.heads, "group": form.group, "dk": form.key_size, "dv": form.value_size}
         return found | own | {"N": N // form.heads}
-    return found if recurrence.cell.projects else found | {"C": H, "w": G}
+    if recurrence.cell.projects:
+        return found
+    d = 1 + recurrence.options.gap
+    return found | {"C": H, "w": G, "d": d, "held": (G - 1) * d}
 
 
 def _form(recurrence: Recurrence) -> AttentionForm:
@@ -209,6 +213,10 @@ NO_DECAY = where(lambda r: not _form(r).decays, "there is no decay")
 ONE_DECAY = where(lambda r: _form(r).decays <= 1, "a state has one decay, not each row")
 NO_BETA = where(lambda r: not _form(r).has_beta, "there is no beta")
 SHARED_BETA = where(lambda r: _form(r).shares_beta, "all heads share beta")
+ONE_GROUP_OR_OWN_QUERIES = where(
+    lambda r: _form(r).share in (1, _form(r).heads), "queries are of one head, or each has its own"
+)
+OWN_KEYS = where(lambda r: not _form(r).shares_key, "each head of values has its keys")
 OWN_BETA = where(lambda r: not _form(r).shares_beta, "each head has a beta")
 SCALE_GIVEN = where(lambda r: _form(r).scale != 0, "a scale is given")
 NO_SCALE_GIVEN = where(lambda r: _form(r).scale == 0, "no scale is given")
@@ -229,9 +237,10 @@ BETA_IN_UNIT_INTERVAL = where(
 )
 ONE_CHANNEL = _sizes(lambda n: n["C"] <= 1, "there is one channel")
 ONE_TAP = _sizes(lambda n: n["w"] == 1, "k is 1")
-TWO_TAPS = _sizes(lambda n: n["w"] <= 2, "k is at most 2")
-LONG_CALL = _sizes(lambda n: n["T"] >= n["w"] - 1, "the call has k - 1 steps or more")
-SHORT_CALL = _sizes(lambda n: n["T"] <= n["w"] - 1, "the call has k - 1 steps or fewer")
+TWO_TAPS = _sizes(lambda n: n["held"] <= 1, "the window is of at most 2 steps")
+LONG_CALL = _sizes(lambda n: n["T"] >= n["held"], "the call has k - 1 steps or more")
+SHORT_CALL = _sizes(lambda n: n["T"] <= n["held"], "the call has k - 1 steps or fewer")
+ADJACENT_TAPS = _sizes(lambda n: n["d"] == 1, "the dilation is 1")
 SILU = where(lambda r: r.options.silu, "the sum is activated")
 NO_SILU = where(lambda r: not r.options.silu, "there is no activation")
 

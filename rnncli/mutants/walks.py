@@ -296,22 +296,21 @@ def seeing(steps: Callable[[Array, Array, int], Array], run: Run, r: Recurrence)
     """A convolution sees other steps, as many as its past and inputs.
 
     Args:
-        steps: past [..., k - 1] and inputs [..., T], and k -> what it sees.
+        steps: past [..., held] and inputs [..., T], and held -> what it sees.
         run: the right evaluation.
         r: the recurrence.
     """
-    (_, N, C), taps = r.X.shape, r.W.shape[1]
-    X = np.moveaxis(r.X, 0, -1)
-    past = np.zeros((N, C, taps - 1), X.dtype) if r.initial[1] is None else r.initial[1][0]
-    seen = steps(past.astype(X.dtype), X, taps)
-    initial, inputs = seen[None, ..., : taps - 1], np.moveaxis(seen[..., taps - 1 :], -1, 0)
+    X, (C, held) = np.moveaxis(r.X, 0, -1), r.widths[1]
+    past = np.zeros((len(X), C, held), X.dtype) if r.initial[1] is None else r.initial[1][0]
+    seen = steps(past.astype(X.dtype), X, held)
+    initial, inputs = seen[None, ..., :held], np.moveaxis(seen[..., held:], -1, 0)
     found = run(replace(r, X=inputs, initial=(None, initial)))
     return replace(found, last=(found.last[0], run(r).last[1]))
 
 
-def padded_behind(share: float, past: Array, X: Array, taps: int) -> Array:
+def padded_behind(share: float, past: Array, X: Array, held: int) -> Array:
     """Return steps with a share of the padding behind them instead of before them."""
-    late = int(share * (taps - 1))
+    late = int(share * held)
     return np.concatenate([past[..., late:], X, np.zeros_like(past[..., :late])], -1)
 
 

@@ -130,8 +130,13 @@ def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Ite
             suggestion = "" if elsewhere else did_you_mean(name, operator.attributes)
             yield Problem(subject, f"{operator.name} has no attribute '{name}'{hint}{suggestion}")
         elif value is not None:
-            for sentence in _value_problems(operator.attributes[name], value):
+            row, wrong = operator.attributes[name], False
+            for sentence in _value_problems(row, value):
+                wrong = True
                 yield Problem(subject, sentence)
+            if row.unsupported and not wrong and TYPES[row.type][2](value) != row.default:
+                sentence = f"attribute '{name}' must be {row.default} here, got {value}"
+                yield Problem(subject, f"{sentence}: {row.unsupported}", is_unsupported=True)
     for row in operator.attributes.values():
         if row.required and attributes.get(row.name) is None:
             yield Problem(("attributes",), f"attribute '{row.name}' is required: {row.summary}")

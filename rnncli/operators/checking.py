@@ -234,7 +234,7 @@ def _shape_problems(
     wrong = [k for k, size in enumerate(expected) if size not in ("?", actual[k])]
     if wrong:
         named = dict.fromkeys(name for k in wrong for name in dims[k].sizes)
-        reasons = dict.fromkeys(sizes[name].reason for name in named)
+        reasons = dict.fromkeys(sizes[name].reason for name in named if name in sizes)
         listed = "[" + ", ".join(map(str, expected)) + "]"
         # The cell of such an LSTM is wider than its hidden state.
         is_wider = [actual[k] > int(expected[k]) for k in wrong] == [True]

@@ -1,14 +1,19 @@
-"""ONNX's linear recurrences: LinearAttention and CausalConvWithState.
+"""Linear recurrences, LinearAttention and CausalConvWithState, of ONNX and of ONNX Runtime.
 
 https://onnx.ai/onnx/operators/onnx__LinearAttention.html
 https://onnx.ai/onnx/operators/onnx__CausalConvWithState.html
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 
 The state of each head of keys and values is a sequence of its own: N is batch_size * kv_num_heads,
-and X has all that a step of it reads.
+and X has all that a step of it reads. ONNX Runtime's are called by their domain, since a version
+would be taken for an opset of ONNX's. They are those of ONNX, and besides: heads of values may
+share a head of queries, and one of keys; a decay or a beta that the update rule lacks is ignored;
+taps may be apart; and channels may be last.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,19 +44,20 @@ FIXED = {
 
 def _attention_moves(values: Mapping[str, Any]) -> dict[str, Moves]:
     heads = values["kv_num_heads"]
+    groups = min(heads, values["q_num_heads"])  # of heads that share a head
 
-    def tokens(packed: Array) -> Array:  # [N, T, K*w] -> [T, N*K, w]
+    def tokens(packed: Array) -> Array:  # [N, T, groups*w] -> [T, N*groups, w]
         *front, N, T, width = packed.shape
-        of_heads = packed.reshape(*front, N, T, heads, width // heads)
-        return np.moveaxis(of_heads, -4, -3).reshape(*front, T, N * heads, width // heads)
+        of_groups = packed.reshape(*front, N, T, groups, width // groups)
+        return np.moveaxis(of_groups, -4, -3).reshape(*front, T, N * groups, width // groups)
 
     def packed(steps: Array) -> Array:
         *front, T, total, width = steps.shape
-        of_heads = steps.reshape(*front, T, total // heads, heads, width)
-        swapped = np.moveaxis(of_heads, -3, -4)
-        return swapped.reshape(*front, total // heads, T, heads * width)
+        of_groups = steps.reshape(*front, T, total // groups, groups, width)
+        swapped = np.moveaxis(of_groups, -3, -4)
+        return swapped.reshape(*front, total // groups, T, groups * width)
 
-    def rates(beta: Array) -> Array:  # [N, T, 1 or K] -> [T, N or N*K, 1]
+    def rates(beta: Array) -> Array:  # [N, T, 1 or K] -> [T, N, 1] or [T, N*groups, K/groups]
         return np.moveaxis(beta, -2, -3) if beta.shape[-1] == 1 else tokens(beta)
 
     def state(of_heads: Array) -> Array:  # [N, K, k, v] -> [1, N*K, k, v]
@@ -62,24 +68,44 @@ def _attention_moves(values: Mapping[str, Any]) -> dict[str, Moves]:
         *front, _, total, rows, columns = state.shape
         return state.reshape(*front, total // heads, heads, rows, columns)
 
-    def output(steps: Array) -> Array:
-        return np.expand_dims(tokens(steps), -3)
+    def output(steps: Array) -> Array:  # [N, T, K*w] -> [T, 1, N*K, w]
+        return np.expand_dims(_apart(tokens(steps), heads // groups), -3)
+
+    def of_output(steps: Array) -> Array:
+        *front, T, _, total, width = steps.shape
+        together = heads // groups
+        return packed(steps.reshape(*front, T, total // together, together * width))
 
     return {
         **dict.fromkeys(("query", "key", "value", "decay"), (tokens, packed)),
         "beta": (rates, packed),
         **dict.fromkeys(("past_state", "present_state"), (state, of_heads)),
-        "output": (output, lambda steps: packed(steps[..., 0, :, :])),
+        "output": (output, of_output),
     }
 
 
+def _apart(steps: Array, heads: int) -> Array:
+    """Return the values of groups of heads, [T, N*groups, heads*w], as [T, N*groups*heads, w]."""
+    *front, total, width = steps.shape
+    return steps.reshape(*front, total * heads, width // heads)
+
+
 def _attention_fields(values: Mapping[str, Any], tensors: Mapping[str, Array]) -> dict[str, Any]:
+    queries, heads = values["q_num_heads"], values["kv_num_heads"]
     q, past = tensors["X"], tensors.get("initial_c")
-    group = values["q_num_heads"] // values["kv_num_heads"]
-    some = [tensors[role] for role in ("X", "key", "value", "decay", "beta") if role in tensors]
-    shares_beta = some[-1].shape[-2] < q.shape[-2]
-    if shares_beta:
-        some[-1] = np.repeat(some[-1], values["kv_num_heads"], -2)
+    group, share = max(queries // heads, 1), max(heads // queries, 1)
+    needed = _gates(values)
+    roles = (r for r in ("key", "value", "decay", "beta") if needed.get(r, r in tensors))
+    given = {role: tensors[role] for role in roles}
+    shares_key = share > 1 and given["key"].shape[-1] * group == q.shape[-1]
+    shares_beta = False
+    if (beta := given.get("beta")) is not None:
+        shares_beta = beta.shape[-2] < q.shape[-2] or beta.shape[-1] < share
+    readers = {"key": shares_key * share, "beta": shares_beta * heads}
+    some = [np.repeat(q, share, -2)]
+    for role, of_groups in given.items():
+        of_one = readers.get(role)
+        some.append(np.repeat(of_groups, of_one, -2) if of_one else _apart(of_groups, share))
     front, dtype = q.shape[:-3], q.dtype
     return {
         "X": np.concatenate(some, axis=-1),
@@ -91,12 +117,14 @@ def _attention_fields(values: Mapping[str, Any], tensors: Mapping[str, Array]) -
         "attention": AttentionForm(
             group=group,
             key_size=q.shape[-1] // group,
-            value_size=tensors["value"].shape[-1],
-            decays=tensors["decay"].shape[-1] if "decay" in tensors else 0,
-            has_beta="beta" in tensors,
+            value_size=given["value"].shape[-1] // share,
+            decays=given["decay"].shape[-1] // share if "decay" in given else 0,
+            has_beta="beta" in given,
             scale=values["scale"],
-            heads=values["kv_num_heads"],
+            heads=heads,
             shares_beta=shares_beta,
+            share=share,
+            shares_key=shares_key,
         ),
     }
 
@@ -188,21 +216,27 @@ _LINEAR_ATTENTION_27 = Operator(
 )
 
 
-def _convolution_moves(_: Mapping[str, Any]) -> dict[str, Moves]:
-    def steps(channels: Array) -> Array:  # [N, C, T] -> [T, N, C]
-        return np.moveaxis(channels, -1, -3)
+def _convolution_moves(values: Mapping[str, Any]) -> dict[str, Moves]:
+    is_last = bool(values.get("channels_last"))
+
+    def steps(channels: Array) -> Array:  # [N, C, T], or [N, T, C], -> [T, N, C]
+        return np.moveaxis(channels, -2 if is_last else -1, -3)
 
     def channels(steps: Array) -> Array:
-        return np.moveaxis(steps, -3, -1)
+        return np.moveaxis(steps, -3, -2 if is_last else -1)
+
+    def window(state: Array) -> Array:  # [N, C, w-1], or [N, w-1, C], -> [1, N, C, w-1]
+        return (state.swapaxes(-1, -2) if is_last else state)[..., None, :, :, :]
+
+    def state(window: Array) -> Array:
+        first = window[..., 0, :, :, :]
+        return first.swapaxes(-1, -2) if is_last else first
 
     return {
         "input": (steps, channels),
         "weight": (lambda w: np.moveaxis(w, -1, -3)[..., None, :, :, :], lambda w: w),
         "bias": (lambda b: b[..., None, None, :], lambda b: b[..., 0, 0, :]),
-        **dict.fromkeys(
-            ("past_state", "present_state"),
-            (lambda s: s[..., None, :, :, :], lambda s: s[..., 0, :, :, :]),
-        ),
+        **dict.fromkeys(("past_state", "present_state"), (window, state)),
         "output": (
             lambda values: steps(values)[..., None, :, :],
             lambda values: channels(values[..., 0, :, :]),
@@ -219,6 +253,7 @@ def _convolution_fields(values: Mapping[str, Any], tensors: Mapping[str, Array])
         "Wb": tensors.get("Wb"),
         "initial": (None, tensors.get("initial_c")),
         "silu": values["activation"] != "none",
+        "gap": values.get("dilation", 1) - 1,
     }
 
 
@@ -267,4 +302,89 @@ _CAUSAL_CONV_27 = Operator(
     translation=Translation(_convolution_moves, _convolution_fields),
 )
 
-ROWS = (_LINEAR_ATTENTION_27, _CAUSAL_CONV_27)
+
+def _only(name: str, default: int, summary: str) -> Attribute:
+    reason = "ONNX Runtime's CPU evaluates no other, either"
+    return Attribute(name, "int", summary, default=default, unsupported=reason)
+
+
+def _grouping(values: Mapping[str, Any]) -> Iterator[str]:
+    of_q, of_kv = values["q_num_heads"], values["kv_num_heads"]
+    if of_q % of_kv and of_kv % of_q:
+        sentence = "one of q_num_heads and kv_num_heads must be a multiple of the other"
+        yield f"{sentence}, got {of_q} and {of_kv}"
+
+
+def _needed_gates(values: Mapping[str, Any]) -> Mapping[str, bool]:
+    return {name: True for name, is_needed in _gates(values).items() if is_needed}
+
+
+_QUERY, _KEY, *_OTHERS = _LINEAR_ATTENTION_27.inputs
+_READ, *_STATES = _LINEAR_ATTENTION_27.outputs
+_WINDOWS = _only("state_window", 0, "states of the last steps that past and present have")
+_CONTRIB: dict[str, Any] = {
+    "version": 1,
+    "versioned": False,
+    "domain": "com.microsoft",
+    "dialect": "ONNX Runtime",
+}
+_CONTRIB_ATTENTION = replace(
+    _LINEAR_ATTENTION_27,
+    **_CONTRIB,
+    inputs=(
+        _QUERY,
+        _KEY._replace(shapes=(*_KEY.shapes, shape("N T min(Q,K)*k")), form="key_form"),
+        *_OTHERS,
+    ),
+    outputs=(_READ._replace(shapes=(shape("N T max(Q,K)*v"),)), *_STATES),
+    attributes={**_LINEAR_ATTENTION_27.attributes}
+    | by_name(
+        Attribute(
+            "q_num_heads",
+            "int",
+            "heads of query, a multiple or divisor of kv_num_heads",
+            required=True,
+        ),
+        _WINDOWS,
+    ),
+    demands=_needed_gates,
+    rules=_grouping,
+)
+_BOTH_STEPS = (shape("N C T"), shape("N T C"))
+_BOTH_WINDOWS = (shape("N C (w-1)*d"), shape("N (w-1)*d C"))
+_CONTRIB_CONV = replace(
+    _CAUSAL_CONV_27,
+    **_CONTRIB,
+    inputs=tuple(
+        row._replace(
+            shapes={"X": _BOTH_STEPS, "initial_c": _BOTH_WINDOWS}.get(row.role, row.shapes)
+        )
+        for row in _CAUSAL_CONV_27.inputs
+    ),
+    outputs=tuple(
+        row._replace(shapes=_BOTH_STEPS if row.role == "Y" else _BOTH_WINDOWS)
+        for row in _CAUSAL_CONV_27.outputs
+    ),
+    attributes={**_CAUSAL_CONV_27.attributes}
+    | by_name(
+        Attribute("dilation", "int", "steps from one tap to the next", default=1),
+        Attribute(
+            "channels_last",
+            "int",
+            "1: input, output and states have channels last, behind the steps",
+            default=0,
+            choices=(0, 1),
+        ),
+        _only("ndim", 1, "axes of a sequence, of which the last is of the steps"),
+        _WINDOWS,
+        _only("state_length", 0, "steps that a state has; 0: those that taps read"),
+        _only("state_channels_last", -1, "1: channels are last in states; -1: see channels_last"),
+        _only("state_update_capacity", 0, "steps of which an output has the inputs"),
+        _only("input_channels", 0, "channels of input that are read; 0: all"),
+        _only("input_channel_offset", 0, "first channel of input that is read"),
+    ),
+    shapes_by="channels_last",
+    readings={"conv-round": "none"},  # the text has one fused operation, which rounds once
+)
+
+ROWS = (_LINEAR_ATTENTION_27, _CAUSAL_CONV_27, _CONTRIB_ATTENTION, _CONTRIB_CONV)

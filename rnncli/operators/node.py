@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.errors import InvalidOperator, RnncliWarning
+from rnncli.errors import RnncliWarning, refusal
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.attributes import complete, remember, resolve_activations
 from rnncli.operators.checking import (
@@ -469,6 +469,7 @@ def checked(
 
     Raises:
         InvalidOperator: it violates the specification; all violations are named.
+        Unsupported: it does not, but is not evaluated here.
     """
     named = None if outputs is None else tuple(outputs)
     key = operator, spelled(attributes), named, repr(readings), unit
@@ -483,7 +484,7 @@ def checked(
         *(unit_problems(operator, unit, inputs) if unit else ()),
         *problems(operator, attributes, reals, outputs, readings, unit=unit),
     ]:
-        raise InvalidOperator(operator.name, violations)
+        raise refusal(operator.name, violations)
     if node is None:
         node = Node(operator, attributes, outputs, readings, unit)
         if not (node.values["activation_alpha"] or node.values["activation_beta"]):

@@ -24,29 +24,33 @@ SYMBOLS = {
     "v": "value_size",
     "C": "channels",
     "w": "kernel_size",
+    "d": "dilation",
 }
 
 
 class SizeProduct(NamedTuple):
-    """A size that follows from others: their product, less a number."""
+    """A size that follows from others: their product, the first less a number."""
 
     factors: tuple[str, ...]
     less: int = 0
 
     def __str__(self) -> str:
-        return "*".join(self.factors or ["1"]) + (f" - {self.less}" if self.less else "")
+        first, *others = self.factors or ["1"]
+        first = f"{first} - {self.less}" if self.less else first
+        return "*".join([f"({first})" if others and self.less else first, *others])
 
     def of(self, sizes: Mapping[str, int]) -> int:
         """Return its value, given its factors."""
-        return math.prod(sizes[name] for name in self.factors) - self.less
+        first, *others = (*(sizes[name] for name in self.factors), 1)
+        return (first - self.less) * math.prod(others)
 
     def lacking(self, sizes: Mapping[str, int], value: int) -> tuple[str, int] | None:
         """Return the one factor that is not known, and its value; None unless there is one."""
         unknown = [name for name in self.factors if name not in sizes]
         if len(unknown) != 1:
             return None
-        known = math.prod(sizes[name] for name in self.factors if name in sizes)
-        return unknown[0], (value + self.less) // max(known, 1)
+        known = self.of({name: sizes.get(name, self.less + 1) for name in self.factors})
+        return unknown[0], value // max(known, 1) + self.less * (unknown[0] == self.factors[0])
 
 
 PRODUCTS: Mapping[str, SizeProduct] = {
@@ -56,14 +60,26 @@ PRODUCTS: Mapping[str, SizeProduct] = {
     "K*k": SizeProduct(("kv_num_heads", "key_size")),
     "K*v": SizeProduct(("kv_num_heads", "value_size")),
     "w-1": SizeProduct(("kernel_size",), less=1),
+    "min(Q,K)*k": SizeProduct(("head_groups", "key_size")),
+    "max(Q,K)*v": SizeProduct(("output_heads", "value_size")),
+    "(w-1)*d": SizeProduct(("kernel_size", "dilation"), less=1),
 }
 _BY_NAME = {str(product): product for product in PRODUCTS.values()}
+HEADS = ("q_num_heads", "kv_num_heads")
+GROUPS = "head_groups"  # of heads of queries and of keys that share one of the others
 
 
 def with_products(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes with those that follow from them, by the names that dimensions have."""
-    known = {n: each for n, each in _BY_NAME.items() if {*each.factors} <= sizes.keys()}
-    return {**sizes, **{name: each.of(sizes) for name, each in known.items()}}
+    """Return sizes with those that follow from them, by the names that dimensions have.
+
+    The smaller number of heads is that of the groups that share a head; outputs have the larger.
+    """
+    known = dict(sizes)
+    if {*HEADS} <= sizes.keys():
+        heads = [sizes[name] for name in HEADS]
+        known |= {GROUPS: min(heads), "output_heads": max(heads)}
+    products = {n: each for n, each in _BY_NAME.items() if {*each.factors} <= known.keys()}
+    return {**known, **{name: each.of(known) for name, each in products.items()}}
 
 
 def sizes_within(symbol: str, known: Mapping[str, int], value: int) -> tuple[str, int] | None:
@@ -80,11 +96,13 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "scales": ("per_tensor", "per_channel"),
     "decay_form": ("per_head", "per_key"),
     "beta_form": ("per_head", "shared"),
+    "key_form": ("per_head", "shared"),
 }
 """Key of a config -> which of its shapes a tensor has that may have several.
 
 One scale of quantised weights is for a direction, or a column of it; one number of decay for the
-state of a head, or for a row of it; one of beta for a head, or for all of them.
+state of a head, or for a row of it; one of beta for a head, or for all of them; one head of keys
+for a head of values, or for all that share a head of queries.
 """
 
 
@@ -102,6 +120,13 @@ class Dim(NamedTuple):
         """The named sizes that it is made of."""
         product = _BY_NAME.get(self.symbol)
         return (self.symbol,) if product is None else product.factors
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The sizes whose product it is, the outermost first; itself, if it is none of several."""
+        product = _BY_NAME.get(self.symbol)
+        is_product = product is not None and len(product.factors) > 1 and not product.less
+        return self.sizes if is_product else (self.symbol,)
 
 
 def shape(text: str) -> tuple[Dim, ...]:
@@ -208,6 +233,8 @@ class Attribute(NamedTuple):
     # choice, and the choices of other dialects
     aliases: Mapping[str, str] = {}
     largest: int | None = None  # the largest value of an integer, or None for any
+    # why no value but the default is evaluated, or ""
+    unsupported: str = ""
 
     @property
     def accepted(self) -> tuple[Any, ...]:
@@ -232,7 +259,7 @@ class Operator:
     Attributes:
         type: the op_type.
         version: the opset that introduced it.
-        versioned: whether its dialect has versions.
+        versioned: whether its name has the version; else it has the domain.
         domain: the domain of its nodes in a model.
         dialect: the specification that it belongs to: ONNX, OpenVINO or WebNN.
         cell: the equations it evaluates.
@@ -305,7 +332,8 @@ class Operator:
 
     def has(self, symbol: str) -> bool:
         """Return whether a size, such as seq_length, is one of a tensor's dimensions."""
-        return any(symbol in dim.sizes for row in self.inputs for dim in row.shape())
+        name = HEADS[0] if symbol == GROUPS else symbol
+        return any(name in dim.sizes for row in self.inputs for dim in row.shape())
 
     @property
     def quantised(self) -> bool:

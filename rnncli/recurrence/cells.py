@@ -83,6 +83,8 @@ class AttentionForm(NamedTuple):
     scale: float = 0.0  # the factor of outputs; 0 stands for 1/sqrt(key_size)
     heads: int = 1  # the states of an element of the batch, which are next to each other
     shares_beta: bool = False  # whether beta was given once for all heads
+    share: int = 1  # states next to each other that read the same q, which was given once
+    shares_key: bool = False  # whether k was given once for these as well
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -112,6 +114,7 @@ class CellOptions(NamedTuple):
             The evaluation rounds, not the equations.
         silu: convolution: its sum is activated by silu.
         unrounded_sum: convolution: its sum is not rounded before that.
+        gap: convolution: the steps between those of two taps that follow each other.
         rounded_states: states are rounded to their type after each step, not only after the last.
         attention: linear attention: its form; None of other cells.
     """
@@ -122,6 +125,7 @@ class CellOptions(NamedTuple):
     levels: InnerLevels | None = None
     silu: bool = False
     unrounded_sum: bool = False
+    gap: int = 0
     rounded_states: bool = False
     attention: AttentionForm | None = None
 
@@ -240,13 +244,13 @@ def attention_step(p: Parameters, x: Value, states: States) -> States:
 def convolution_step(p: Parameters, x: Value, states: States) -> States:
     """Advance a causal depthwise convolution of k taps by one time step.
 
-    at = Wb + W0 (.) Xt-k+1 + ... + Wk-1 (.) Xt
+    at = Wb + W0 (.) Xt-(k-1)d + ... + Wk-2 (.) Xt-d + Wk-1 (.) Xt     d is the dilation, or 1
     yt = at (.) sigmoid(at)          with silu, or at
     """
     _, window = states
     assert p.W is not None
     window = np.concatenate([window, x[..., None]], axis=-1)
-    a = (p.W * window).sum(axis=-1) + p.Rbh
+    a = (p.W * window[..., :: 1 + p.options.gap]).sum(axis=-1) + p.Rbh
     return p.f(a), window[..., 1:]
 
 

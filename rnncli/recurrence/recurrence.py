@@ -129,7 +129,7 @@ class Recurrence:
             return ((H,),) * self.cell.states
         if (form := self.options.attention) is not None:
             return (form.group * form.value_size,), (form.key_size, form.value_size)
-        return (H,), (H, G - 1)
+        return (H,), (H, (G - 1) * (1 + self.options.gap))
 
     @property
     def dtypes(self) -> tuple[DType, ...]:

@@ -11,7 +11,6 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
-from rnncli.operators.operator import with_products
+from rnncli.operators.operator import GROUPS, HEADS, with_products
 from rnncli.packs.conversion import with_model
 from rnncli.packs.record import record_of_node, requirements_of
 from rnncli.packs.vector import Answers, Vector, held_inputs
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
-Q, K = "q_num_heads", "kv_num_heads"
+Q, K = HEADS
 ALPHA_ORDERS = ("queue", "positional")
 # The names of axes in messages.
 AXES = {
@@ -51,10 +50,11 @@ AXES = {
     H: "unit",
     Q: "head",
     K: "head",
+    "output_heads": "head",
     "key_size": "row",
     "value_size": "column",
     "channels": "channel",
-    "kernel_size - 1": "place",
+    **dict.fromkeys(("kernel_size - 1", "(kernel_size - 1)*dilation"), "place"),
 }
 
 
@@ -147,12 +147,14 @@ class NodeCall:
     def factors(self, dim: Dim) -> list[tuple[str, int]]:
         """Return the sizes whose product a dimension is, the outermost first; "" for a multiple.
 
-        The heads of queries are a group for each head of keys.
+        The heads of queries are a group for each head of keys, or the reverse.
         """
-        group = [(K, self.size(K)), ("", self.size(Q) // max(self.size(K), 1))]
-        names = dim.sizes if len(dim.sizes) > 1 else (dim.symbol,)
-        each = ([(name, self.size(name))] if name != Q else group for name in names)
-        return [("", dim.multiple), *chain.from_iterable(each)]
+        groups, found = self.size(GROUPS), [("", dim.multiple)]
+        for name in dim.parts:
+            own = self.size(name)
+            grouped = [(GROUPS, groups), ("", own // max(groups, 1))]
+            found += grouped if name in (Q, K, "output_heads") else [(name, own)]
+        return found
 
     @cached_property
     def lengths(self) -> Array:
@@ -247,8 +249,8 @@ class NodeCall:
     def resized_attributes(self, symbol: str, size: int) -> dict[str, Any]:
         """Return the attributes of a node in which a size is another."""
         changes = {symbol: size}
-        if symbol == K:
-            changes[Q] = self.size(Q) // self.size(K) * size
+        if symbol == GROUPS:
+            changes = {name: self.size(name) // self.size(GROUPS) * size for name in HEADS}
         found = dict(self.attributes)
         for name, value in changes.items():
             row = self.row.attribute_for(name)
@@ -326,10 +328,7 @@ class NodeCall:
             axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
             ordered, places = (self.node.canonical(name, each) for each in (wrong, places))
         else:
-            several = (
-                dim.sizes if len(dim.sizes) > 1 else (dim.symbol,) for dim in self.dims(name)
-            )
-            found = [*chain.from_iterable(several)]
+            found = [part for dim in self.dims(name) for part in dim.parts]
             order = sorted(range(len(found)), key=lambda k: found[k] != T)
             axes = [AXES[found[k]] for k in order]
             shape = [self.size(symbol) for symbol in found]

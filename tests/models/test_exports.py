@@ -231,6 +231,12 @@ SOUND = {
     "a state of the batch of X": f"""
         g (float[T,N,3] x, float[1,N,2] h, {WEIGHTS}) => (float[T,1,N,2] y) {{
         y = {GRU} (x, W, R, , , h) }}""",
+    "a window of channels, whose batch is that of X": """
+        g (float[N,5,T] x, float[N,5,2] h, float[5,1,3] W) => (float[N,5,T] y, float[N,5,2] v) {
+        y, v = CausalConvWithState (x, W, , h) }""",
+    "channels that are last, likewise": """
+        g (float[N,T,5] x, float[N,4,5] h, float[5,1,3] W) => (float[N,T,5] y, float[N,4,5] v) {
+        y, v = com.microsoft.CausalConvWithState <dilation = 2, channels_last = 1> (x, W, , h) }""",
     "zeros of the batch of X": f"""
         g (float[T,N,3] x, {WEIGHTS}) => (float[T,1,N,2] y) {{
         n = Shape <start = 1, end = 2> (x)
@@ -245,7 +251,7 @@ SOUND = {
 @every("text", SOUND.values(), ids=SOUND)
 def test_a_sound_model_is_not_accused(parse, text):
     """What is declared as it is, and what nobody knows."""
-    model = parse(text)
+    model = parse(text, 27, ', "com.microsoft" : 1') if "Causal" in text else parse(text)
     for value in model.proto.graph.input:
         for size in value.type.tensor_type.shape.dim:
             if size.dim_param == "D":

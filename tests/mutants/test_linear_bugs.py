@@ -43,6 +43,9 @@ CASES = {
         "gated": partial(attention_of, "gated", states_dtype="float32", dtype="float16"),
         "delta": partial(attention_of, "delta", dtype="bfloat16", states_dtype="float32"),
         "linear": partial(attention_of, "linear", K=1, group=3),
+        "shared_queries": partial(attention_of, K=4, group=1, share=2),
+        "shared_keys": partial(attention_of, K=6, group=1, share=3, shares_key=True),
+        "one_query": partial(attention_of, K=3, group=1, share=3, shared_beta=True),
         "long": partial(attention_of, T=130, N=1, decay=(-0.2, 0.0), beta=(0.0, 1.0)),
         "strong_decay": partial(attention_of, change=_tails),
         "no_decay_left": partial(attention_of, change=_with("decay", np.s_[0, 1], -np.inf)),
@@ -64,6 +67,9 @@ CASES = {
         "wide": partial(convolution_of, w=12, T=14),
         "two_taps": partial(convolution_of, w=2, T=3),
         "short": partial(convolution_of, w=6, T=2),
+        "apart": partial(convolution_of, dilation=3, w=3, T=9),
+        "apart_short": partial(convolution_of, dilation=2, w=4, T=3, activation="none"),
+        "one_tap_apart": partial(convolution_of, w=1, dilation=2),
         "one_tap": partial(convolution_of, w=1),
         "one_tap_without_past": partial(convolution_of, w=1, past=False, bias=False),
         "bare": partial(convolution_of, past=False, bias=False, activation="none"),
@@ -101,7 +107,7 @@ def alone(r):
     call, wide = call_of(r.cell.name)(r), {}
     names = {
         "LinearAttention": ("query", "key", "value", "decay", "beta", "past_state", "scale"),
-        "CausalConv": ("input", "weight", "bias", "past_state", "activation"),
+        "CausalConv": ("input", "weight", "bias", "past_state", "activation", "dilation"),
     }[r.cell.name]
     for name in names:
         value = getattr(call, name)
@@ -111,7 +117,7 @@ def alone(r):
         if r.cell.name == "LinearAttention":
             wide["past_state"] = np.zeros((N, call.sizes[2], *call.sizes[4:6]))
         else:
-            wide["past_state"] = np.zeros((N, C, call.sizes[3] - 1))
+            wide["past_state"] = np.zeros((N, C, call.sizes[4]))
     if wide.get("bias") is ABSENT:
         wide["bias"] = 0
 

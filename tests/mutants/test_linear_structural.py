@@ -44,6 +44,7 @@ VARIANTS = {
         "silu": {},
         "plain": {"activation": "none", "bias": False},
         "without_past": {"past": False},
+        "apart": {"dilation": 2},
     },
 }
 BUILD = {"LinearAttention": attention_of, "CausalConv": convolution_of}

@@ -1,4 +1,4 @@
-"""Random valid nodes of ONNX's linear recurrences, and a table of invalid ones.
+"""Random valid nodes of linear recurrences, and a table of invalid ones of ONNX's.
 
 Numbers stay where a kernel's order of sums matters little: a delta rule whose rate times the square
 of the key's norm is above 2 grows without bound, so such keys are in short sequences only.
@@ -17,6 +17,8 @@ INPUTS = {
     "LinearAttention-27": ("query", "key", "value", "past_state", "decay", "beta"),
     "CausalConvWithState-27": ("input", "weight", "bias", "past_state"),
 }
+# ONNX Runtime's have the inputs of ONNX's.
+CONTRIB = {f"com.microsoft.{name.split('-')[0]}": names for name, names in INPUTS.items()}
 RULES = ("linear", "gated", "delta", "gated_delta")
 LENGTHS = (0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65)
 MOST = 40000  # cells of the state times tokens: a quarter of a second with 60 digits
@@ -32,7 +34,10 @@ class LinearNode:
 
     def model(self):
         """Return an ONNX model of this node alone, and its feeds."""
-        given = [self.inputs.get(name) for name in INPUTS[self.operator]]
+        given = [self.inputs.get(name) for name in (INPUTS | CONTRIB)[self.operator]]
+        if self.operator in CONTRIB:
+            domain, _, op_type = self.operator.rpartition(".")
+            return model_of(op_type, 21, given, self.attributes, 2, domain=domain)
         op_type, version = self.operator.split("-")
         model, feeds = model_of(op_type, int(version), given, self.attributes, 2)
         for output, x in zip(
@@ -45,7 +50,12 @@ class LinearNode:
 
 def random_nodes(count, seed=0, operators=tuple(INPUTS), dtypes=DTYPES):
     """Yield so many valid nodes, of the operators in turn; a longer row begins as a shorter one."""
-    makers = {"LinearAttention-27": attention_node, "CausalConvWithState-27": convolution_node}
+    makers = {
+        "LinearAttention-27": attention_node,
+        "CausalConvWithState-27": convolution_node,
+        "com.microsoft.LinearAttention": contrib_attention,
+        "com.microsoft.CausalConvWithState": contrib_convolution,
+    }
     for k in range(count):
         generator = np.random.default_rng([seed, k])
         yield makers[operators[k % len(operators)]](generator, dtypes)
@@ -122,6 +132,43 @@ def convolution_node(generator, dtypes=DTYPES):
         {} if activation is None else {"activation": str(activation)},
         {name: x.astype(dtype) for name, x in inputs.items()},
     )
+
+
+def contrib_attention(generator, dtypes=DTYPES):
+    """Draw ONNX Runtime's LinearAttention: also with shared queries and keys, or surplus gates."""
+    r, node = generator, attention_node(generator, dtypes)
+    inputs, attributes = node.inputs, dict(node.attributes)
+    B, T, _ = inputs["query"].shape
+    q, kv = attributes["q_num_heads"], attributes["kv_num_heads"]
+    if q == kv and r.random() < 0.7:
+        q = attributes["q_num_heads"] = int(r.choice([n for n in range(1, kv + 1) if kv % n == 0]))
+        for name in ("query", "key") if r.random() < 0.5 else ("query",):
+            width = inputs[name].shape[2] // kv
+            of_heads = inputs[name].reshape(B, T, q, kv // q, width)
+            inputs[name] = of_heads[:, :, :, 0].reshape(B, T, q * width)
+    for name in ("decay", "beta"):
+        if name not in inputs and r.random() < 0.3:
+            inputs[name] = r.normal(0, 1, (B, T, kv)).astype(inputs["query"].dtype)
+    return LinearNode("com.microsoft.LinearAttention", attributes, inputs)
+
+
+def contrib_convolution(generator, dtypes=DTYPES):
+    """Draw ONNX Runtime's CausalConvWithState: also with taps apart, or channels last."""
+    r, node = generator, convolution_node(generator, dtypes)
+    inputs, attributes = node.inputs, dict(node.attributes)
+    is_last, dilation = r.random() < 0.5, int(r.choice([1, 1, 2, 3, 5]))
+    if "past_state" in inputs:
+        B, C, width = inputs["past_state"].shape
+        past = _values(r, (B, C, width * dilation))
+        inputs["past_state"] = past.astype(inputs["input"].dtype)
+    if dilation > 1 or r.random() < 0.3:
+        attributes["dilation"] = dilation
+    if is_last or r.random() < 0.3:
+        attributes["channels_last"] = int(is_last)
+    for name in ("input", "past_state") if is_last else ():
+        if name in inputs:
+            inputs[name] = np.ascontiguousarray(inputs[name].swapaxes(1, 2))
+    return LinearNode("com.microsoft.CausalConvWithState", attributes, inputs)
 
 
 def _values(r, shape):

@@ -23,6 +23,8 @@ def attention_of(
     per_key=False,
     shared_beta=False,
     past=True,
+    share=1,
+    shares_key=False,
     scale=0.0,
     decay=(-1.5, 0.5),
     beta=(0.0, 2.0),
@@ -30,11 +32,15 @@ def attention_of(
     seed=0,
     readings=None,
 ):
-    """Bind a LinearAttention with random inputs, some of which `change` changes in place."""
-    row, draw = OPERATORS["LinearAttention-27"], np.random.default_rng(seed)
+    """Bind a LinearAttention with random inputs, some of which `change` changes in place.
+
+    It is ONNX Runtime's where heads of values share a head of queries.
+    """
+    row = OPERATORS["LinearAttention-27" if share == 1 else "com.microsoft.LinearAttention"]
+    draw, Q = np.random.default_rng(seed), K * group // share
     inputs = {
-        "query": draw.normal(0, 1, (N, T, K * group * dk)),
-        "key": draw.normal(0, 0.6, (N, T, K * dk)),
+        "query": draw.normal(0, 1, (N, T, Q * dk)),
+        "key": draw.normal(0, 0.6, (N, T, (Q if shares_key else K) * dk)),
         "value": draw.normal(0, 1, (N, T, K * dv)),
     }
     if past:
@@ -48,7 +54,7 @@ def attention_of(
         name: values.astype(DTYPES[(name == "past_state" and states_dtype) or dtype].numpy)
         for name, values in inputs.items()
     }
-    attributes = {"q_num_heads": K * group, "kv_num_heads": K, "update_rule": rule, "scale": scale}
+    attributes = {"q_num_heads": Q, "kv_num_heads": K, "update_rule": rule, "scale": scale}
     outputs = [output.name for output in row.outputs]
     return Node(row, attributes, outputs, {**row.readings, **(readings or {})}).recurrence(typed)
 
@@ -59,6 +65,7 @@ def convolution_of(
     C=3,
     T=7,
     w=4,
+    dilation=1,
     dtype="float32",
     bias=True,
     past=True,
@@ -67,15 +74,21 @@ def convolution_of(
     seed=0,
     readings=None,
 ):
-    """Bind a CausalConvWithState with random inputs, some of which `change` changes in place."""
-    row, draw = OPERATORS["CausalConvWithState-27"], np.random.default_rng(seed)
+    """Bind a CausalConvWithState with random inputs, some of which `change` changes in place.
+
+    It is ONNX Runtime's where taps are apart.
+    """
+    row = OPERATORS[
+        "CausalConvWithState-27" if dilation == 1 else "com.microsoft.CausalConvWithState"
+    ]
+    draw, apart = np.random.default_rng(seed), {"dilation": dilation} if dilation > 1 else {}
     inputs = {"input": draw.normal(0, 1, (N, C, T)), "weight": draw.normal(0, 1, (C, 1, w))}
     if bias:
         inputs["bias"] = draw.normal(0, 1, C)
     if past:
-        inputs["past_state"] = draw.normal(0, 1, (N, C, w - 1))
+        inputs["past_state"] = draw.normal(0, 1, (N, C, (w - 1) * dilation))
     change(inputs)
     typed = {name: values.astype(DTYPES[dtype].numpy) for name, values in inputs.items()}
     outputs = [output.name for output in row.outputs]
-    attributes = {"activation": activation}
+    attributes = {"activation": activation, **apart}
     return Node(row, attributes, outputs, {**row.readings, **(readings or {})}).recurrence(typed)

@@ -1,4 +1,4 @@
-"""ONNX's linear recurrences once more, one number at a time, written from their texts only.
+"""Linear recurrences once more, one number at a time, written from their texts only.
 
 As in `scalar_specification`: nested lists, loops over batches, heads, tokens, rows and columns, and
 no line shared with the package. The numbers are Python's floats or mpmath's with 60 digits.
@@ -29,13 +29,15 @@ def evaluate(operator, inputs, attributes=None, readings=None, real=FLOATS):
     """Evaluate both outputs without their last rounding, as arrays of the arithmetic's numbers.
 
     Args:
-        operator: `LinearAttention-27` or `CausalConvWithState-27`.
+        operator: `LinearAttention-27` or `CausalConvWithState-27`, or ONNX Runtime's of each.
         inputs: arrays by input name, of any dtype; an absent one is not there.
         attributes: by the specification's names.
         readings: `conv-round` (output, none) and `state-round` (end, step).
         real: the arithmetic, `FLOATS` or `DIGITS`.
     """
-    walk = {"LinearAttention-27": attention, "CausalConvWithState-27": convolution}[operator]
+    walk = attention if "LinearAttention" in operator else convolution
+    if operator.startswith("com.microsoft."):
+        readings = {"conv-round": "none", **(readings or {})}
     with mpmath.workdps(60):
         lists = {name: numbers(array, real) for name, array in inputs.items()}
         return walk(inputs, lists, attributes or {}, readings or {}, real)
@@ -82,19 +84,21 @@ def attention(inputs, lists, attributes, readings, real):
     rule = attributes.get("update_rule", "gated_delta")
     B, T, width = inputs["query"].shape
     dk, dv = width // Hq, inputs["value"].shape[2] // Hkv
+    Hk = inputs["key"].shape[2] // dk
     scale = real.number(single(attributes.get("scale", 0.0)))
     if scale == 0:
         scale = 1 / real.sqrt(real.number(dk))
     S_dtype = result_dtype(inputs, "present_state").name
     zero = real.number(0)
-    output = np.full((B, T, Hq * dv), zero, object)
+    output = np.full((B, T, max(Hq, Hkv) * dv), zero, object)
     present = np.full((B, Hkv, dk, dv), zero, object)
     for b in range(B):
         for h in range(Hkv):
             past = lists.get("past_state")
             S = [list(row) for row in past[b][h]] if past else [[zero] * dv for _ in range(dk)]
             for t in range(T):
-                k = lists["key"][b][t][h * dk : (h + 1) * dk]
+                of_key = h * Hk // Hkv
+                k = lists["key"][b][t][of_key * dk : (of_key + 1) * dk]
                 u = lists["value"][b][t][h * dv : (h + 1) * dv]
                 if rule in {"gated", "gated_delta"}:
                     g = lists["decay"][b][t]
@@ -108,8 +112,10 @@ def attention(inputs, lists, attributes, readings, real):
                     u = [rate * (u[j] - found[j]) for j in range(dv)]
                 for i in range(dk):
                     S[i] = [S[i][j] + k[i] * u[j] for j in range(dv)]
-                for head in range(h * (Hq // Hkv), (h + 1) * (Hq // Hkv)):
-                    q = lists["query"][b][t][head * dk : (head + 1) * dk]
+                several = range(h * (Hq // Hkv), (h + 1) * (Hq // Hkv))
+                for head in several or [h]:  # of values, if they share the heads of queries
+                    of_query = head if several else h * Hq // Hkv
+                    q = lists["query"][b][t][of_query * dk : (of_query + 1) * dk]
                     for j in range(dv):
                         output[b, t, head * dv + j] = scale * sum(q[i] * S[i][j] for i in range(dk))
                 if readings.get("state-round") == "step":
@@ -125,17 +131,24 @@ def convolution(inputs, lists, attributes, readings, real):
 
     The operator's function body has Conv give its sum in T to the activation.
     """
-    B, C, L = inputs["input"].shape
+    is_last, apart = attributes.get("channels_last"), attributes.get("dilation", 1)
+    if is_last:
+        B, L, C = inputs["input"].shape
+    else:
+        B, C, L = inputs["input"].shape
     k = inputs["weight"].shape[2]
-    zero = real.number(0)
+    kept, zero = (k - 1) * apart, real.number(0)
     output = np.full((B, C, L), zero, object)
-    present = np.full((B, C, k - 1), zero, object)
+    present = np.full((B, C, kept), zero, object)
     for b in range(B):
         for c in range(C):
-            past = lists["past_state"][b][c] if "past_state" in lists else [zero] * (k - 1)
-            padded = past + lists["input"][b][c]
+            padded = [zero] * kept if "past_state" not in lists else []
+            for name in ("past_state", "input"):
+                values = lists.get(name)
+                if values:
+                    padded += [step[c] for step in values[b]] if is_last else values[b][c]
             for t in range(L):
-                total = sum(lists["weight"][c][0][j] * padded[t + j] for j in range(k))
+                total = sum(lists["weight"][c][0][j] * padded[t + j * apart] for j in range(k))
                 if "bias" in lists:
                     total = total + lists["bias"][c]
                 if attributes.get("activation", "none") in {"silu", "swish"}:
@@ -143,6 +156,8 @@ def convolution(inputs, lists, attributes, readings, real):
                         total = real.number(nearest(total, inputs["input"].dtype.name))
                     total = total / (1 + real.exp(-total))
                 output[b, c, t] = total
-            for j in range(k - 1):
+            for j in range(kept):
                 present[b, c, j] = padded[L + j]
+    if is_last:
+        output, present = output.swapaxes(1, 2), present.swapaxes(1, 2)
     return {"output": output, "present_state": present}

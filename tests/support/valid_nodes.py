@@ -13,6 +13,7 @@ OF_HEADS = {
     "value_size": 2,
     "channels": 2,
     "kernel_size": 3,
+    "dilation": 2,
 }
 SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
 

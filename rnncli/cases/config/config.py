@@ -13,6 +13,7 @@ from rnncli.cases.case import (
     Filling,
     Frame,
     GivenValues,
+    default_size,
     describe,
     frame_of,
     least_size,
@@ -219,9 +220,10 @@ class ConfigKeys(Keys):
         written = self.entry("sizes").plain
         nulls = [n for n in SIZES if isinstance(written, dict) and written.get(n, 0) is None]
         entries = self.section("sizes", "size", dict.fromkeys([*names, *nulls]))
-        if missing := [name for name in names if name not in entries]:
+        defaults = {name: default_size(operator, name) for name in names if name not in entries}
+        if missing := [name for name, size in defaults.items() if size is None]:
             self.find(self.entry("sizes"), f"'sizes' must give {', '.join(missing)}")
-        found = {}
+        found = {name: size for name, size in defaults.items() if size is not None}
         for name in [name for name in names if name in entries]:
             node, least = entries[name], least_size(operator, name)
             if isinstance(node.value, bool) or not isinstance(node.value, int):

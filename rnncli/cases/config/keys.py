@@ -119,6 +119,13 @@ CHOICES: Mapping[str, OperatorChoice] = {
         "beta",
         lambda operator: operator.choices_of("beta_form"),
     ),
+    "key_form": OperatorChoice(
+        "what has keys of its own: per_head (when not given), each head of values; or shared, by"
+        " the heads that share a head of queries",
+        "per_head",
+        "keys that heads may share",
+        lambda operator: operator.choices_of("key_form"),
+    ),
 }
 
 

@@ -65,9 +65,10 @@ def _of_convolution(lanes: Lanes, roundings: Roundings) -> LinearTolerances:
     """
     inside, output, _ = roundings
     X, W, past = (v.astype(np.float64) for v in (lanes.X, lanes.W[..., 0], lanes.initial[1]))
-    before = np.concatenate([np.moveaxis(past, -1, 1), X], axis=1)  # [L, k - 1 + T, N, H]
-    taps, T = len(W), X.shape[1]
-    terms = np.stack([W[j, :, None, None] * before[:, j : j + T] for j in range(taps)])
+    before = np.concatenate([np.moveaxis(past, -1, 1), X], axis=1)  # [L, (k - 1)d + T, N, H]
+    taps, T, apart = len(W), X.shape[1], 1 + lanes.options.gap
+    starts = range(0, taps * apart, apart)
+    terms = np.stack([W[j, :, None, None] * before[:, t : t + T] for j, t in enumerate(starts)])
     if lanes.Wb is not None:
         bias = lanes.Wb.astype(np.float64)[0][:, None]
         terms = np.concatenate([terms, np.broadcast_to(bias, terms[:1].shape)])

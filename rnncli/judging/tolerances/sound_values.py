@@ -218,7 +218,8 @@ def _linear_overflow_problem(recurrence: Recurrence, profile: Profile) -> str:
         if form is None:
             assert p.W is not None
             window = np.concatenate([states[1], x[..., None]], axis=-1)
-            moduli = [np.abs(p.W * window).sum(axis=-1) + np.abs(p.Rbh)]
+            seen = window[..., :: 1 + p.options.gap]
+            moduli = [np.abs(p.W * seen).sum(axis=-1) + np.abs(p.Rbh)]
         else:
             q, k, v, decay, _ = form.parts(np.abs(x))
             e = np.exp(decay * np.sign(form.parts(x)[3]))

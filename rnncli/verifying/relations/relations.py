@@ -15,6 +15,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
 from rnncli.numerics.randomness import seed_key, uniform
+from rnncli.operators.operator import GROUPS
 from rnncli.packs.vector import held_inputs
 from rnncli.recurrence.lanes import in_order
 from rnncli.recurrence.recurrence import Direction
@@ -22,7 +23,6 @@ from rnncli.verifying.node_call import (
     D,
     H,
     I,
-    K,
     N,
     NodeCall,
     T,
@@ -636,7 +636,7 @@ def _nan_apart(call: NodeCall, ask: Asker, symbol: str) -> Tensors:
 
 
 # Of what is computed alike and apart: the size, and the relations' name.
-for _symbol, _name in ((N, "sequences"), (K, "heads"), ("channels", "channels")):
+for _symbol, _name in ((N, "sequences"), (GROUPS, "heads"), ("channels", "channels")):
     relation(
         f"NaN in some {_name}, then in the others",
         "NaN that is multiplied by zero instead of left out",
@@ -647,7 +647,7 @@ for _symbol, _name in ((N, "sequences"), (K, "heads"), ("channels", "channels"))
 
 for _symbol, _name, _one, _finds in (
     (
-        *(K, "heads", "head of keys and values, with its queries,"),
+        *(GROUPS, "heads", "head of keys and values, with its queries,"),
         "queries, keys, rates or the state of another head, groups that are tiled",
     ),
     ("channels", "channels", "channel", "taps, the bias or the past of another channel"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from kernels.relations import KernelSubject
 from support.linear_kernels import CHUNKED, CONVOLUTIONS, SEQUENTIAL
-from support.linear_nodes import random_nodes
-from support.small_linear import attention, convolution
+from support.linear_nodes import CONTRIB, INPUTS, random_nodes
+from support.small_linear import attention, call_of, convolution
 from support.tables import every
 
 from rnncli.judging.comparing.verdict import Verdict
@@ -59,18 +59,18 @@ def judged(subject, call, *names, profile="standard"):
 
 
 @cache
-def calls(count=30):
+def calls(count=48):
     """Random nodes of every form and type."""
     return [
         NodeCall(f"random_{k}", n.operator, n.attributes, n.inputs, BOTH, dict(row.readings))
-        for k, n in enumerate(random_nodes(count, seed=3))
+        for k, n in enumerate(random_nodes(count, 3, (*INPUTS, *CONTRIB)))
         for row in [operator_named(n.operator)]
     ]
 
 
 @pytest.mark.parametrize(("name", "compute"), [("reference", "float64"), ("numpy", "native")])
 def test_backends_keep_every_relation(name, compute):
-    """Of both operators in all types; each relation that can apply to one does."""
+    """Of ONNX's and ONNX Runtime's, in all types; each relation that can apply to one does."""
     found = [pair for call in calls() for pair in judged(backend(name, compute), call).items()]
     passing = {name for name, verdict in found if verdict.verdict is Verdict.PASS}
 
@@ -174,7 +174,12 @@ SEEN = {
     "taps-of-channel-0": "channels channels-permuted",
     "nan-of-a-channel-in-all": "nan-channels",
     "channels-mixed": "channels nan-channels",
+    "shared-queries-tiled": "heads heads-repeated",
+    "shared-keys-tiled": "heads heads-repeated",
+    "dilation-not-in-state": "split steps",
+    "single-step-ignores-dilation": "steps",
 }
+APART = {"seq_length": 9, "batch_size": 3, "channels": 4, "kernel_size": 3, "dilation": 2}
 
 
 @every("bug", SEEN)
@@ -184,6 +189,11 @@ def test_bugs_are_seen(bug):
     if "LinearAttention" in mutant_named(bug).cells:
         heads = {"q_num_heads": 6, "kv_num_heads": 3, "value_size": 3}
         call = attention(seq_length=21, **heads, decay_form="per_key")
+    if "shared" in bug:
+        heads = {"q_num_heads": 2, "kv_num_heads": 6, "key_form": "shared"}
+        call = attention(op="com.microsoft.LinearAttention", **heads)
+    if "dilation" in bug:
+        call = call_of("com.microsoft.CausalConvWithState", APART, inputs={"past_state": "normal"})
     if "saturates" in bug:
         call = call.with_input("value", call.inputs["value"] * 70000)
     found = judged(backend(f"mutant:{bug}"), call)
