@@ -52,7 +52,7 @@ CLEAN = {
     *("click", "numpy", "ml_dtypes", "msgspec", "rich", "matplotlib"),
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
     *("opencv-python-headless", "iree-base-compiler", "iree-base-runtime"),
-    *("emx-onnx-cgen", "MNN", "onnxruntime-qnn", "cocotb", "safetensors"),
+    *("emx-onnx-cgen", "MNN", "onnx2pytorch", "onnxruntime-qnn", "cocotb", "safetensors"),
 }
 DEVELOPMENT = {"test", "lint", "docs", "all"}
 

@@ -18,6 +18,7 @@ MODULES = {
     "iree": {"iree.compiler.version", "iree.compiler.extras", "iree.runtime"},
     "mnn": {"MNN", "_tools"},
     "onnx": {"onnx.reference"},
+    "onnx2pytorch": {"importlib.metadata", "onnx2pytorch", "torch"},
     "onnxruntime": {"onnxruntime"},
     "opencv": {"cv2"},
     "openvino": {"openvino"},

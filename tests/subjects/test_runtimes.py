@@ -90,6 +90,7 @@ PARTIAL = {
     "torch": ("rnn_7_plain", "lstm_7_plain", "gru_7_plain"),
     "opencv": ("gru_7_plain", "lstm_7_plain", "rnn_7_plain"),
     "emx-onnx-cgen": ("rnn_7_plain", "lstm_7_plain", "gru_14_reversed"),
+    "onnx2pytorch": ("rnn_7_plain", "lstm_7_plain", "lstm_14_peepholes"),
     "mnn": ("rnn_7_plain", "lstm_7_plain", "lstm_14_peepholes"),
 }
 
@@ -421,6 +422,7 @@ def test_integers_of_iree_have_the_sign_that_the_model_gives():
         ("opencv", "lstm_14_clip"),
         ("iree", "lstm_14_peepholes"),
         ("emx-onnx-cgen", "lstm_14_reversed"),
+        ("onnx2pytorch", "lstm_14_ragged"),
         ("mnn", "rnn_14_clip"),
     ],
 )

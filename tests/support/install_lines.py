@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"torch", "qnn", "opencv", "iree", "emx", "mnn"}
+HEAVY = {"torch", "qnn", "onnx2pytorch", "opencv", "iree", "emx", "mnn"}
 VERIFY = "rnncli verify vectors/core -k id:gru_14_clip"
 # A layer of torch.nn.RNN in a file of safetensors: a header in JSON behind its length, and zeros.
 SAVE = """python -c '
@@ -65,6 +65,7 @@ LINES = (
     message("iree", f"{VERIFY} --runtime iree", code=1),
     message("mnn", f"{VERIFY} --runtime mnn --weights constants", code=1),
     message("numba", "rnncli run lstm_14_peepholes --backend numba"),
+    message("onnx2pytorch", f"{VERIFY} --runtime onnx2pytorch", code=1),
     message("opencv", f"{VERIFY} --runtime opencv", code=1),
     message("qnn", "rnncli verify vectors/units --runtime onnxruntime-qnn", code=1),
     message("report", f"{VERIFY} --backend numpy --html page.html"),
@@ -137,7 +138,7 @@ ELSEWHERE = {
     "pip install . && .venv/bin/rnncli run": ".ci/run, as a newcomer",
     "pip install -e '.[test]'": ".ci/run, as a newcomer",
     "pip install -e '.[test,lint]'": ".ci/run installs it for lint, types and tests",
-    "pip install '.[runtimes,torch,opencv,iree,emx,mnn,report]'": "3 GB; each extra is a row",
+    "pip install '.[runtimes,torch,onnx2pytorch,opencv,iree,emx,mnn,report]'": "each is a row",
     "pip install '.[EXTRA]'": "EXTRA stands for a name",
     "pip install .": "a package of the reader's own",
     "pip install MNN": "the text of a report to MNN",

@@ -79,6 +79,12 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "torch",
         models=False,
     ),
+    "onnx2pytorch": RuntimeRow(
+        "rnncli.subjects.runtimes.converted_modules:Onnx2PyTorch",
+        "the PyTorch module that onnx2pytorch makes of a model",
+        "onnx2pytorch",
+        "onnx2pytorch",
+    ),
     "opencv": RuntimeRow(
         "rnncli.subjects.runtimes.plain_runtimes:OpenCV",
         "the DNN module of OpenCV 5, on the CPU",

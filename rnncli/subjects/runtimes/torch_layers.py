@@ -52,8 +52,8 @@ class TorchLayers:
         """Build the layer."""
         if reason := next(_unknown(vector), ""):
             raise Refusal(reason)
-        layer, X = _layer(vector), _tensor(vector.inputs["X"])
-        states = tuple(_tensor(vector.inputs[n]) for n in STATES if n in vector.inputs)
+        layer, X = _layer(vector), tensor_of(vector.inputs["X"])
+        states = tuple(tensor_of(vector.inputs[n]) for n in STATES if n in vector.inputs)
         lengths = vector.inputs.get("sequence_lens")
         if lengths is not None:
             X = pack_padded_sequence(X, torch.tensor(lengths).long(), enforce_sorted=False)
@@ -130,7 +130,7 @@ def _layer(vector: Vector) -> Any:
         dtype=getattr(torch, dtype_of(given.W).name),
         **activations,
     )
-    layer.load_state_dict({key: _tensor(each) for key, each in to_torch([given]).items()})
+    layer.load_state_dict({key: tensor_of(each) for key, each in to_torch([given]).items()})
     return layer.eval()
 
 
@@ -141,10 +141,10 @@ def _named(outputs: Any, vector: Vector) -> Tensors:
         Y, _ = pad_packed_sequence(Y, total_length=len(vector.inputs["X"]))
     found = dict(zip(("Y_h", "Y_c"), last if isinstance(last, tuple) else [last], strict=False))
     found["Y"] = Y.unflatten(2, (len(found["Y_h"]), -1)).transpose(1, 2)
-    return {name: _array(found[name]) for name in vector.record.outputs}
+    return {name: array_of(found[name]) for name in vector.record.outputs}
 
 
-def _tensor(values: Array) -> Any:
+def tensor_of(values: Array) -> Any:
     """Return a tensor with its own memory; NumPy's bfloat16 is passed as bits."""
     name = dtype_of(values).name
     if not hasattr(torch, name):
@@ -153,7 +153,8 @@ def _tensor(values: Array) -> Any:
     return torch.tensor(bits).view(getattr(torch, name))
 
 
-def _array(tensor: Any) -> Array:
+def array_of(tensor: Any) -> Array:
+    """Return a copy of a tensor's values."""
     if tensor.dtype != torch.bfloat16:
         return np.array(tensor.numpy())
     import ml_dtypes
