@@ -4,9 +4,12 @@ Each direction is stepped through time, which is cut into pieces with the same l
 pieces into blocks whose inputs are projected together. Directions and interleaved sequences of a
 batch are shared among threads; wide batches are split even for a single thread.
 
-The reference evaluates cells without a kernel and quantised products, and re-evaluates recurrences
-that overflow or become NaN or infinite. Kernels detect that at no cost, by the processor's flags
-and the last states; checking the inputs of every call instead would cost 2 to 3 % of a tiny one.
+Attentions of several steps are evaluated in chunks of steps.
+
+The reference evaluates other cells without a kernel and quantised products, and re-evaluates
+recurrences that overflow or become NaN or infinite. Kernels detect that at no cost, by the
+processor's flags and the last states; checking the inputs of every call instead would cost 2 to 3 %
+of a tiny one.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import in_place as tuning
+from rnncli.backends.in_place.attention import attend_in_chunks, attends_in_chunks
 from rnncli.backends.in_place.prepared_calls import (
     NotFiniteError,
     bound,
@@ -222,6 +226,9 @@ class NumPyBackend:
         if has_kernel(recurrence):
             with suppress(NotFiniteError):
                 return evaluate_in_place(recurrence, dtype)
+        if attends_in_chunks(recurrence, dtype):
+            with suppress(NotFiniteError):
+                return attend_in_chunks(recurrence, dtype)
         from rnncli.backends.reference import NumPyEngine, evaluate  # seldom needed
 
         return evaluate(recurrence, NumPyEngine(dtype))
