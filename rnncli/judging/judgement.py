@@ -14,7 +14,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from rnncli.judging.comparing.bias import mean_error
-from rnncli.judging.comparing.margins import MeasuredAttempt, histogram, measured_outputs
+from rnncli.judging.comparing.margins import (
+    MISSING,
+    MeasuredAttempt,
+    histogram,
+    measured_outputs,
+)
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import (
     FAILURES,
@@ -174,7 +179,7 @@ def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:
     """Judge outputs by name: the requested ones in their order, then any others."""
     names = ", ".join(list(found.got)[:_NAMED]) + ", ..." * (len(found.got) > _NAMED)
     there = f"the outputs are {names}" if found.got else "there are no outputs"
-    missing = f"is missing; {there}"
+    missing = f"{MISSING}; {there}"
     return (
         *(_output_verdict(name, output, missing) for name, output in found.outputs.items()),
         *(OutputVerdict(printable(n), Verdict.DIFFERS, UNREQUESTED) for n in found.extra),

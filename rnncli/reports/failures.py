@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.comparing.margins import DTYPE_IS
+from rnncli.judging.comparing.margins import DTYPE_IS, MISSING
 from rnncli.judging.comparing.requirements import Requirements, Term, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, RIGHT, UNREQUESTED, Verdict
 from rnncli.numerics import dtype_named
@@ -345,7 +345,7 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield f"asked: {case.record.summary} (finds: {finds})"
     elif case.verdict in NOTED and not is_explained(report, case):
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
-        unjudged = (UNREQUESTED, DTYPE_IS)  # no matter what the case tests for
+        unjudged = (UNREQUESTED, DTYPE_IS, MISSING)  # no matter what the case tests for
         if wrong and all(each.problem.startswith(unjudged) for each in wrong):
             return
         for flag in case.record.flags:

@@ -175,7 +175,9 @@ def _conclusion(run: RunReport) -> str:
         return ""
     count = counted(len(told.comparison), "output")
     wrong = [output for output in told.comparison if not output.agrees]
-    word = f"right: {count} as expected" if told is run else f"agrees: {count}"
+    some = f"{len(told.comparison)} of " if len(told.comparison) < len(run.outputs) else ""
+    all_ = counted(len(run.outputs), "output") if some else count
+    word = f"right: {some}{all_} as expected" if told is run else f"agrees: {some}{all_}"
     if wrong:
         word = f"differs: {len(wrong)} of {count}"
     elif run.against and run.against.exit_code:
@@ -311,4 +313,5 @@ def difference(output: OutputComparison) -> str:
     """Return the sentence for an output that differs."""
     if output.problem or output.worst is None:
         return f"{output.name}: {output.problem}"
-    return f"{differing(output, output.dtype)} +- {shown(output.worst.allowed)}"
+    allowed = output.worst.allowed  # 0 of numbers of which one is not finite
+    return f"{differing(output, output.dtype)}{f' +- {shown(allowed)}' if allowed else ''}"

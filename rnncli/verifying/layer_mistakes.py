@@ -43,7 +43,10 @@ def composed(bugs: Sequence[Mutant]) -> Iterator[Mutant]:
     Time may be taken for the batch, several optional inputs may not be passed, and bugs of weights
     may be those of one direction alone.
     """
-    sentence = "Axes 0 and 1 of X are exchanged, and those of Y: time is taken for the batch."
+    sentence = (
+        "Axes 0 and 1 of X are exchanged, and those of Y: time is taken for the batch, there or in"
+        " the inputs given here."
+    )
     change = Change(result=_exchanged)
     yield Mutant("time-and-batch-exchanged", (), LAYERS, sentence, "", change, _never_exchanged)
     not_passed = [bug for bug in bugs if bug.id in NOT_PASSED]

@@ -322,7 +322,7 @@ def cause_of(model: Model, request: Request, run: Run, tolerance: Tolerance) -> 
         operator=first.node.operator.name,
         fits=alike,
         sentence=placed.sentence,
-        edit=tuple(edit_of(placed.name)),
+        edit=tuple(edit_of(placed.name, first.node.operator.cell.name)),
         explained=best.explained,
         wrong=search.wrong,
         tried=tried,

@@ -35,6 +35,7 @@ MOST_STEPS = 256
 # The rank of an output that has all steps.
 STEPWISE = 4
 DTYPE_IS = "dtype is "
+MISSING = "is missing"
 
 
 class Errors(NamedTuple):
@@ -61,7 +62,7 @@ class MeasuredOutput:
         Of numbers in another floating-point type, it also says whether they are right in its own.
         """
         if self.got is None:
-            return "is missing"
+            return MISSING
         problem, dtype = problem_of(self.got, self.wanted), dtype_of(self.wanted)
         is_cast = problem and dtype.is_float and self.got.dtype.kind == "f"
         if not is_cast or self.got.shape != self.wanted.shape:

@@ -192,10 +192,14 @@ def sentence_of(hypothesis: str) -> str:
     return " ".join(sentences)
 
 
-def edit_of(hypothesis: str) -> list[str]:
-    """Return what its bugs edit in the plain kernel, as lines of a diff; [] for functions."""
+def edit_of(hypothesis: str, cell: str = "") -> list[str]:
+    """Return what its bugs edit in the plain kernel, as lines of a diff; [] for functions.
+
+    Of a named cell only its own lines.
+    """
     rows = (MUTANTS[name] for name in parts_of(hypothesis) if name in MUTANTS)
-    return [line for row in rows for line in difference(row.cells, row.edits).splitlines()]
+    texts = (difference((cell,) if cell in row.cells else row.cells, row.edits) for row in rows)
+    return [line for text in texts for line in text.splitlines()]
 
 
 def naming(fits: Iterable[str], against: int = 0) -> str:

@@ -236,7 +236,7 @@ class Steps:
         if steps == 0:
             extent = "no step is wrong alone: errors add up"
             if spot.step >= length:
-                extent = "only padding is wrong"
+                extent = "of Y only padding is wrong"
         elif steps == of:
             extent = "wrong in every step"
         elif steps == 1:

@@ -172,7 +172,7 @@ def test_wrong_padding_is_told_from_wrong_steps(case_id):
     assert found.steps == 0
     assert (
         f"past the end of sequence {found.batch}, which has length {shortest};"
-        " only padding is wrong" in found.sentence
+        " of Y only padding is wrong" in found.sentence
     )
 
 
