@@ -12,6 +12,7 @@ from rnncli.cli.command import command, hold
 from rnncli.cli.options import MODEL, ByteSize, Name, Written, more_targets, row
 from rnncli.generating import MOST_BYTES, MOST_CASES
 from rnncli.limits import UNLIMITED, Limits
+from rnncli.models.evaluation_settings import HOSTS
 from rnncli.talk.terminal import say, say_text
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def extract(
     inner: bool = False,
     format: str = "onnx",  # noqa: A002 -- the name of the option
     steps: bool = False,
+    host: str = HOSTS[0],
     limits: Limits = UNLIMITED,
     as_json: bool = False,
 ) -> int:
@@ -111,6 +113,7 @@ def extract(
         shapes=shapes or {},
         dims=dims or {},
         data_set=data_set,
+        host=host,
         limits=limits,
     )
     chosen = {"max_cases": max_cases, "max_bytes": max_bytes, "units": not inner}

@@ -251,7 +251,7 @@ def expectation(
 
     if not request.own_tolerances:
         if observer:
-            in_own_types()
+            _as_asked(model, request, run, observer)
         return run.outputs, request.tolerance
     try:
         exact, others = wide(), [in_own_types(), *map(wide, range(SAMPLES))]
