@@ -7,6 +7,7 @@ as a buffer per shape, and the case is stale. Bisection finds the earlier cases 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.subjects.implementation import Implementation, Subject
 
-# Starting a process takes as long as hundreds of cases. These limit the failures in a row that are
-# run again without turning out right, and the stale cases whose causes are searched.
+# Starting a process takes as long as hundreds of cases. These limit the failures in a row, of each
+# verdict, that are run again without turning out right, and the stale cases whose causes are
+# searched.
 PATIENCE = 4
 SEARCHES = 4
 # Factor by which the number of earlier cases grows while they do not make a case fail.
@@ -190,7 +192,9 @@ class History:
     subject: Subject  # the implementation
     # ids of the cases run by its process, or by one that has died since, in order
     before: list[str] = field(default_factory=list)
-    as_wrong_alone: int = 0  # the number of failures in a row that were as wrong alone
+    # The number of failures in a row that were as wrong alone, by verdict: a subject that refuses
+    # much, by right, may still keep something.
+    as_wrong_alone: Counter[Verdict] = field(default_factory=Counter)
     searches: int = 0  # the number of stale cases whose causes were searched
     # what cases share -> the first and the newest case of that kind
     earlier: dict[Hashable, tuple[str, ...]] = field(default_factory=dict)
@@ -205,7 +209,8 @@ class History:
         verdict = found.verdict
         # Whether an earlier case may be the cause and another run is worth its time.
         is_suspect = self.before and not verdict.data_set and verdict.verdict in SUSPECTS
-        if not is_suspect or not keeps_process(self.subject) or self.as_wrong_alone >= PATIENCE:
+        is_suspect = is_suspect and self.as_wrong_alone[verdict.verdict] < PATIENCE
+        if not is_suspect or not keeps_process(self.subject):
             self.before.append(vector.id)
             return found
         before = tuple(self.before)
@@ -213,9 +218,9 @@ class History:
         alone = trial.judged_after(())
         self.before = trial.process
         if _fails_at_once(alone.verdict):
-            self.as_wrong_alone += 1
+            self.as_wrong_alone[verdict.verdict] += 1
             return found
-        self.as_wrong_alone = 0
+        self.as_wrong_alone.clear()
         if alone.verdict.verdict is Verdict.STALE:  # its own session causes the failure
             return alone
         self.searches += 1

@@ -108,6 +108,22 @@ def test_what_is_wrong_alone_differs_and_asking_again_has_an_end():
     assert subject.started == case_judging.PATIENCE
 
 
+def test_refusals_leave_stale_cases_to_be_found():
+    """Those that are refused alone, however many, are no reason to believe a wrong answer."""
+
+    class RefusesMost(KeepsByShape):
+        def answer(self, vector):
+            if vector.id in (WIDE, BROAD, LONG):
+                return Attempt(Status.REFUSED, message="no")
+            return super().answer(vector)
+
+    subject = RefusesMost()
+    *_, first, last = judged(subject, (WIDE, BROAD, LONG) * 4 + (ONE, TWO))
+
+    assert first.verdict == Verdict.PASS
+    assert (last.verdict, last.after) == (Verdict.STALE, (ONE,))
+
+
 def test_a_right_subject_is_asked_once():
     """No process more than one."""
     subject = Process()
