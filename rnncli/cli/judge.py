@@ -225,10 +225,11 @@ def smoke(*, harness: str, limits: Limits = OF_SMOKE, as_json: bool = False) -> 
     """Check in a second whether a harness is wired right.
 
     The program is started and runs a tiny RNN, GRU and LSTM of ONNX, each called twice; it may
-    refuse two of the three. If it refuses all, it is sent those of WebNN, then of OpenVINO. It must
-    refuse a case whose activation does not exist, and end with exit code 0 after stop. The exit
-    code is 0 if all is well, 1 if a check fails, 2 if the program does not start or does not speak
-    the protocol, and 5 if it refuses all cases.
+    refuse two of the three. If it refuses all, it is sent those of WebNN, then of OpenVINO, then
+    linear attention and convolution. It must refuse a case whose activation or update rule does not
+    exist, and end with exit code 0 after stop. The exit code is 0 if all is well, 1 if a check
+    fails, 2 if the program does not start or does not speak the protocol, and 5 if it refuses all
+    cases.
 
     \b
     rnncli smoke --harness ./harness

@@ -91,11 +91,16 @@ class ProbeKind(NamedTuple):
 def demanding(operator: Operator, present: Collection[str]) -> dict[str, str]:
     """Return the attribute that needs the optional inputs that are there, and takes no others."""
     name = operator.demanding
-    for choice in operator.attributes[name].choices if name else ():
-        demands = operator.demands({name: choice})
-        if all(wanted == (gate in present) for gate, wanted in demands.items()):
-            return {name: choice}
-    return {}
+    choices = operator.attributes[name].choices if name else ()
+    demands = {choice: operator.demands({name: choice}) for choice in choices}
+    fitting = [
+        choice
+        for choice, needs in demands.items()
+        if all(wanted == (gate in present) for gate, wanted in needs.items())
+    ]
+    # com.microsoft's ignores what it does not need, so more than one may fit.
+    most = max(fitting, key=lambda choice: sum(demands[choice].values()), default=None)
+    return {name: most} if most else {}
 
 
 def probe_of(kind: ProbeKind) -> Vector:

@@ -1,7 +1,8 @@
 """A first look at a harness: does it start, run tiny cases, refuse what it cannot do, and stop?
 
-The cases are made on the spot: one for each operator of ONNX, called twice in a session, and one
-with an activation that nobody has. If all of ONNX are refused, those of the next dialect are sent.
+The cases are made on the spot: one for each layer of ONNX, called twice in a session, and one with
+an activation that nobody has. If all of ONNX are refused, those of the next dialect are sent, and
+at last linear recurrences.
 """
 
 from __future__ import annotations
@@ -28,15 +29,26 @@ if TYPE_CHECKING:
     from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
-SIZES = (("seq_length", 3), ("batch_size", 2), ("input_size", 4), ("hidden_size", 3))
+SIZES = (
+    *(("seq_length", 3), ("batch_size", 2), ("input_size", 4), ("hidden_size", 3)),
+    *(("q_num_heads", 4), ("kv_num_heads", 2), ("key_size", 3), ("value_size", 2)),
+    *(("channels", 3), ("kernel_size", 2)),
+)
 # The operators of each dialect; none is sent after a dialect that is not refused whole.
 DIALECTS = (
     ("RNN-14", "GRU-14", "LSTM-14"),
     ("webnn.gru", "webnn.lstm"),
     ("RNNSequence-5", "GRUSequence-5", "LSTMSequence-5"),
+    ("LinearAttention-27", "CausalConvWithState-27"),
+    ("com.microsoft.LinearAttention", "com.microsoft.CausalConvWithState"),
 )
 UNSUPPORTED, NO_ACTIVATION = "unsupported", "NoSuchActivation"
-WANTED = f'{{"seq": ..., "skipped": true, "message": "no {NO_ACTIVATION}"}}'
+# What nobody has, by the attribute that asks for it.
+IMPOSSIBLE = {
+    "activations": ("activation", NO_ACTIVATION),
+    "activation": ("activation", NO_ACTIVATION),
+    "update_rule": ("update rule", "NoSuchRule"),
+}
 
 
 class SmokeResult(StrEnum):
@@ -80,14 +92,17 @@ def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:
 
         # An activation that nobody has must be refused.
         able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
-        attempt = subject.attempt(unsupported(next(able, vectors[0])))
+        vector = next(able, vectors[0])
+        attempt = subject.attempt(unsupported(vector))
         if attempt.status is Status.REFUSED:
             refusal = SmokeCheck(UNSUPPORTED, SmokeResult.OK, f"refused: {attempt.message}")
         else:
             computed = f"computed {', '.join(attempt.outputs) or 'nothing'}"
             ran = attempt.status is Status.RAN
             did = computed if ran else f"{attempt.status}: {attempt.message}"
-            said = f"{did}; the activation is {NO_ACTIVATION}, expected {WANTED}"
+            what, value = IMPOSSIBLE[_attribute_of_choice(vector)]
+            wanted = f'{{"seq": ..., "skipped": true, "message": "no {value}"}}'
+            said = f"{did}; the {what} is {value}, expected {wanted}"
             refusal = SmokeCheck(UNSUPPORTED, SmokeResult.FAILED, said)
 
         ending = subject.stopped(SECONDS_TO_STOP)
@@ -120,17 +135,27 @@ def conclusion_of(checks: Sequence[SmokeCheck]) -> str:
 
 def tiny_case(operator: str) -> Vector:
     """Return a case of an operator in float32, with the inputs and attributes that it requires."""
-    kind = ProbeKind(operator, "float32", "inputs", "forward", 0, (), SIZES)
-    vector, row = probe_of(kind), operator_named(operator)
-    needed = {n: v for n, v in vector.attributes.items() if v != row.attributes[n].default}
-    return _changed(vector, id=row.slug, attributes=needed)
+    row = operator_named(operator)
+    defaults = {name: attribute.default for name, attribute in row.attributes.items()}
+    needed = tuple(name for name, is_needed in row.demands(defaults).items() if is_needed)
+    kind = ProbeKind(operator, "float32", "inputs", "forward", 0, needed, SIZES)
+    vector = probe_of(kind)
+    attributes = {n: v for n, v in vector.attributes.items() if v != defaults[n]}
+    return _changed(vector, id=row.slug, attributes=attributes)
 
 
 def unsupported(vector: Vector) -> Vector:
-    """Return a case with activations that nobody has."""
-    activations = [NO_ACTIVATION] * len(operator_named(vector.record.operator).cell.activations)
-    attributes = {**vector.attributes, "activations": activations}
+    """Return a case with activations, or an update rule, that nobody has."""
+    name = _attribute_of_choice(vector)
+    _, value = IMPOSSIBLE[name]
+    count = len(operator_named(vector.record.operator).cell.activations)
+    attributes = {**vector.attributes, name: [value] * count or value}
     return _changed(vector, id=UNSUPPORTED, attributes=attributes, expect="rejection")
+
+
+def _attribute_of_choice(vector: Vector) -> str:
+    has = operator_named(vector.record.operator).attributes
+    return next(name for name in IMPOSSIBLE if name in has)
 
 
 def _changed(vector: Vector, **entries: Any) -> Vector:

@@ -155,6 +155,24 @@ def test_one_operator_that_works_does_not_speak_for_another(rejections):
     assert verify(rejections, mutant, cases=Selected(require="operator=LSTM-14")).passed
 
 
+@pytest.mark.parametrize("name", ["LinearAttention-27", "com.microsoft.LinearAttention"])
+@pytest.mark.parametrize(
+    ("inputs", "rule"),
+    [
+        ((), "linear"),
+        (("decay",), "gated"),
+        (("beta",), "delta"),
+        (("decay", "beta"), "gated_delta"),
+    ],
+)
+def test_a_probe_reads_every_gate_it_has(name, inputs, rule):
+    """ONNX Runtime's update rules ignore gates that they lack; no probe has such a one."""
+    vector = probe_of(ProbeKind(name, "float32", "inputs", "forward", 0, inputs, SIZES))
+
+    assert vector.attributes["update_rule"] == rule
+    assert {*inputs} <= {*vector.inputs}
+
+
 def test_valid_cases_speak_for_their_operator_alone():
     """An invalid case of another needs a probe."""
     valid, invalid, other = (

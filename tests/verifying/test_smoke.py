@@ -158,7 +158,34 @@ RNN_OF_OPENVINO = """
         states.append(np.where(live, h, 0))
     return {"Y": np.stack(states, axis=1)[:, None], "Ho": h[:, None]}
 """
+# A linear attention by its default update rule, gated_delta.
+LINEAR_ATTENTION = """
+    attributes = case["attributes"]
+    if case["operator"] != "OPERATOR" or "update_rule" in attributes:
+        raise NotImplementedError("only OPERATOR")
+    heads, groups = attributes["q_num_heads"], attributes["kv_num_heads"]
+    N, T, _ = tensors["query"].shape
+    read = {name: values.reshape(N, T, groups, -1) for name, values in tensors.items()}
+    q = tensors["query"].reshape(N, T, groups, heads // groups, -1)
+    state = np.zeros((N, groups, q.shape[-1], read["value"].shape[-1]))
+    output = []
+    for t in range(T):
+        k, v, decay, beta = (read[name][:, t] for name in ("key", "value", "decay", "beta"))
+        state = np.exp(decay)[..., None] * state
+        correction = beta * (v - np.einsum("nhkv,nhk->nhv", state, k))
+        state = state + k[..., None] * correction[..., None, :]
+        output.append(np.einsum("nhgk,nhkv->nhgv", q[:, t], state) / np.sqrt(q.shape[-1]))
+    return {"output": np.stack(output, axis=1).reshape(N, T, -1), "present_state": state}
+"""
 WEBNN, OPENVINO = ["webnn_gru", "webnn_lstm"], ["rnnsequence_5", "grusequence_5", "lstmsequence_5"]
+LINEAR = ["linearattention_27", "causalconvwithstate_27"]
+CONTRIB = ["com_microsoft_linearattention", "com_microsoft_causalconvwithstate"]
+
+
+def with_kernel(kernel):
+    """The sample in Python, with another body of `run`."""
+    before, _, rest = CODE.partition("def run(case, tensors):\n")
+    return f"{before}def run(case, tensors):{kernel}\n\ndef answer{rest.partition('def answer')[2]}"
 
 
 @pytest.mark.parametrize(
@@ -166,19 +193,37 @@ WEBNN, OPENVINO = ["webnn_gru", "webnn_lstm"], ["rnnsequence_5", "grusequence_5"
     [
         (LSTM_OF_WEBNN, "webnn_lstm", [*NAMES[:4], *WEBNN, *NAMES[4:]]),
         (RNN_OF_OPENVINO, "rnnsequence_5", [*NAMES[:4], *WEBNN, *OPENVINO, *NAMES[4:]]),
+        (
+            LINEAR_ATTENTION.replace("OPERATOR", "LinearAttention-27"),
+            "linearattention_27",
+            [*NAMES[:4], *WEBNN, *OPENVINO, *LINEAR, *NAMES[4:]],
+        ),
+        (
+            LINEAR_ATTENTION.replace("OPERATOR", "com.microsoft.LinearAttention"),
+            "com_microsoft_linearattention",
+            [*NAMES[:4], *WEBNN, *OPENVINO, *LINEAR, *CONTRIB, *NAMES[4:]],
+        ),
     ],
 )
 def test_a_harness_without_onnx_is_sent_another_dialect(tmp_path, kernel, case, names):
     """Its own operator shows how it computes, and the case that nobody can do is of that one."""
-    before, _, rest = CODE.partition("def run(case, tensors):\n")
-    own = f"{before}def run(case, tensors):{kernel}\n\ndef answer{rest.partition('def answer')[2]}"
-    result, checks = smoked(program(tmp_path, own))
+    result, checks = smoked(program(tmp_path, with_kernel(kernel)))
 
     assert result.exit_code == 0, result.output
     assert [*checks] == names
     computed = [sent for sent, (_, sentence) in checks.items() if "are right" in sentence]
     assert computed == [case]
     assert checks["unsupported"][0] == "ok"
+
+
+def test_an_update_rule_that_nobody_has_must_be_refused(tmp_path):
+    """A linear attention has no activations; what it takes for another rule is wrong."""
+    kernel = LINEAR_ATTENTION.replace("OPERATOR", "LinearAttention-27")
+    result, checks = smoked(program(tmp_path, with_kernel(kernel.replace('or "up', 'or "no up'))))
+
+    assert result.exit_code == 1
+    assert checks["linearattention_27"][0] == "ok"
+    assert "; the update rule is NoSuchRule, expected " in checks["unsupported"][1]
 
 
 @pytest.mark.parametrize(
