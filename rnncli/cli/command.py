@@ -62,7 +62,7 @@ TITLES = {
 
 
 class Option(click.Option):
-    """An option with the title that it stands under, and whether `and` joins several values."""
+    """An option with the title that it stands under, and whether its values are expressions."""
 
     def __init__(self, *args: Any, section: str = "", joins: bool = False, **rest: Any) -> None:
         super().__init__(*args, **rest)
@@ -219,7 +219,9 @@ class Command(click.Command):
             if hint := SEVERAL.get(flag):
                 sentence += f"; {hint}"
             if getattr(option, "joins", False):
-                joined = " and ".join(f"({value})" for value in values)
+                names_cases = all(value.lower().startswith("id:") for value in values)
+                word = " or " if names_cases else " and "  # a case has one id
+                joined = word.join(f"({value})" for value in values)
                 sentence += f"; for all of them: {flag} {quote(joined)}"
             raise click.UsageError(sentence, ctx)
 

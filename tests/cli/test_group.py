@@ -385,7 +385,9 @@ def test_options_of_one_value_are_found():
 
 @pytest.mark.parametrize("name", sorted({n for n, o in COMMAND_OPTIONS if "-k" in o.opts}))
 def test_a_selection_given_twice_says_how_to_join(rnncli, name):
-    """The message is the option that means both."""
+    """The message is the option that means both; no case has two ids, so either of them."""
     done = rnncli(name, "core", "-k", "lstm", "--select", "not clip or gru")
+    of_ids = rnncli(name, "core", "-k", "id:rnn_14_wide", "-k", "id:rnn_14_square")
 
     assert "; for all of them: -k '(lstm) and (not clip or gru)'" in done.err
+    assert "; for all of them: -k '(id:rnn_14_wide) or (id:rnn_14_square)'" in of_ids.err
