@@ -285,6 +285,8 @@ def score(
         report = commands.score(suite, **asked, progress=progress.reach)
     show_score(report.matrix, as_json=as_json, minimise=minimise, verbose=verbose)
     write_reports(report.matrix, files, WRITERS)
+    for sentence in report.shortfalls:
+        say(sentence)
     return report.exit_code
 
 

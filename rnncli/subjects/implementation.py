@@ -140,7 +140,7 @@ class Implementation:
             listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
             raise InvalidRequest(f"say what to judge: one of {listed}")
         if self.function is not None and not callable(self.function):
-            hint = "; import the function that it names" if isinstance(self.function, str) else ""
+            hint = _meant(self.function) if isinstance(self.function, str) else ""
             raise InvalidRequest(
                 f"a function or an Implementation is judged, not {self.function!r}{hint}"
             )
@@ -281,3 +281,14 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "harness": ("rnncli.subjects.harness:HarnessSubject", ("limits",)),
     FUNCTION: ("rnncli.subjects.function:FunctionSubject", ("name",)),
 }
+
+
+def _meant(name: str) -> str:
+    """Return what somebody means who judges a name."""
+    from rnncli.backends import known_backends
+    from rnncli.subjects.runtimes import known_subjects
+
+    for kind, known in (("runtime", known_subjects()), ("backend", known_backends())):
+        if name in known:
+            return f"; write rnncli.Implementation({kind}={name!r})"
+    return "; import the function that it names"

@@ -198,6 +198,17 @@ class ScoreReport(Conclusion):
     @property
     def exit_code(self) -> int:
         """The exit code of `rnncli score`: 1 if too few mutants are killed, otherwise 0."""
-        wanted = ((self.matrix, self.min_score), (self.matrix.structural, self.min_structural))
-        reached = (least is None or of.total.percent >= least for of, least in wanted)
-        return int(not all(reached))
+        return int(bool(self.shortfalls))
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """What is less than required, in sentences."""
+        wanted = (
+            (self.matrix, "--min-score", self.min_score),
+            (self.matrix.structural, "--min-structural", self.min_structural),
+        )
+        return [
+            f"fails: {of.total.percent:.1f} % is less than {option} {least:g}"
+            for of, option, least in wanted
+            if least is not None and of.total.percent < least
+        ]

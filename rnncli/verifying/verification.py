@@ -361,6 +361,8 @@ def whole_pack(path: Path, digest: str = "", *, trust: bool = False) -> Pack:
                 f"it is a suite or a config; `rnncli generate {path} -o DIR` makes the pack of a"
                 " suite, and `rnncli relate` needs none"
             )
+            if is_pack(here := folder.with_name("vectors") / folder.name):
+                why = f"it is a suite, whose pack is {here}"
         raise InvalidRequest(f"{folder}: not a pack of vectors: {why}")
     pack = open_pack(folder, digest, trust=trust)
     if missing := pack.missing():

@@ -238,7 +238,10 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
         ({"results": "there", "timeout": 5}, "--timeout 5 has no effect on --results"),
         ({"backend": "numpy", "jobs": 0}, "--jobs 0: expected a number >= 1"),
         ({"backend": "numpy", "max_memory": 0}, "--max-memory 0: expected a number of bytes >= 1"),
-        ({"function": "numpy"}, "a function or an Implementation is judged, not 'numpy'"),
+        (
+            {"function": "numpy"},
+            "is judged, not 'numpy'; write rnncli.Implementation",
+        ),
         ({"backend": "numpy", "min_cases": 0}, "--min-cases 0: expected a number >= 1"),
         ({"backend": "numpy", "max_bias": 0}, "--max-bias 0: expected a number >= 1"),
         ({"backend": "numpy", "max_bias": 5, "rtol": 1}, "--max-bias and given tolerances exclude"),

@@ -155,6 +155,7 @@ def test_min_score_fails(rnncli, few):
     select = ("score", CORE, "-k", PEEPHOLES, "--min-score")
 
     assert [rnncli(*select, percent).code for percent in (66, 67)] == [0, 1]
+    assert rnncli(*select, 67).err.endswith("% is less than --min-score 67\n")
 
 
 def test_min_structural_fails(rnncli, few):

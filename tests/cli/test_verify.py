@@ -112,3 +112,18 @@ def test_relations_are_asked_in_another_order_too(rnncli, keeping):
         *("rnn_14_one", "rnn_14_wide", "rnn_14_two")
     ]
     assert "--shuffle 3" in first["command"]
+
+
+def test_a_suite_is_told_the_pack_that_lies_beside_it(rnncli, tmp_path, monkeypatch):
+    """As in a checkout whose rnncli is installed without it."""
+    pack = tmp_path / "vectors" / "edge"
+    pack.mkdir(parents=True)
+    (pack / "manifest.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    told = rnncli("verify", "edge", "--backend", "numpy").err
+
+    assert (
+        told
+        == f"edge: not a pack of vectors: it is a suite, whose pack is {Path('vectors/edge')}\n"
+    )
