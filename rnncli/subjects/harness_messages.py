@@ -56,7 +56,7 @@ class LineChannel:
         if not self._read and any(events & select.POLLIN for _, events in poll.poll(0)):
             self._take()
         if self._read:
-            raise GarbageError(f"wrote {_shown(self._read)} without being asked")
+            raise _garbage(self._read, " without being asked")
         rest = memoryview(f"{json.dumps(message, separators=(',', ':'))}\n".encode())
         while rest:
             _wait(self._out, select.POLLOUT, deadline)
@@ -87,9 +87,9 @@ class LineChannel:
         try:
             value = parse_json(line)
         except InvalidRequest as error:
-            raise GarbageError(f"wrote {_shown(line)}, which {error}") from None
+            raise _garbage(line, f", which {error}") from None
         if not isinstance(value, dict):
-            raise GarbageError(f"wrote {_shown(line)}, which is not a JSON object")
+            raise _garbage(line, ", which is not a JSON object")
         return value
 
     def close(self) -> None:
@@ -125,6 +125,13 @@ def _wait(descriptor: int, event: int, deadline: float) -> None:
 def shown(text: str) -> str:
     """Return the beginning of a text, as a Python literal would be written."""
     return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def _garbage(line: bytes | bytearray, why: str) -> GarbageError:
+    """Return the error about a line that is no answer; one that does not try to be is a message."""
+    is_message = not line.lstrip().startswith(b"{")
+    way_on = "standard output is for answers alone, messages belong on standard error"
+    return GarbageError(f"wrote {_shown(line)}{why}{f'; {way_on}' if is_message else ''}")
 
 
 def _shown(line: bytes | bytearray) -> str:

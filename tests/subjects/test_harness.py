@@ -178,6 +178,17 @@ def test_a_program_that_does_not_start_is_an_error(called, family, way, sentence
     assert family.is_gone()
 
 
+@pytest.mark.parametrize(("way", "is_message"), [("text", True), ("list", True), ("nan", False)])
+def test_who_prints_beside_the_answers_is_told_where_to(called, way, is_message):
+    """A message goes to standard error; an answer that is malformed is where it belongs."""
+    subject = HarnessSubject(COMMAND)
+    try:
+        message = subject.attempt(called(way)).message
+    finally:
+        subject.close()
+    assert message.endswith("alone, messages belong on standard error") == is_message
+
+
 def test_a_program_that_never_answers_start_is_an_error(called, family, monkeypatch):
     """After the time that a slow one may take."""
     monkeypatch.setattr("rnncli.subjects.kept_process.SECONDS_TO_START", 0.2)
