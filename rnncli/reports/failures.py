@@ -120,6 +120,9 @@ class FailureGroup(NamedTuple):
             line = output_sentence(worst, example.record.dtype)
         if not cause.startswith(marked(line)):
             yield marked(f"{example.id}: {line}")
+        place = example.details.localisation
+        if place and not self.fits:
+            yield marked(place.sentence)
         if not (example.relation or example.details.message or self.fits):
             yield from map(marked, notes(report, example))
         if self.apart:
