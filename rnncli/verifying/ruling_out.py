@@ -17,7 +17,12 @@ from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
 from rnncli.judging.explaining.fitting import parts_of
-from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED, evidence_of_pass
+from rnncli.judging.explaining.hypotheses import (
+    ALWAYS_TAKEN,
+    LAYOUT_ALWAYS,
+    MOST_FITS_NAMED,
+    evidence_of_pass,
+)
 from rnncli.mutants.catalogue import MUTANTS
 
 if TYPE_CHECKING:
@@ -39,7 +44,8 @@ def ruled_out(
     """Return the cases, those that differ with what alike passing cases do not rule out.
 
     If that is nothing, all that fits stays, and the verdict says how many cases rule it out: such a
-    bug would depend on more than the operator, dtype, direction and layout.
+    bug would depend on more than the operator, dtype, direction and layout. An order of gates that
+    only cases of another layout of WebNN rule out is that layout, taken always.
 
     Args:
         cases: those of a run.
@@ -55,15 +61,26 @@ def ruled_out(
             parts = {part for name in case.details.fits for part in parts_of(name)}
             fitting.setdefault(_kind_of(case.record), set()).update(parts)
 
-    against: dict[Hashable, Counter[str]] = {}
+    # The alike passing cases that rule out each.
+    against: dict[Hashable, dict[str, list[JudgedCase]]] = {}
     for kind, names in fitting.items():
-        counts, alike = against.setdefault(kind, Counter()), passing.get(kind, [])
+        found: dict[str, list[JudgedCase]] = {name: [] for name in names}
+        against[kind], alike = found, passing.get(kind, [])
         for case in alike if rule == PACK_RULE else ():
-            counts.update(names.intersection(case.record.kills or ()))
-        untold = [MUTANTS[name] for name in sorted(names & MUTANTS.keys()) if not counts[name]]
+            for name in names.intersection(case.record.kills or ()):
+                found[name].append(case)
+        untold = [MUTANTS[name] for name in sorted(names & MUTANTS.keys()) if not found[name]]
         small = [case for case in alike if _size_of(case) <= SMALL] if untold else []
         for case in sorted(small, key=_size_of)[:TRIED]:
-            counts.update(names & evidence_of_pass(read(case.id), untold, rule).refuted)
+            for name in names & evidence_of_pass(read(case.id), untold, rule).refuted:
+                found[name].append(case)
+
+    # The layouts of those, of any dtype and direction.
+    layouts: dict[tuple[str, str], set[str]] = {}
+    for found in against.values():
+        for name in found.keys() & ALWAYS_TAKEN.keys():
+            for case in found[name]:
+                layouts.setdefault((case.record.operator, name), set()).add(_gate_layout(case))
 
     differing = Counter(_kind_of(c.record) for c in cases if c.verdict is Verdict.DIFFERS)
 
@@ -71,10 +88,14 @@ def ruled_out(
         if case.verdict is not Verdict.DIFFERS:
             return case
         kind = _kind_of(case.record)
-        fits, counts = dict(case.details.fits), against.get(kind, Counter())
+        fits, found = dict(case.details.fits), against.get(kind, {})
         if len(passing.get(kind, ())) < differing[kind] - 1:  # values that are not near 0 are wrong
             fits.pop(INEXACT_TAILS, None)
-        least = {name: max(counts[part] for part in parts_of(name)) for name in fits}
+        for name, layout in ALWAYS_TAKEN.items():
+            ruled_out_by = layouts.get((case.record.operator, name))
+            if name in fits and ruled_out_by == {layout} != {_gate_layout(case)}:
+                fits[f"{LAYOUT_ALWAYS}{layout}"] = fits.pop(name)
+        least = {n: max(len(found.get(part, ())) for part in parts_of(n)) for n in fits}
         left = {name: margin for name, margin in fits.items() if not least[name]}
         if 1 < len(left) <= MOST_FITS_NAMED + 1:  # a few others say the same, and more
             left.pop(INEXACT_TAILS, None)
@@ -88,6 +109,11 @@ def _kind_of(record: CaseRecord) -> Hashable:
     """Return what cases share that one kernel computes alike."""
     needs = record.requirements
     return record.operator, needs.dtype, needs.direction, needs.layout
+
+
+def _gate_layout(case: JudgedCase) -> str:
+    """Return WebNN's layout of gates that a case names; "" for the default."""
+    return str(case.record.attributes.get("layout", ""))
 
 
 def _size_of(case: JudgedCase) -> int:

@@ -2,10 +2,13 @@
 
 import pytest
 from support.judged import core
+from support.small_suite import small_suite
 
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
+from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.judging.report import JudgedCase
 from rnncli.verifying.ruling_out import ruled_out
 
@@ -57,6 +60,55 @@ def test_nothing_is_merely_inexact_near_0_where_most_cases_differ():
 def test_if_all_that_fits_is_ruled_out_it_stays_and_the_passes_are_counted():
     """It may be the bug where something else holds."""
     assert left_of([SCORED], "lstm_14_initial", "lstm_14_ragged") == ([SCORED], 2)
+
+
+WEBNN = """\
+suite: gates
+summary: A layer by both layouts.
+seed: 3
+defaults:
+  sizes: {seq_length: 3, batch_size: 2, input_size: 3, hidden_size: 4}
+  op: webnn.OPERATOR
+cases:
+  default: {}
+  back: {attributes: {direction: backward}}
+  other: {attributes: {layout: OTHER}}
+  batches: {sizes: {batch_size: 3}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "other", "bug"),
+    [("gru", "rzn", "gates-z-r-swapped"), ("lstm", "ifgo", "gate-order-ifco")],
+)
+@pytest.mark.parametrize(
+    ("passing", "is_always"),
+    [({"other"}, True), ({"other", "batches"}, False), (set(), False), ({"batches"}, False)],
+)
+def test_an_order_that_another_layout_alone_rules_out_is_that_layout_always(
+    operator, other, bug, passing, is_always
+):
+    """In any direction; if one of the default passes as well, or none at all, it is an order."""
+    text = WEBNN.replace("OPERATOR", operator).replace("OTHER", other)
+    vectors = {vector.id: vector for vector in make_vectors(small_suite(text).entries)}
+    verdicts = [
+        CaseVerdict(name, Verdict.PASS)
+        if name.rpartition("_")[2] in passing
+        else CaseVerdict(name, Verdict.DIFFERS, fits={bug: 0.0})
+        for name in vectors
+    ]
+    cases = [JudgedCase(vectors[each.id].record, each) for each in verdicts]
+    left = {
+        name: case.details.against
+        for case in ruled_out(cases, vectors.__getitem__, PACK_RULE)
+        for name in case.details.fits
+    }
+
+    if is_always:
+        assert left == {f"gate-layout-always-{other}": 0}
+        assert f"in the order {other}." in sentence_of(*left)
+    else:
+        assert [*left] == [bug]
 
 
 def test_tolerances_that_let_a_bug_pass_rule_it_out_nowhere():
