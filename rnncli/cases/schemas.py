@@ -47,9 +47,10 @@ def config_schema() -> Schema:
     """
     of_operators = []
     for row in OPERATORS.values():
+        needed = [name for name in size_names(row) if default_size(row, name) is None]
         own = {
             **{
-                name: closed(each, required=_needed_sizes(row) if name == "sizes" else ())
+                name: closed(each, required=needed if name == "sizes" else ())
                 for name, each in sections(row).items()
             },
             "dtype": {"enum": [*row.dtypes, None]},
@@ -125,10 +126,6 @@ def closed(properties: Mapping[str, Schema], *, required: Sequence[str] = ()) ->
     """Return an object schema without other keys, some of which may be required."""
     schema: Schema = {"properties": properties, "additionalProperties": False}
     return {**schema, "required": [*required]} if required else schema
-
-
-def _needed_sizes(row: Operator) -> list[str]:
-    return [name for name in size_names(row) if default_size(row, name) is None]
 
 
 def sections(row: Operator) -> dict[str, dict[str, Schema]]:

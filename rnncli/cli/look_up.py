@@ -119,8 +119,11 @@ def help(name: str = "") -> None:  # noqa: A001 -- the name of the command
         click.echo(root.get_help())
         return
     if name in TOPICS:
-        rows = pkgutil.resolve_name(TOPICS[name]).items()
-        print_table((name, "what it is"), [(each, _summary(found)) for each, found in rows])
+        rows = []
+        for each, told in pkgutil.resolve_name(TOPICS[name]).items():
+            choices = [f"{c}: {said}" for c, said in getattr(told, "meanings", {}).items()]
+            rows.append((each, "; ".join([getattr(told, "summary", str(told)), *choices])))
+        print_table((name, "what it is"), rows)
         return
     if name not in COMMANDS:
         near = did_you_mean(name, HELPED) or f"; the topics are {', '.join(TOPICS)}"
@@ -130,12 +133,6 @@ def help(name: str = "") -> None:  # noqa: A001 -- the name of the command
     with found.make_context(name, [], parent=root, resilient_parsing=True) as context:
         context.meta[IN_FULL] = True
         click.echo(found.get_help(context))
-
-
-def _summary(found: Any) -> str:
-    """Return what a row of a table is, with the choices of a reading."""
-    choices = [f"{name}: {said}" for name, said in getattr(found, "meanings", {}).items()]
-    return "; ".join([getattr(found, "summary", str(found)), *choices])
 
 
 @command()

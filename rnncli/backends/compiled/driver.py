@@ -15,6 +15,7 @@ import numpy as np
 from rnncli.backends.backend import QUANTISED
 from rnncli.backends.compiled import linear
 from rnncli.backends.compiled.equations import OPTIONS
+from rnncli.backends.compiled.kernel_shapes import PHASES
 from rnncli.backends.compiled.kernels import DISSOLVED
 from rnncli.backends.compiled.routines import CODES, ROUTINES, PackedWeights, rows_of
 from rnncli.backends.threads import POOL, threads
@@ -296,14 +297,13 @@ class NumbaBackend:
         """Return why a recurrence has no kernel, or None."""
         del compute
         name = recurrence.cell.name
-        if name not in CELLS:
+        if name not in PHASES and name not in linear.OPTIONS:
             return f"has no kernel for the {name}"
         if recurrence.quantiser is not None:
             return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"
-        known = OPTIONS if recurrence.cell.projects else linear.LINEAR_OPTIONS
-        if others := beyond(recurrence.options, known):
+        if others := beyond(recurrence.options, linear.OPTIONS.get(name, OPTIONS)):
             return f"has no kernel for the {name} with {others[0]}"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES

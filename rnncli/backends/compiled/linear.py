@@ -19,14 +19,17 @@ from rnncli.numerics import round_to
 from rnncli.recurrence.recurrence import Result, working_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.cells import AttentionForm
     from rnncli.recurrence.recurrence import Compute, Recurrence
 
-# The options of these cells; all are evaluated.
-LINEAR_OPTIONS = frozenset({"attention", "silu", "unrounded_sum", "rounded_states"})
+# Cell -> its options that are evaluated.
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "LinearAttention": frozenset({"attention", "rounded_states"}),
+    "CausalConv": frozenset({"silu", "unrounded_sum", "rounded_states"}),
+}
 # The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8
 # Tensors that need conversion are processed in blocks of time of about this many numbers.

@@ -104,7 +104,8 @@ _NUMBERS = {
     row.name: "decimal" if row.type == "float" else "number"
     for each in _ROWS
     for row in each.attributes.values()
-    if row.type in {"int", "float", "bool"} and row.name not in {*SIZES, "layout"} and not row.role
+    if row.type in {"int", "float", "bool"} and row.name not in {*SIZES, "layout"}
+    if not (row.role or row.unsupported)
 }
 
 

@@ -46,7 +46,11 @@ class Onnx2PyTorch(TimedRuntime):
             held = {name: asked.fed[name] for name in own if name in asked.fed}
             key = tuple(values.tobytes() for values in held.values())
             if key not in modules:
-                modules[key] = _converted(vector.model, held)
+                loaded = onnx.load_model_from_string(vector.model)
+                loaded.graph.initializer.extend(
+                    numpy_helper.from_array(values, name) for name, values in held.items()
+                )
+                modules[key] = ConvertModel(loaded).eval()
             module = modules[key]
             fed = [tensor_of(asked.fed[name]) for name in module.input_names]
 
@@ -61,12 +65,3 @@ class Onnx2PyTorch(TimedRuntime):
             return Prepared(call, named)
 
         return bound
-
-
-def _converted(model: bytes, constants: Tensors) -> Any:
-    """Return the module of a model, some inputs of which are constants."""
-    loaded = onnx.load_model_from_string(model)
-    loaded.graph.initializer.extend(
-        numpy_helper.from_array(values, name) for name, values in constants.items()
-    )
-    return ConvertModel(loaded).eval()

@@ -229,9 +229,13 @@ def test_what_others_need_as_well_is_not_left_out():
     assert leaving_out(records, []).expression == ""
 
 
-@pytest.mark.parametrize("name", FIELDS)
+# Of an operator of ONNX Runtime, of which no pack is committed.
+UNCOMMITTED = {"dilation", "channels_last"}
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name not in UNCOMMITTED])
 def test_every_field_is_of_its_kind(name):
-    """In every case of two packs, and with no value that could not be required."""
+    """In every case of the packs, and with no value that could not be required."""
     row, kinds = FIELDS[name], {"number": int, "decimal": int | float, "word": str, "words": list}
     found = [row.of(record, call) for record in RECORDS for call in record.calls]
     has = [each for each in found if each not in (None, NEVER, ELSEWHERE)]
