@@ -18,7 +18,7 @@ TOGETHER = {
     "ONNX": ("core", "smoke", "pairwise", "linear", "reject"),
     "OpenVINO": ("openvino", "reject"),
     "WebNN": ("webnn", "reject"),
-    "ONNX Runtime": ("quantised", "quantised_tiles", "reject"),
+    "ONNX Runtime": ("quantised", "quantised_tiles", "linear_contrib", "reject"),
 }
 # Conditions that no shipped case fails, and why.
 ALWAYS_TRUE = {
