@@ -90,6 +90,12 @@ FEATURES = (
         lambda r: r.options.attention is not None and r.options.attention.group > 1,
         ("groups-tiled", "first-of-group-for-all"),
     ),
+    Feature(
+        "shared queries",
+        lambda r: r.options.attention is not None and r.options.attention.share > 1,
+        ("shared-queries-tiled",),
+    ),
+    Feature("dilation", lambda r: r.options.gap > 0, ("dilation-ignored",)),
     Feature("activation", lambda r: r.options.silu, ("silu-skipped",)),
     Feature(
         "forward direction",
@@ -135,6 +141,11 @@ class Exercise:
         kept = self._kept[rooted(self._model, occurrence.path)]
         if len(kept) < KEPT and occurrence.node.outputs:
             kept.append(occurrence)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The recurrent nodes that ran here."""
+        return [*self._kept]
 
     def missing(self, compared: Callable[[Observer], bool] | None = None) -> list[str]:
         """Return in sentences what no execution could have had wrong.

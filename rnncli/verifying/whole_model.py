@@ -118,7 +118,8 @@ class RuntimeRival:
                     return compare(wrong, expected, tolerance).exit_code != 1
 
                 missing = exercise.missing(agrees)
-                return _weighed(report, loaded, expected, missing, request)
+                is_hosted = request.host == self.subject.name and not exercise.paths
+                return _weighed(report, loaded, expected, missing, request, is_hosted=is_hosted)
             found = self._search(target, loaded, request, run, opened)
             if "node" not in found:
                 fixed = with_fixed_sizes(vector)
@@ -207,7 +208,13 @@ def with_fixed_sizes(vector: Vector) -> Vector | None:
 
 
 def _weighed(
-    report: AgainstReport, model: Model, expected: Tensors, unexercised: list[str], request: Request
+    report: AgainstReport,
+    model: Model,
+    expected: Tensors,
+    unexercised: list[str],
+    request: Request,
+    *,
+    is_hosted: bool,
 ) -> AgainstReport:
     """Return the report on outputs that agree: something must have been able to differ."""
     if not any(output.size for output in report.comparison):
@@ -222,6 +229,10 @@ def _weighed(
         missing.append(why)
     if random := random_nodes(model):
         missing.append(f"the model draws random numbers, by {random[0]}, whose seed rnncli fixes")
+    if is_hosted:
+        missing.append(
+            f"no node was evaluated by rnncli: {request.host}, which is judged, is the host as well"
+        )
     if unexercised:
         missing.append(f"not exercised: {'; '.join(unexercised)}")
     is_told = bool(missing) and not request.allow_unexercised
