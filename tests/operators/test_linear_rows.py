@@ -46,10 +46,7 @@ def test_float64_is_the_scalar_specification(node):
         node.operator, node.inputs, node.attributes, without_rounding(node)
     )
 
-    for name, values in found.items():
-        exact = wanted[name].astype(np.float64)
-        largest = np.max(np.abs(exact[np.isfinite(exact)]), initial=1e-300)
-        np.testing.assert_allclose(values, exact, rtol=0, atol=1e-12 * largest)
+    linear_specification.assert_is(found, wanted)
 
 
 def without_rounding(node):

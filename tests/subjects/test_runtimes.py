@@ -214,6 +214,11 @@ def test_onnxruntime_can_be_asked_for_its_own_kernels_of_linear_recurrences():
         subject.close()
     plain = vectors_of(EMPTY)["rnn_14_invalid"].model
     assert onnx_runtime.of_contrib(plain) is plain
+    theirs = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 27, "theirs" : 1]>'
+        " g (float[1] x) => (float[1] y) { y = theirs.LinearAttention (x) }"
+    ).SerializeToString()
+    assert onnx_runtime.of_contrib(theirs) is theirs
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,11 @@ def convolution(inputs, lists, attributes, readings, real):
     if is_last:
         output, present = output.swapaxes(1, 2), present.swapaxes(1, 2)
     return {"output": output, "present_state": present}
+
+
+def assert_is(found, wanted):
+    """Fail if a tensor is off by more than 1e-12 of its largest number."""
+    for name, values in found.items():
+        exact = wanted[name].astype(np.float64)
+        largest = np.max(np.abs(exact[np.isfinite(exact)]), initial=1e-300)
+        np.testing.assert_allclose(values, exact, rtol=0, atol=1e-12 * largest)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Cell -> its options that are evaluated.
 OPTIONS: Mapping[str, frozenset[str]] = {
     "LinearAttention": frozenset({"attention", "rounded_states"}),
-    "CausalConv": frozenset({"silu", "unrounded_sum", "rounded_states"}),
+    "CausalConv": frozenset({"silu", "unrounded_sum"}),
 }
 # The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8

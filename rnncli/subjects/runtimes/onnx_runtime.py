@@ -147,12 +147,13 @@ class OnnxRuntime(TimedRuntime):
 def of_contrib(model: bytes) -> bytes:
     """Return a model whose linear recurrences are ONNX Runtime's operators of the same names."""
     proto = ModelProto.FromString(model)
-    ours = [node for node in proto.graph.node if node.op_type in OF_CONTRIB]
-    if not ours:
+    standard = [n for n in proto.graph.node if not n.domain and n.op_type in OF_CONTRIB]
+    if not standard:
         return model
-    for node in ours:
+    for node in standard:
         node.domain = CONTRIB
-    proto.opset_import.add(domain=CONTRIB, version=1)
+    if CONTRIB not in {opset.domain for opset in proto.opset_import}:
+        proto.opset_import.add(domain=CONTRIB, version=1)
     changed: bytes = proto.SerializeToString()
     return changed
 
