@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.cases.case import Case
 from rnncli.cases.config.config import parse_config
+from rnncli.cases.library import target_names
+from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.models.model import Model
 from rnncli.packs.conversion import with_model
@@ -245,6 +248,9 @@ def planned(
                 make = partial(built_in, name, each, dtype)
                 found.append(PlannedWorkload(name, make(), request, make))
         else:
+            near = did_you_mean(name, [*WORKLOADS, *LINEAR])
+            if near and name not in target_names() and not Path(name).exists():
+                raise InvalidRequest(f"{name}: no workload, file, config or suite{near}")
             cases = cases_of(name)
             pairs = zip(short_names(cases), cases, strict=True)
             found += [

@@ -130,6 +130,12 @@ def test_a_target_that_is_not_there_is_an_error():
         planned(["tiny", "no_such_thing"], ["RNN"], "float32", {})
 
 
+def test_a_slip_in_a_workload_is_told_its_name():
+    """A target that is none is one of a workload's name, most likely."""
+    with pytest.raises(InvalidRequest, match="did you mean 'prefill'"):
+        planned(["prefil"], ["RNN"], "float32", {})
+
+
 def saved(tmp_path, *, text=False):
     """A model X + S, S an initializer; or one of strings."""
     kind = TensorProto.STRING if text else TensorProto.FLOAT
