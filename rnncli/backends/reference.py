@@ -17,6 +17,7 @@ from rnncli.errors import Unsupported
 from rnncli.limits import current_activity
 from rnncli.numerics import FLOAT64, NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
+from rnncli.recurrence.integers import IntegerKernel
 from rnncli.recurrence.lanes import (
     alike,
     assemble,
@@ -289,6 +290,17 @@ def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
 
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     """Return the parameters of a step with states [L, N, H]."""
+    if (form := lanes.options.integers) is not None:
+        kernel = IntegerKernel(form, lanes.W, lanes.R, lanes.Wb)
+        return Parameters(
+            R=lambda state, *_: state,
+            f=kernel.sigmoid,
+            g=kernel.tanh,
+            h=kernel.tanh_of_cell,
+            blend=engine.math.blend,
+            options=lanes.options,
+            integers=kernel,
+        )
     if not lanes.cell.projects:
         return _unprojected(lanes, engine)
     R = engine.matrix(engine.widen(lanes.R))

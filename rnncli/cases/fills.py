@@ -107,7 +107,8 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
             yield f"its values reach {reach:g}, which {blank.dtype} cannot hold"
         return
     limits = np.iinfo(blank.dtype.numpy)
-    for value in (*values.values(), reach):
+    ends = [*values.values()]
+    for value in ends if reach in map(abs, ends) else (*ends, reach):
         if not float(value).is_integer() or not limits.min <= value <= limits.max:
             yield f"{value:g} is not an integer that {blank.dtype} can hold"
             break
@@ -118,6 +119,8 @@ def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str
     made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
         made = round_to(made, blank.dtype)
+    elif not blank.dtype.is_float and made.dtype.kind == "f":
+        made = np.rint(made)
     made = made.astype(blank.dtype.numpy, copy=False)
     return np.ascontiguousarray(np.broadcast_to(made, (len(cases), *blank.shape)))
 
@@ -423,18 +426,32 @@ _OWN_PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "decay": {"low": -1.0, "high": 0.0},
     "beta": {"low": 0.0, "high": 1.0},
 }
+# The largest of integers by the role of an input, or by its first word, of operators of integers;
+# they are uniform over both signs.
+_LARGEST: Mapping[str, int] = {
+    **dict.fromkeys(("X", "initial", "W", "R"), 100),
+    "bias": 2000,
+    "initial_c": 8000,
+}
 
 
 def default_fill(row: Input) -> tuple[str, dict[str, Any]]:
     """Return the default fill of a required input: a row of `FILLS`, and all its parameters."""
+    name, own = _default(row)
+    return name, {p.name: own.get(p.name, p.default) for p in FILLS[name].parameters}
+
+
+def _default(row: Input) -> tuple[str, Mapping[str, float]]:
+    """Return the name and the parameters that are not the fill's own defaults."""
+    if row.types:
+        role = row.role if row.role in _LARGEST else row.role.partition("_")[0]
+        return "uniform", {"low": float(-_LARGEST[role]), "high": float(_LARGEST[role])}
     is_weight = row.role in ("W", "R")
     name = "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]
-    own = _OWN_PARAMETERS.get(row.role, {})
-    return name, {p.name: own.get(p.name, p.default) for p in FILLS[name].parameters}
+    return name, _OWN_PARAMETERS.get(row.role, {})
 
 
 def default_entry(row: Input) -> str | dict[str, dict[str, float]]:
     """Return the default fill of an input as a config writes it, with no more than it needs."""
-    name, _ = default_fill(row)
-    own = _OWN_PARAMETERS.get(row.role)
+    name, own = _default(row)
     return {name: dict(own)} if own else name

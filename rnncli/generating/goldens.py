@@ -267,6 +267,8 @@ def recurrence_at(stack: Recurrence, k: int) -> Recurrence:
 def _canonical(values: Array) -> Array:
     """Return values with equal bits for equal values: +0 for zeros, one quiet NaN for NaN."""
     kind = values.dtype.type
+    if values.dtype.kind == "i":
+        return values
     numbers = np.where(values == 0, kind(0), values)
     return np.where(np.isnan(numbers), abs(kind(np.nan)), numbers)
 
@@ -302,7 +304,12 @@ def _draft(stack: Stack) -> Draft:
     for name, readings in other_readings(node, own.recurrence):
         other = node.under(readings)
         is_proved = must_be_declared(name) and other.inner_levels == node.inner_levels
-        solution = own if is_proved else _solve(stack, other)  # of which levels alone differ
+        try:
+            solution = own if is_proved else _solve(stack, other)  # of which levels alone differ
+        except Unsupported:
+            if own.recurrence.options.integers is None:
+                raise
+            continue  # which gives no result for these scales
         differs = differing((other, solution.golden), (node, own.golden))
         if differs.any() or must_be_declared(name):
             solutions[name], rows[name] = solution, differs

@@ -76,7 +76,11 @@ def problems(
         directions = num_directions(completed)
         first_problems += activation_problems(operator, attributes, directions)
     if not first_problems:
-        first_problems += (Problem(("attributes",), each) for each in operator.rules(completed))
+        X = operator.inputs[0].name
+        dtype = element_type(inputs[X]) if X in inputs else ""
+        first_problems += (
+            Problem(("attributes",), each) for each in operator.rules(completed, dtype)
+        )
     yield from first_problems
 
     known = [row.name for row in operator.inputs]
@@ -190,9 +194,11 @@ def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array])
         listed = f"{', '.join(others)} or {last}" if others else last
         yield f"{row.name} must be {listed}, got {dtype}{later}"
     elif first in inputs:
-        common = element_type(inputs[first])
+        of_first = element_type(inputs[first])
+        common = row.types.get(of_first, of_first)
         if common in allowed and dtype != common:
-            yield f"{row.name} must be {common} like {first}, got {dtype}"
+            like = f"where {first} is {of_first}" if row.types else f"like {first}"
+            yield f"{row.name} must be {common} {like}, got {dtype}"
 
 
 def element_type(values: Array) -> str:

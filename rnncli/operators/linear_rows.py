@@ -90,7 +90,9 @@ def _apart(steps: Array, heads: int) -> Array:
     return steps.reshape(*front, total * heads, width // heads)
 
 
-def _attention_fields(values: Mapping[str, Any], tensors: Mapping[str, Array]) -> dict[str, Any]:
+def _attention_fields(
+    values: Mapping[str, Any], tensors: Mapping[str, Array], _: Mapping[str, str]
+) -> dict[str, Any]:
     queries, heads = values["q_num_heads"], values["kv_num_heads"]
     q, past = tensors["X"], tensors.get("initial_c")
     group, share = max(queries // heads, 1), max(heads // queries, 1)
@@ -129,7 +131,7 @@ def _attention_fields(values: Mapping[str, Any], tensors: Mapping[str, Array]) -
     }
 
 
-def _attention_rules(values: Mapping[str, Any]) -> Iterator[str]:
+def _attention_rules(values: Mapping[str, Any], _: str) -> Iterator[str]:
     of_q, of_kv = values["q_num_heads"], values["kv_num_heads"]
     if of_q % of_kv:
         yield f"q_num_heads must be a multiple of kv_num_heads, got {of_q} and {of_kv}"
@@ -244,7 +246,9 @@ def _convolution_moves(values: Mapping[str, Any]) -> dict[str, Moves]:
     }
 
 
-def _convolution_fields(values: Mapping[str, Any], tensors: Mapping[str, Array]) -> dict[str, Any]:
+def _convolution_fields(
+    values: Mapping[str, Any], tensors: Mapping[str, Array], _: Mapping[str, str]
+) -> dict[str, Any]:
     X, W = tensors["X"], tensors["W"]
     return {
         "X": X,
@@ -308,7 +312,7 @@ def _only(name: str, default: int, summary: str) -> Attribute:
     return Attribute(name, "int", summary, default=default, unsupported=reason)
 
 
-def _grouping(values: Mapping[str, Any]) -> Iterator[str]:
+def _grouping(values: Mapping[str, Any], _: str) -> Iterator[str]:
     of_q, of_kv = values["q_num_heads"], values["kv_num_heads"]
     if of_q % of_kv and of_kv % of_q:
         sentence = "one of q_num_heads and kv_num_heads must be a multiple of the other"

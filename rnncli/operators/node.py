@@ -281,7 +281,7 @@ class Node:
         options: dict[str, Any] = {
             name: bool(values.get(name)) or name in second for name in CellOptions._fields
         }
-        options["attention"] = None
+        options |= {"attention": None, "integers": None}
         return {
             "cell": self.operator.cell,
             "directions": self.directions,
@@ -329,7 +329,7 @@ class Node:
             values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
             tensors[role] = values if move is None else move(values)
         if self.operator.translation:
-            found = self.operator.translation.fields(self.values, tensors)
+            found = self.operator.translation.fields(self.values, tensors, self.readings)
             options = {k: v for k, v in found.items() if k in CellOptions._fields}
             fields = {k: v for k, v in found.items() if k not in options}
             settings = {**self._settings, "options": self._settings["options"]._replace(**options)}

@@ -158,6 +158,8 @@ class Tensor(NamedTuple):
     condition: str = ""
     # the key of `FORMS` by which a case chooses one of the shapes; "" if it has no choice
     form: str = ""
+    # its element type by T, where that is not T and no choice of its own
+    types: Mapping[str, str] = {}
 
     def shape(self, variant: int = 0) -> tuple[Dim, ...]:
         """Return the dimensions, given the value of the operator's `shapes_by`."""
@@ -184,6 +186,10 @@ class Tensor(NamedTuple):
         if fitting:
             return fitting[0]
         return ranked[0] if len(ranked) == 1 else self.shape(variant)
+
+    def types_with(self, T: str) -> tuple[str, ...]:
+        """Return the element types that it may have, given T."""
+        return self.dtypes or (self.types.get(T, T),)
 
     @property
     def kind(self) -> str:
@@ -261,7 +267,7 @@ class Operator:
         version: the opset that introduced it.
         versioned: whether its name has the version; else it has the domain.
         domain: the domain of its nodes in a model.
-        dialect: the specification that it belongs to: ONNX, OpenVINO or WebNN.
+        dialect: the specification that it belongs to: ONNX, OpenVINO, WebNN or another.
         cell: the equations it evaluates.
         gates: the order of the gates in W, R and the biases, unless an attribute decides.
         inputs, outputs: in the node's order.
@@ -284,7 +290,8 @@ class Operator:
             with weights, see `node`.
         demanding: the attribute by which optional inputs are needed or refused, or "" for none.
         demands: those inputs, and whether each is needed, given complete attributes by role.
-        rules: what its specification demands besides, in sentences about attributes.
+        rules: what its specification demands besides, in sentences about complete attributes by
+            role, given T, or "" if it is unknown.
     """
 
     type: str
@@ -310,7 +317,7 @@ class Operator:
     translation: Translation | None = None
     demanding: str = ""
     demands: Callable[[Mapping[str, Any]], Mapping[str, bool]] = lambda _: {}
-    rules: Callable[[Mapping[str, Any]], Iterator[str]] = lambda _: iter(())
+    rules: Callable[[Mapping[str, Any], str], Iterator[str]] = lambda *_: iter(())
 
     @property
     def name(self) -> str:
@@ -388,7 +395,7 @@ class Operator:
 
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
         """Return the element types that an input may have."""
-        return row.dtypes or self.dtypes
+        return row.dtypes or tuple(dict.fromkeys(row.types.values())) or self.dtypes
 
 
 def by_name(*rows: Attribute) -> dict[str, Attribute]:

@@ -11,6 +11,7 @@ from rnncli.operators import (
     onnx_rows,
     onnxruntime_rows,
     openvino_rows,
+    tflite_rows,
     webnn_rows,
 )
 from rnncli.operators.operator import Operator
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row
-    for module in (onnx_rows, openvino_rows, webnn_rows, onnxruntime_rows, linear_rows)
+    for module in (
+        *(onnx_rows, openvino_rows, webnn_rows),
+        *(onnxruntime_rows, linear_rows, tflite_rows),
+    )
     for row in module.ROWS
 }
 

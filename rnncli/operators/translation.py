@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # A tensor -> a view or copy of it with other axes, the last ones of the given.
 Move: TypeAlias = "Callable[[Array], Array]"
 Moves: TypeAlias = "tuple[Move, Move]"
+Readings: TypeAlias = "Mapping[str, str]"
 
 
 class Translation(NamedTuple):
@@ -19,6 +20,6 @@ class Translation(NamedTuple):
 
     # -> name of a tensor -> its move to the axes of the recurrence, and back
     moves: Callable[[Mapping[str, Any]], Mapping[str, Moves]]
-    # -> and of its inputs by role, with those axes, whose fields of the recurrence these are: X, W,
-    # R and Wb, the initial states, and options of the cell
-    fields: Callable[[Mapping[str, Any], Mapping[str, Array]], Mapping[str, Any]]
+    # -> and of its inputs by role, with those axes, and its readings -> fields of the recurrence:
+    # X, W, R and Wb, the initial states, and options of the cell
+    fields: Callable[[Mapping[str, Any], Mapping[str, Array], Readings], Mapping[str, Any]]

@@ -205,12 +205,11 @@ def _stand_ins(
     frame = frame_of(operator, {name: sizes[name] for name in needed}, attributes)
     if frame is None:  # an attribute that decides on shapes is wrong, which is found without them
         return {}
-    own = (case.dtype,)  # of the inputs that have none by themselves
     levels = {name: (dress.type,) for name, dress in unit.dresses} if unit else {}
     try:
         return {
             row.name: np.broadcast_to(
-                _zero((levels.get(row.name) or row.dtypes or own)[0]), frame.shape(row)
+                _zero((levels.get(row.name) or row.types_with(case.dtype))[0]), frame.shape(row)
             )
             for row in operator.inputs
             if row.name in case.inputs

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from rnncli.recurrence.integers import integer_lstm_step
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rnncli.recurrence.integers import IntegerForm, IntegerKernel
     from rnncli.recurrence.unit import InnerLevels
 
 Value = Any  # an array of the arithmetic's numbers, which supports + - * /
@@ -117,6 +120,7 @@ class CellOptions(NamedTuple):
         gap: convolution: the steps between those of two taps that follow each other.
         rounded_states: states are rounded to their type after each step, not only after the last.
         attention: linear attention: its form; None of other cells.
+        integers: integer LSTM: its scales and readings; None of other cells.
     """
 
     input_forget: bool = False
@@ -128,6 +132,7 @@ class CellOptions(NamedTuple):
     gap: int = 0
     rounded_states: bool = False
     attention: AttentionForm | None = None
+    integers: IntegerForm | None = None
 
 
 NO_OPTIONS = CellOptions()
@@ -162,6 +167,7 @@ class Parameters:
     numbers: Arithmetic | None = None  # the functions of cells without letters for them
     W: Value | None = None  # the weights of a cell that does not project inputs, gates first
     scale: Value = 1  # the factor of a linear attention's outputs
+    integers: IntegerKernel | None = None  # the arithmetic of an integer LSTM
 
 
 def rnn_step(p: Parameters, x: Value, states: States) -> States:
@@ -327,6 +333,15 @@ CELLS: Mapping[str, Cell] = {
             activations="",
             defaults=(),
             step=convolution_step,
+            projects=False,
+        ),
+        Cell(
+            "IntegerLSTM",
+            gates="ifco",
+            states=2,
+            activations="",
+            defaults=(),
+            step=integer_lstm_step,
             projects=False,
         ),
     )

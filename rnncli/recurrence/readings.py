@@ -138,6 +138,98 @@ READINGS: Mapping[str, Reading] = {
         },
         is_declared=True,
     ),
+    "preset": Reading(
+        "which implementation of TFLite's integer LSTM decides all contested points at once",
+        {
+            "tflm": "the other readings say; their defaults are tflite-micro's reference kernel",
+            "cmsis": "CMSIS-NN",
+            "litert": "LiteRT, which was TensorFlow Lite",
+        },
+    ),
+    "rounding": Reading(
+        "how often an integer LSTM rounds the product with a fixed-point multiplier",
+        {
+            "double": "twice: the high half of the product, and its shift to the right",
+            "single": "once, as tflite-micro and CMSIS-NN do where they are built so",
+        },
+    ),
+    "gate-sum": Reading(
+        "what saturates to 16 bits where an integer LSTM adds the terms of a gate's argument",
+        {
+            "both-terms": "that of the input and that of the hidden state, and then their sum",
+            "sum-only": "that of the input, and then the sum",
+        },
+    ),
+    "activations": Reading(
+        "the fixed-point functions of an integer LSTM",
+        {
+            "table": "a table of 256 numbers, interpolated",
+            "gemmlowp": "gemmlowp's, of 16 bits: a series and Newton's method",
+        },
+    ),
+    "scale-product": Reading(
+        "the type in which an integer LSTM multiplies the scales of an activation and of weights",
+        {
+            "float64": "float64",
+            "float32": "float32, as in LiteRT, and in tflite-micro before October 2026",
+        },
+    ),
+    "cell-products": Reading(
+        "how an integer LSTM scales the terms of its cell state",
+        {
+            "multiplier": "by fixed-point multipliers, as all products",
+            "shift": "by rounded shifts, since all scales are powers of two",
+        },
+    ),
+    "cell-sum": Reading(
+        "what saturates to 16 bits where an integer LSTM adds the terms of its cell state",
+        {
+            "both-terms": "what is kept and what is written, and then their sum",
+            "sum-only": "what is kept, and then the sum",
+        },
+    ),
+    "clip-test": Reading(
+        "when an integer LSTM clips its cell state",
+        {
+            "float": "if the clip is above 0",
+            "integer": "if it is at least one unit of the scale of the cell state",
+        },
+    ),
+    "hidden-scale": Reading(
+        "the scale by which the output of an integer LSTM is made",
+        {
+            "output": "that of the output state",
+            "intermediate": "that of the intermediate tensor 4, which converters set to the same",
+        },
+    ),
+    "state": Reading(
+        "the states that a call of an integer LSTM starts from",
+        {"carried": "those that it is given", "fresh": "zero, whatever it is given"},
+    ),
+}
+# Choice of the reading `preset` -> the readings that it decides.
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "tflm": {},
+    "cmsis": {
+        "gate-sum": "sum-only",
+        "activations": "table",
+        "scale-product": "float64",
+        "cell-products": "multiplier",
+        "cell-sum": "sum-only",
+        "clip-test": "integer",
+        "hidden-scale": "output",
+    },
+    "litert": {
+        "rounding": "double",
+        "gate-sum": "sum-only",
+        "activations": "gemmlowp",
+        "scale-product": "float32",
+        "cell-products": "shift",
+        "cell-sum": "both-terms",
+        "clip-test": "integer",
+        "hidden-scale": "intermediate",
+        "state": "carried",
+    },
 }
 
 

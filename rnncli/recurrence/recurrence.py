@@ -125,7 +125,7 @@ class Recurrence:
     def widths(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each state of a sequence in a direction: [H]; or another, of other cells."""
         *_, G, H, _ = self.W.shape
-        if self.cell.projects:
+        if self.cell.projects or self.options.integers:
             return ((H,),) * self.cell.states
         if (form := self.options.attention) is not None:
             return (form.group * form.value_size,), (form.key_size, form.value_size)
@@ -221,8 +221,8 @@ class Result:
 
 
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
-    """Return the dtype that NumPy computes in; it is float32 for 16-bit tensors."""
-    if compute is Compute.FLOAT64:
+    """Return the dtype that NumPy computes in; float32 for 16-bit floats, float64 for integers."""
+    if compute is Compute.FLOAT64 or not recurrence.dtype.is_float:
         return FLOAT64
     own = recurrence.dtype.numpy
     return own if own.itemsize >= FLOAT32.itemsize else FLOAT32

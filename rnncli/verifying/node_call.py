@@ -17,7 +17,7 @@ import numpy as np
 
 from rnncli.cases.case import size_names
 from rnncli.errors import RnncliWarning, Unsupported
-from rnncli.numerics import dtype_of
+from rnncli.numerics import dtype_named, dtype_of
 from rnncli.numerics.randomness import integers, seed_key
 from rnncli.operators import Node, operator_named
 from rnncli.operators.node import CANONICAL
@@ -260,6 +260,8 @@ class NodeCall:
 
     def dtype_of(self, row: Tensor) -> np.dtype[Any]:
         """Return the element type of an input or output: that of what is present of its kind."""
+        if row.types:
+            return dtype_named(row.types[self.dtype.name]).numpy
         alike = (r.name for r in self.row.inputs if r.kind == row.kind and r.name in self.inputs)
         if (name := next(alike, None)) is not None:
             return self.inputs[name].dtype

@@ -80,7 +80,7 @@ def test_these_suites_ship():
     assert sorted(SUITES) == sorted(
         [
             *("core", "tiles", "large", "smoke", "diagnostic", "pairwise", "three-way"),
-            *("linear", "linear_contrib", "linear_tiles"),
+            *("linear", "linear_contrib", "linear_tiles", "tflite"),
             "edge",
             "reject",
             "exact",
@@ -179,6 +179,16 @@ BY_READING = {
     "conv-round": dict.fromkeys(LINEAR, "_conv_types_.*_silu"),
     "requantise": {"units": "(rnn|gru)_14_gates$"},
     "round": {"units": "_ties_"},
+    "preset": {"tflite": "_saturated_terms_of_both"},
+    "rounding": {"tflite": "_plain_time_first"},
+    "gate-sum": {"tflite": "_saturated_terms_of_(both|hidden)"},
+    "activations": {"tflite": "_plain"},
+    "scale-product": {"tflite": "_scale_product"},
+    "cell-products": {"tflite": "_cell_products"},
+    "cell-sum": {"tflite": "_odd_cell_scale_p18"},
+    "clip-test": {"tflite": "_clip_below"},
+    "hidden-scale": {"tflite": "_hidden_scale"},
+    "state": {"tflite": "_given$"},
     "state-type": {"units": "_types_[su]16"},
 }
 

@@ -34,12 +34,21 @@ def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
     }
     sizes = with_products({**OF_HEADS, **sizes})
     attributes |= {n: size for n, size in OF_HEADS.items() if n in row.attributes}
+    scales = {"float": 0.01, "floats": [0.01, 0.02, 0.03, 0.04]}
+    attributes |= {
+        each.name: scales[each.type]
+        for each in row.attributes.values()
+        if each.required and each.type in scales
+    }
     inputs = {}
     generator = np.random.default_rng(0)
     for tensor in row.inputs:
         shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
         if tensor.role == "lengths":
             inputs[tensor.name] = np.resize(np.int32([T, 0, T // 2]), N)
+        elif tensor.types:
+            integers = generator.integers(-100, 100, shape)
+            inputs[tensor.name] = integers.astype(tensor.types[row.dtypes[0]])
         elif tensor.kind == "levels":
             inputs[tensor.name] = generator.integers(-100, 100, shape).astype(np.int8)
         elif tensor.role.endswith("_scale"):

@@ -127,13 +127,13 @@ def read_case(
     seed = written_seed if seed is None else seed
     forms = {key: config.choice(key, operator) for key in FORMS}
     frame = frame_of(operator, sizes, attributes, forms)
-    blanks = {}
+    blanks, T = {}, dtypes["values"]
     if frame is not None and config.fits(operator, frame, outputs):
         blanks = {
             row.name: Blank(
                 shape=frame.shape(row),
                 dims=frame.names(row),
-                dtype=dtypes[row.kind],
+                dtype=dtype_named(row.types.get(T.name, dtypes[row.kind].name)),
                 seed=seed,
                 name=row.name,
                 seq_length=frame.sizes["seq_length"],
@@ -236,9 +236,10 @@ class ConfigKeys(Keys):
 
     def dtype(self, operator: Operator) -> DType:
         """Return the dtype of every floating-point tensor."""
-        node = self.entry("dtype")
+        node, types = self.entry("dtype"), operator.dtypes
+        default = dtype_named(DEFAULT_DTYPE if DEFAULT_DTYPE in types else types[0])
         if node.value is None:
-            return dtype_named(DEFAULT_DTYPE)
+            return default
         if node.value in operator.dtypes:
             return dtype_named(str(node.value))
         versions = [row for row in OPERATORS.values() if row.type == operator.type]
@@ -249,7 +250,7 @@ class ConfigKeys(Keys):
         self.find(
             node, f"dtype of {operator.name} must be one of {listed}, got {shown(node)}{hint}"
         )
-        return dtype_named(DEFAULT_DTYPE)
+        return default
 
     def choice(self, key: str, operator: Operator) -> str:
         """Return the value of a key of `CHOICES`; its default if the operator has none."""

@@ -120,7 +120,8 @@ def derive_all(
     groups: dict[Any, list[list[_Piece]]] = {}
     taken: Counter[Any] = Counter()
     for k, (recurrence, _) in enumerate(evaluated):
-        if profile.is_exact or not goldens[k].Y.size:
+        is_exact = profile.is_exact or recurrence.options.integers is not None
+        if is_exact or not goldens[k].Y.size:
             continue
         if not recurrence.cell.projects:
             steps, state = map(round_up, linear_tolerances(recurrence, profile))

@@ -45,6 +45,8 @@ def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
     moduli of a gate's terms stays below 2^p times the smallest unit that any of them is a multiple
     of, so that no order of summation ever rounds.
     """
+    if recurrence.options.integers is not None:
+        return ""
     if not recurrence.cell.projects:
         return f"which sums of a {recurrence.cell.name} are exact is not known; use another profile"
     if recurrence.quantiser is not None:
@@ -157,6 +159,8 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     - if states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly
       where the expected values do.
     """
+    if recurrence.options.integers is not None:
+        return ""
     if not recurrence.cell.projects:
         return _linear_overflow_problem(recurrence, profile)
     dtype, R = recurrence.dtype, recurrence.R  # sums have at least the dtype's own precision

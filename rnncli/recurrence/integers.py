@@ -1,0 +1,411 @@
+"""The integer LSTM of TFLite: its equations, fixed-point products, and tables of functions.
+
+https://github.com/tensorflow/tflite-micro/blob/main/tensorflow/lite/micro/kernels/lstm_eval.cc
+https://github.com/google-ai-edge/LiteRT/blob/main/tflite/kernels/lstm_eval.cc
+https://github.com/ARM-software/CMSIS-NN/blob/main/Source/LSTMFunctions
+
+No text specifies it. Three implementations do, each by its code, and where they disagree, a reading
+says which is meant. Sums of products are integers; a product of scales becomes a fixed-point
+multiplier m and a shift e, which stand for m * 2^(e - 31); pre-activations have 12 bits of fraction
+and gates 15. What leaves int32 on the way is undefined there, and refused here.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.errors import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.numerics import Array
+    from rnncli.recurrence.cells import Parameters, States, Value
+
+INT16 = np.iinfo(np.int16)
+GATE_BITS = 15  # of fraction, of gates and of tanh
+ARGUMENT_BITS = 12  # likewise, of pre-activations
+MOST_BITS = 47  # of a sum of products with int16 activations
+# The exponents of the scale of the cell state for which gemmlowp's tanh has integer bits.
+GEMMLOWP_EXPONENTS = range(-15, -8)
+
+
+class Scaled(NamedTuple):
+    """How integers stand for real numbers: scale * (n - zero_point)."""
+
+    scale: float
+    zero_point: int = 0
+
+
+class IntegerForm(NamedTuple):
+    """The scales of an integer LSTM, and how contested points are read.
+
+    Scales are float32 values; those of weights are of the gates i, f, c, o.
+    """
+
+    bits: int  # of inputs and hidden states: 8 or 16
+    inputs: Scaled
+    hidden: Scaled  # the hidden state, which is the output
+    # what o and tanh(C) make, before it becomes a hidden state: the intermediate tensor 4
+    product: Scaled
+    cell_scale: float
+    input_scales: tuple[float, ...]
+    recurrent_scales: tuple[float, ...]
+    clip: float  # of the cell state; 0: none
+    readings: tuple[tuple[str, str], ...]  # (name, choice), without presets
+
+    def reads(self, name: str) -> str:
+        """Return the choice of a reading."""
+        return dict(self.readings)[name]
+
+    @property
+    def exponent(self) -> int:
+        """p, the binary logarithm of the scale of the cell state, rounded."""
+        return round(float(np.log2(np.float32(self.cell_scale))))
+
+    @property
+    def bound(self) -> int | None:
+        """The bound of the cell state in units of its scale; None if it is not clipped."""
+        with np.errstate(over="ignore"):
+            bound = int(np.clip(np.float32(self.clip) / np.float32(self.cell_scale), 0, INT16.max))
+        is_clipped = self.clip > 0 if self.reads("clip-test") == "float" else bound > 0
+        return bound if is_clipped else None
+
+
+class Multiplier(NamedTuple):
+    """A real factor as integers: value * 2^(shift - 31)."""
+
+    value: int
+    shift: int
+
+    @classmethod
+    def of(cls, factor: float, *, is_single: bool = False) -> Multiplier:
+        """Return the multiplier nearest to a positive factor, half away from 0.
+
+        A factor below 2^-32 becomes 0. Of the single rounding, one of 2^30 or more becomes the
+        largest.
+        """
+        fraction, shift = math.frexp(factor)
+        value = math.floor(math.ldexp(fraction, 31) + 0.5)
+        if value == 1 << 31:
+            value, shift = 1 << 30, shift + 1
+        if shift < -31:
+            return cls(0, 0)
+        if is_single and shift > 30:
+            return cls((1 << 31) - 1, 30)
+        return cls(value, shift)
+
+    def times(self, x: Array, *, is_single: bool = False) -> Array:
+        """Return int32 values times the factor, rounded once or twice.
+
+        Raises:
+            Unsupported: a value shifted to the left leaves int32.
+        """
+        if is_single:
+            return (x * self.value + (1 << (30 - self.shift))) >> (31 - self.shift)
+        left, right = max(self.shift, 0), max(-self.shift, 0)
+        return rounded_shift(_high_product(_within(x << left, 31), self.value), right)
+
+    def times_wide(self, x: Array) -> Array:
+        """Return values of up to 47 bits times the factor, of which 16 bits are used.
+
+        Raises:
+            Unsupported: a value or a result is too wide.
+        """
+        narrow = (self.value + (1 << 15)) >> 16 if self.value < 0x7FFF0000 else 0x7FFF
+        if self.shift > 7:
+            raise Unsupported(f"a product of scales of 2^{self.shift} or more overflows")
+        wide = _within(x, MOST_BITS) * narrow + (1 << (14 - self.shift))
+        return _within(wide >> (15 - self.shift), 31)
+
+
+def _within(x: Array, bits: int) -> Array:
+    """Return values if they fit a signed integer of as many bits and a sign.
+
+    Raises:
+        Unsupported: one does not.
+    """
+    if x.size and (int(x.max()) >= 1 << bits or int(x.min()) < -(1 << bits)):
+        raise Unsupported(
+            f"a sum of products needs more than {bits + 1} bits, where TFLite's result is undefined"
+        )
+    return x
+
+
+def _high_product(a: Array, b: int) -> Array:
+    """Return a * b / 2^31, rounded half away from 0, as SaturatingRoundingDoublingHighMul."""
+    product = a * b
+    return _toward_zero(product + np.where(product >= 0, 1 << 30, 1 - (1 << 30)), 31)
+
+
+def _toward_zero(x: Array, bits: int) -> Array:
+    """Return x / 2^bits, rounded toward 0."""
+    return np.where(x >= 0, x >> bits, -(-x >> bits))
+
+
+def rounded_shift(x: Array, bits: int) -> Array:
+    """Return x / 2^bits, rounded half away from 0, as RoundingDivideByPOT."""
+    mask = (1 << bits) - 1
+    return (x >> bits) + ((x & mask) > (mask >> 1) + (x < 0))
+
+
+def saturated(x: Array, bits: int = 16) -> Array:
+    """Return values clamped to a signed integer of as many bits."""
+    return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def _clipped(x: Array, bound: int) -> Array:
+    return np.clip(x, -bound, bound)
+
+
+# sigmoid(n / 24) in units of 2^-16, n from 0 to 255, rounded to nearest; and where the table of
+# the implementations has 1 more.
+_ONE_MORE = (
+    *(4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41),
+    *(43, 44, 45, 46, 49, 50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255),
+)
+
+
+@cache
+def sigmoid_table() -> Array:
+    """Return the table of 256 numbers."""
+    exact = [65536 / (1 + math.exp(-n / 24)) for n in range(256)]
+    return np.array([round(x) + (n in _ONE_MORE) for n, x in enumerate(exact)], np.int64)
+
+
+def table_sigmoid(x: Array) -> Array:
+    """Return sigmoid of arguments with 12 bits of fraction, with 15, interpolated in the table."""
+    table, v = sigmoid_table(), 3 * x
+    a = np.abs(v)
+    k = np.minimum(a >> 9, 254)
+    found = (table[k] << 9) + (a & 511) * (table[k + 1] - table[k])
+    found = np.where(a >> 9 >= 255, 0x7FFF << 10, found)
+    return np.where(v >= 0, found + 512, (1 << 25) - found + 511) >> 10
+
+
+def table_tanh(x: Array, exponent: int = -ARGUMENT_BITS) -> Array:
+    """Return tanh of x * 2^exponent, with 15 bits of fraction, by the same table.
+
+    Raises:
+        Unsupported: the exponent is so large that arguments leave int32.
+    """
+    table, shift = sigmoid_table(), exponent + ARGUMENT_BITS
+    v = _within(3 * x << max(shift, 0), 31)
+    if shift < 0:
+        v = (v + (1 << (-shift - 1))) >> -shift
+    a = np.abs(v)
+    k = np.minimum(a >> 8, 254)
+    found = (table[k] << 8) + (a & 255) * (table[k + 1] - table[k])
+    found = np.where(a >> 8 >= 255, 0xFFFF << 8, found)
+    return np.where(v >= 0, found - (1 << 23) + 128, -found + (1 << 23) + 127) >> 8
+
+
+# gemmlowp's fixed-point functions on int16, https://github.com/google/gemmlowp, fixedpoint.h. A
+# number of `n` integer bits has 15 - n bits of fraction.
+
+
+def _wrapped(x: Array) -> Array:
+    """Return what is left of integers in 16 bits."""
+    return ((x + (1 << 15)) & 0xFFFF) - (1 << 15)
+
+
+def _doubled_product(a: Array, b: Array | int) -> Array:
+    """Return a * b / 2^15, rounded half away from 0 and saturated."""
+    product = a * b
+    return saturated(_toward_zero(product + np.where(product >= 0, 1 << 14, 1 - (1 << 14)), 15))
+
+
+def _scaled_by_power(x: Array, exponent: int) -> Array:
+    """Return x * 2^exponent, saturated or rounded half away from 0."""
+    return saturated(x << exponent) if exponent >= 0 else rounded_shift(x, -exponent)
+
+
+def _constant(of_int32: int) -> int:
+    """Return a constant of 31 bits of fraction with 15."""
+    return int(rounded_shift(np.array(of_int32, np.int64), 16))
+
+
+# exp(-2^k), k from -2 to 4, with 31 bits of fraction.
+_EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+
+
+def _exp_of_last_quarter(a: Array) -> Array:
+    """Return exp(a), a in [-1/4, 0) without integer bits, by the Taylor series at -1/8."""
+    x = _wrapped(a + (1 << 12))
+    x2 = _doubled_product(x, x)
+    x3, x4 = _doubled_product(x2, x), _doubled_product(x2, x2)
+    quarter = _scaled_by_power(x4, -2)
+    sixth = _doubled_product(_wrapped(quarter + x3), _constant(715827883))
+    rest = _scaled_by_power(_wrapped(sixth + x2), -1)
+    factor = _constant(1895147668)
+    return saturated(factor + _doubled_product(_wrapped(x + rest), factor))
+
+
+def _exp_of_negative(a: Array, integer_bits: int) -> Array:
+    """Return exp(a), a <= 0, without integer bits."""
+    fraction_bits = 15 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    within = _wrapped((a & (quarter - 1)) - quarter)
+    result = _exp_of_last_quarter(_scaled_by_power(within, integer_bits))
+    remainder = _wrapped(within - a)
+    for k, exponential in enumerate(_EXPONENTIALS, -2):
+        if integer_bits > k:
+            bit = fraction_bits + k
+            halved = _doubled_product(result, _constant(exponential))
+            result = np.where(remainder & (1 << bit), halved, result)
+    if integer_bits > 5:
+        result = np.where(a < -(1 << (fraction_bits + 5)), 0, result)
+    return np.where(a == 0, INT16.max, result)
+
+
+def _two_over_one_more(a: Array) -> Array:
+    """Return 2 / (1 + a), a in [0, 1], with 2 integer bits, by three steps of Newton's method."""
+    half = (a + INT16.max + 1) >> 1
+    x = _wrapped(_constant(1515870810) + _doubled_product(half, _constant(-1010580540)))
+    for _ in range(3):
+        rest = _wrapped((1 << 13) - _doubled_product(half, x))
+        x = _wrapped(x + _scaled_by_power(_doubled_product(x, rest), 2))
+    return x
+
+
+def gemmlowp_sigmoid(x: Array) -> Array:
+    """Return sigmoid of arguments with 3 integer bits, with 15 bits of fraction."""
+    exponential = _exp_of_negative(-np.abs(x), 3)
+    positive = _scaled_by_power(_two_over_one_more(exponential), 1)
+    found = np.where(x >= 0, positive, INT16.max - positive)
+    return np.where(x == 0, 1 << 14, found)
+
+
+def gemmlowp_tanh(x: Array, integer_bits: int) -> Array:
+    """Return tanh of arguments with some integer bits, with 15 bits of fraction."""
+    exponential = _exp_of_negative(-np.abs(x), integer_bits + 1)
+    positive = _scaled_by_power(_wrapped(_two_over_one_more(exponential) - (1 << 13)), 2)
+    return np.where(x == 0, 0, np.where(x > 0, positive, -positive))
+
+
+class IntegerKernel:
+    """The arithmetic of a step: products, multipliers and functions.
+
+    Args:
+        form: the scales and readings.
+        W: input weights [G, L, H, I].
+        R: recurrent weights [G, L, H, H].
+        bias: [G, L, 1, H], or None.
+
+    Raises:
+        Unsupported: the readings give no result for these scales.
+    """
+
+    def __init__(self, form: IntegerForm, W: Array, R: Array, bias: Array | None) -> None:
+        self._form = form
+        # Sums of products are exact in float64: terms are below 2^30, and sums below 2^53.
+        self._W, self._R = (w.astype(np.float64).swapaxes(-1, -2) for w in (W, R))
+        self._bias = 0 if bias is None else bias.astype(np.int64)
+        self._is_single = form.reads("rounding") == "single"
+        self._saturates_terms = form.reads("gate-sum") == "both-terms"
+        self._saturates_written = form.reads("cell-sum") == "both-terms"
+        of_float32 = form.reads("scale-product") == "float32"
+        kind = np.float32 if of_float32 else np.float64
+        inputs, hidden = (
+            [
+                self._multiplier(float(kind(each.scale) * kind(scale)) * 2.0**ARGUMENT_BITS)
+                for scale in scales
+            ]
+            for each, scales in (
+                (form.inputs, form.input_scales),
+                (form.hidden, form.recurrent_scales),
+            )
+        )
+        self._of_inputs, self._of_hidden = inputs, hidden
+        self._of_forgotten = self._multiplier(2.0**-GATE_BITS)
+        self._of_written = self._multiplier(2.0 ** (-2 * GATE_BITS) / form.cell_scale)
+        self._out, scale = form.hidden, 2.0 ** (-2 * GATE_BITS) / form.hidden.scale
+        if form.reads("hidden-scale") == "intermediate":
+            self._out = form.product
+            scale = float(np.float32(2.0 ** (-2 * GATE_BITS)) / np.float32(form.product.scale))
+        self._of_output = self._multiplier(scale)
+        self._is_shifted = form.reads("cell-products") == "shift"
+        is_power = math.frexp(form.cell_scale)[0] == 0.5
+        self.sigmoid: Callable[[Array], Array] = table_sigmoid
+        self.tanh: Callable[[Array], Array] = table_tanh
+        self.tanh_of_cell: Callable[[Array], Array] = partial(table_tanh, exponent=form.exponent)
+        is_gemmlowp = form.reads("activations") == "gemmlowp"
+        if (is_gemmlowp or self._is_shifted) and not is_power:
+            raise Unsupported(f"a cell_scale of {form.cell_scale:g} is no power of two: undefined")
+        if is_gemmlowp:
+            if form.exponent not in GEMMLOWP_EXPONENTS:
+                raise Unsupported(
+                    f"a cell_scale of 2^{form.exponent} is undefined where tanh is gemmlowp's:"
+                    " 2^-15 to 2^-9"
+                )
+            self.sigmoid = gemmlowp_sigmoid
+            self.tanh = partial(gemmlowp_tanh, integer_bits=15 - ARGUMENT_BITS)
+            self.tanh_of_cell = partial(gemmlowp_tanh, integer_bits=15 + form.exponent)
+
+    def _multiplier(self, factor: float) -> Multiplier:
+        return Multiplier.of(factor, is_single=self._is_single)
+
+    def _times(self, x: Array, factor: Multiplier) -> Array:
+        return factor.times(_within(x, 31), is_single=self._is_single)
+
+    def arguments(self, x: Array, H: Array) -> Array:
+        """Return the arguments of the gates' functions, [G, L, N, H], with 12 bits of fraction.
+
+        Args:
+            x: inputs without their zero point, [L, N, I].
+            H: hidden states with theirs, [L, N, H].
+        """
+        of_inputs = (x.astype(np.float64) @ self._W).astype(np.int64) + self._bias
+        of_hidden = ((H - self._form.hidden.zero_point).astype(np.float64) @ self._R).astype(
+            np.int64
+        )
+        found = []
+        for terms in zip(of_inputs, of_hidden, self._of_inputs, self._of_hidden, strict=True):
+            one, other = (self._term(*pair) for pair in (terms[::2], terms[1::2]))
+            if self._saturates_terms:
+                other = saturated(other)
+            found.append(saturated(saturated(one) + other))
+        return np.stack(found)
+
+    def _term(self, total: Array, factor: Multiplier) -> Array:
+        return factor.times_wide(total) if self._form.bits == 16 else self._times(total, factor)
+
+    def cell(self, f: Array, C: Array, i: Array, g: Array) -> Array:
+        """Return the new cell states from the gates and the old ones, saturated and clipped."""
+        form, bound = self._form, self._form.bound
+        if self._is_shifted:
+            kept = saturated(rounded_shift(f * C, GATE_BITS))
+            written = _wrapped(rounded_shift(i * g, 2 * GATE_BITS + form.exponent))
+        else:
+            kept = saturated(self._times(f * C, self._of_forgotten))
+            written = self._times(i * g, self._of_written)
+        total = saturated(kept + (saturated(written) if self._saturates_written else written))
+        return total if bound is None else _clipped(total, bound)
+
+    def hidden(self, o: Array, c: Array) -> Array:
+        """Return the new hidden states from the output gate and tanh of the new cell states."""
+        made = self._times(o * c, self._of_output) + self._out.zero_point
+        return saturated(made, self._form.bits)
+
+
+def integer_lstm_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance an integer LSTM by one time step.
+
+    it, ft, ot = sigmoid(S(S(Xt*(W^T) + Wb) + S((Ht-1 - zh)*(R^T))))      of the gates i, f and o
+    gt = tanh(S(S(Xt*(Wc^T) + Wbc) + S((Ht-1 - zh)*(Rc^T))))
+    Ct = clip(S(S(ft (.) Ct-1) + S(it (.) gt)))
+    Ht = S(ot (.) tanh(Ct) + zh)
+    where S rounds a real number to units of its scale and saturates it; Xt lacks its zero point
+    """
+    kernel = p.integers
+    assert kernel is not None
+    H, C = (state.astype(np.int64) for state in states)
+    i, f, c, o = kernel.arguments(x, H)
+    i, f, o = p.f(np.stack([i, f, o]))
+    C = kernel.cell(f, C, i, p.g(c))
+    H = kernel.hidden(o, p.h(C))
+    return H.astype(np.float64), C.astype(np.float64)
