@@ -7,6 +7,7 @@
    what it reads and prints. Files may be hostile: sizes, nesting, paths and checksums are checked.
    C has no way to tell a link from a file: judge packs and results in folders of your own. */
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -20,8 +21,8 @@
 #endif
 
 static const char USAGE[] =
-    "usage: judge [--allow-missing] [--allow-refused] [--reading NAME=CHOICE] [--max-bias Z] PACK\n"
-    "             RESULTS [ID...]\n"
+    "usage: judge [--allow-missing] [--allow-refused] [--reading NAME=CHOICE] [--max-bias Z]\n"
+    "             [--atol NUMBER] [--rtol NUMBER] PACK RESULTS [ID...]\n"
     "\n"
     "PACK is a pack in the layout raw: `rnncli convert vectors/core PACK --format raw`.\n"
     "RESULTS holds what the device computed, in files with the names that PACK has:\n"
@@ -35,6 +36,8 @@ static const char USAGE[] =
     "requantise=state; it is judged by that and by no other.\n"
     "--max-bias fails the run if the errors within the tolerances lean one way over the pack, by\n"
     "more than Z standard errors beyond what functions cause; without it, more than 5 are a note.\n"
+    "--atol and --rtol judge by other tolerances than PACK's: an element passes within atol +\n"
+    "rtol * |expected|. Fixed point of 12 binary places is right to one unit by --atol 0x1p-12.\n"
     "ID... are the cases to judge, where * stands for any characters, as in 'lstm_14_*'; without\n"
     "them, all.\n"
     "\n"
@@ -94,6 +97,20 @@ static Content content_of(const char *path, size_t limit) {
   fclose(file);
   found.is_there = 1;
   return found;
+}
+
+/* Whether no folder has this path: C opens one on some systems, and elsewhere says another error. */
+static int is_nowhere(const char *path) {
+  int is_absent = 0;
+#ifdef ENOENT
+  errno = 0;
+  FILE *file = fopen(path, "rb");
+  is_absent = !file && errno == ENOENT;
+  if (file) fclose(file);
+#else
+  (void)path;
+#endif
+  return is_absent;
 }
 
 static void join(char *path, const char *folder, const char *name) {
@@ -500,9 +517,13 @@ static const DType DTYPES[] = {{"float32", 4, 24, of_float32}, {"float16", 2, 11
                                {"uint8", 1, 0, of_uint},        {"int8", 1, 0, of_int8},
                                {"uint16", 2, 0, of_uint},       {"int16", 2, 0, of_int16}};
 
+/* Tolerances that the user gives instead of the pack's. */
+typedef struct { int are_given; double atol, rtol; } Limits;
+
 typedef struct {
   char name[LONGEST_NAME], file[LONGEST_PATH];
   const DType *dtype;
+  const Limits *limits; /* NULL: the pack's tolerance counts */
   size_t shape[MOST_DIMENSIONS], rank, size; /* size: number of elements */
   unsigned char *wanted, *tolerance;         /* tolerance: float32, NULL if all are 0 */
 } Output;
@@ -516,6 +537,11 @@ static double element(const DType *dtype, const unsigned char *data, size_t k) {
 static size_t bytes_of(const Output *output) { return output->size * output->dtype->bytes; }
 
 static double tolerance_at(const Output *output, size_t k) {
+  if (output->limits) {
+    double size = fabs(element(output->dtype, output->wanted, k));
+    int is_finite = !isnan(size) && !isinf(size); /* others must match */
+    return is_finite ? output->limits->atol + output->limits->rtol * size : 0;
+  }
   return output->tolerance ? element(&DTYPES[0], output->tolerance, k) : 0;
 }
 
@@ -588,7 +614,7 @@ static void read_output(const Json *json, const char *folder, Value value, Outpu
 
 /* Whether a tolerance is wider than generation allows: 5 % of the output's largest value, or 64
    roundings of a coarser dtype; of levels, 5 % of the distance between them, or one. By wider ones
-   a wrong result passes. */
+   a wrong result passes; by a given one as wide as the largest value, zeros do. */
 static int is_wide(const Output *output) {
   int precision = output->dtype->precision;
   double widest = 0, largest = 0, limit = precision ? fmax(0.05, ldexp(64, -precision)) : 0.05;
@@ -599,15 +625,17 @@ static int is_wide(const Output *output) {
     low = fmin(low, value), high = fmax(high, value);
     if (tolerance_at(output, k) > widest) widest = tolerance_at(output, k);
   }
-  if (!precision) return output->size && widest > fmax(1, limit * (high - low));
+  if (output->limits) limit = 1 - ldexp(1, -40);
+  else if (!precision) return output->size && widest > fmax(1, limit * (high - low));
   return widest > limit * (largest > 0 ? largest : 1);
 }
 
 typedef struct { Output output[MOST_OUTPUTS]; int count, are_wide; } Answers;
 
-/* Reads outputs, whose tolerances may be too wide only under a reading that must be declared. */
-static void read_answers(const Json *json, const char *folder, Value outputs, int may_be_wide,
-                         Answers *answers) {
+/* Reads outputs, whose tolerances may be too wide only if they are given, or under a reading that
+   must be declared. */
+static void read_answers(const Json *json, const char *folder, const Limits *limits, Value outputs,
+                         int may_be_wide, Answers *answers) {
   if (json->tokens[outputs].kind != ARRAY)
     stop(BAD_INPUT, "%s: outputs must be a list", json->path);
   answers->count = answers->are_wide = 0;
@@ -615,11 +643,11 @@ static void read_answers(const Json *json, const char *folder, Value outputs, in
     if (answers->count == MOST_OUTPUTS) stop(UNSUPPORTED, "%s: too many outputs", json->path);
     Output *output = &answers->output[answers->count++];
     read_output(json, folder, k, output);
-    if (!is_wide(output)) continue;
-    answers->are_wide = 1;
-    if (!may_be_wide)
+    if (!may_be_wide && is_wide(output))
       stop(BAD_INPUT, "%s: the tolerance of '%s' is too wide to tell right from wrong", json->path,
            output->name);
+    if (limits->are_given) output->limits = limits;
+    answers->are_wide |= is_wide(output);
   }
 }
 
@@ -676,7 +704,8 @@ static OutputVerdict judge_output(const Output *output, const Content *got) {
   OutputVerdict found = {0};
   double largest = -1, error, margin;
   if (!got->is_there) found.problem = "is missing";
-  else if (got->size != bytes_of(output)) found.problem = "is of another size";
+  else if (got->size < bytes_of(output)) found.problem = "has too few bytes";
+  else if (got->size > bytes_of(output)) found.problem = "has too many bytes";
   found.differs = found.problem != NULL;
   if (found.differs) return found;
   found.is_compared = output->size > 0;
@@ -723,8 +752,10 @@ static void put_index(char *where, const Output *output, size_t k) {
 static void put_named(char *where, const Output *output, const Content *got,
                       const OutputVerdict *found) {
   if (found->problem) {
-    put(where, "%s %s: wanted %lu bytes", output->name, found->problem,
+    put(where, "%s %s: wanted %lu", output->name, found->problem,
         (unsigned long)bytes_of(output));
+    if (got->size < bytes_of(output) && got->is_there)
+      put(where, ", got %lu", (unsigned long)got->size);
     return;
   }
   put_index(where, output, found->worst);
@@ -771,6 +802,7 @@ typedef struct {
   Value data_set;
   const char *pack, *results, *prefix; /* the case's folders; "" or "calls/N/" */
   const char *declared;                /* READING=CHOICE of the device, or NULL */
+  const Limits *limits;
   int *is_contested;                   /* becomes 1 if the case has that reading */
   const char *refusal; /* the first line of refused.txt, or NULL without that file */
   int must_refuse;
@@ -836,16 +868,17 @@ static void judge_readings(const Call *call, const Got *got, Judged *judged, cha
     Answers answers;
     char name[LONGEST_PATH];
     int is_declared = declarable(call->json, text_of(call->json, k, name, "a reading")) > 0;
-    read_answers(call->json, call->pack, k + 1, is_declared, &answers);
-    int agree = agrees(&answers, got, &other) && !answers.are_wide;
+    read_answers(call->json, call->pack, call->limits, k + 1, is_declared, &answers);
+    int agree = agrees(&answers, got, &other), says_nothing = answers.are_wide;
     free_answers(&answers);
-    if (!agree) continue;
+    if (!agree || (is_declared && says_nothing)) continue;
     if (is_declared) {
       put(judged->where, "; gives what %s gives: --reading %s judges by that", name, name);
       return;
     }
     *judged = other;
-    judged->verdict = ACCEPTABLE;
+    judged->verdict = says_nothing ? SKIPPED : ACCEPTABLE;
+    judged->is_answered &= !says_nothing;
     strcpy(reading, name);
     put(judged->where, "%sas %s has it", *judged->where ? ": " : "", reading);
     return;
@@ -906,6 +939,7 @@ static void judge_signals(const Call *call, Judged *judged) {
   for (Value k = first(call->json, signals); k; k = after(call->json, signals, k)) {
     Output output;
     read_output(call->json, call->pack, k, &output);
+    if (call->limits->are_given) output.limits = call->limits;
     Content got = result_of(call, "steps/", output.name, bytes_of(&output));
     if (got.is_there) {
       OutputVerdict found = judge_output(&output, &got);
@@ -960,7 +994,7 @@ static Judged judge_call(const Call *call, char *reading) {
   *reading = 0;
   Value declared = declared_outputs(call);
   Value outputs = declared ? declared : get(call->json, call->data_set, "outputs", ARRAY);
-  read_answers(call->json, call->pack, outputs, declared > 0, &answers);
+  read_answers(call->json, call->pack, call->limits, outputs, declared > 0, &answers);
   int strange = strange_outputs(call, &answers, names), present = strange;
   for (int k = 0; k < answers.count; k++) {
     got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
@@ -984,7 +1018,7 @@ static int follows(const Call *call, const char *reading) {
   Got got;
   Judged judged = {.verdict = PASS};
   if (!outputs) outputs = get(call->json, call->data_set, "outputs", ARRAY);
-  read_answers(call->json, call->pack, outputs, 0, &answers);
+  read_answers(call->json, call->pack, call->limits, outputs, 0, &answers);
   for (int k = 0; k < answers.count; k++)
     got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
   int agree = agrees(&answers, &got, &judged);
@@ -1100,16 +1134,24 @@ static const char *refusal_of(const char *results, char reason[LONGEST_NAME]) {
   return content.is_there ? reason : NULL;
 }
 
-static Judged judge_case(const char *pack, const char *results, const char *declared,
-                         int *is_contested, MeanErrors *means, const Json *manifest, Value record,
-                         const char *id) {
+typedef struct {
+  const char *pack, *results, *declared;
+  Limits limits;
+  char **ids; /* those to judge; all if there are none */
+  int id_count, allows[VERDICTS];
+  int count[VERDICTS], cases, answered, failing, refusals, is_contested;
+  long max_bias; /* 0: not asked */
+  MeanErrors means;
+} Run;
+
+static Judged judge_case(Run *run, const Json *manifest, Value record, const char *id) {
   char own[LONGEST_PATH], theirs[LONGEST_PATH], path[LONGEST_PATH], reason[LONGEST_NAME];
   char name[LONGEST_PATH + 32], wanted[LONGEST_PATH], got[65], expect[LONGEST_PATH];
   if (!is_safe(id) || strchr(id, '/') || strlen(id) >= LONGEST_NAME)
     stop(BAD_INPUT, "%s: '%s' cannot name a case", manifest->path, id);
   sprintf(name, "test_%s", id);
-  join(own, pack, name);
-  join(theirs, results, name);
+  join(own, run->pack, name);
+  join(theirs, run->results, name);
   join(path, own, "case.json");
   Content content = content_of(path, LARGEST_TEXT);
   if (!content.is_there || content.size > LARGEST_TEXT)
@@ -1128,21 +1170,13 @@ static Judged judge_case(const char *pack, const char *results, const char *decl
   for (Value k = first(&json, sets); k; k = after(&json, sets, k))
     check_readings(&json, manifest, record, get(&json, k, "other_readings", OBJECT));
   const char *refusal = refusal_of(theirs, reason);
-  Call call = {&json, 0, own, theirs, "", declared, is_contested, refusal, must_refuse};
-  Judged judged = judge_calls(&call, means);
+  Call call = {&json, 0, own, theirs, "", run->declared, &run->limits, &run->is_contested, refusal,
+               must_refuse};
+  Judged judged = judge_calls(&call, &run->means);
   free(json.tokens);
   free(content.data);
   return judged;
 }
-
-typedef struct {
-  const char *pack, *results, *declared;
-  char **ids; /* those to judge; all if there are none */
-  int id_count, allows[VERDICTS];
-  int count[VERDICTS], cases, answered, failing, refusals, is_contested;
-  long max_bias; /* 0: not asked */
-  MeanErrors means;
-} Run;
 
 /* Whether an id is as a pattern has it, in which `*` stands for any characters. */
 static int is_like(const char *id, const char *pattern) {
@@ -1179,8 +1213,7 @@ static void judge_all(Run *run, const Json *manifest) {
   memset(seen, 0, (size_t)run->id_count + 1);
   for (Value k = first(manifest, cases); k; k = after(manifest, cases, k)) {
     if (!is_selected(run, get_text(manifest, k, "id", id), seen)) continue;
-    Judged judged = judge_case(run->pack, run->results, run->declared, &run->is_contested,
-                               &run->means, manifest, k, id);
+    Judged judged = judge_case(run, manifest, k, id);
     run->cases++;
     run->count[judged.verdict]++;
     run->answered += judged.is_answered;
@@ -1190,7 +1223,9 @@ static void judge_all(Run *run, const Json *manifest) {
     print_case(id, &judged);
   }
   for (int k = 0; k < run->id_count; k++)
-    if (!seen[k]) stop(BAD_INPUT, "%s: has no case '%s'", run->pack, run->ids[k]);
+    if (!seen[k])
+      stop(BAD_INPUT, "%s: has no case '%s'%s", run->pack, run->ids[k],
+           run->ids[k][0] == '-' ? "; options come before PACK" : "");
   if (run->declared && !run->is_contested)
     stop(BAD_INPUT, "--reading %.99s: no case has a reading to declare by that name", run->declared);
   free(seen);
@@ -1251,9 +1286,14 @@ static int note_biases(const Run *run) {
 }
 
 static int summary(const Run *run) {
-  printf("%s against %s by the pack's tolerances%s%s: %d case%s (%d answered)", run->results,
-         run->pack, run->declared ? ", " : "", run->declared ? run->declared : "", run->cases,
-         run->cases == 1 ? "" : "s", run->answered);
+  const Limits *limits = &run->limits;
+  printf("%s against %s by ", run->results, run->pack);
+  if (!limits->are_given) printf("the pack's tolerances");
+  else if (!limits->rtol && !limits->atol) printf("exact equality");
+  if (limits->rtol) printf("rtol %g%s", limits->rtol, limits->atol ? ", " : "");
+  if (limits->atol) printf("atol %g", limits->atol);
+  printf("%s%s: %d case%s (%d answered)", run->declared ? ", " : "",
+         run->declared ? run->declared : "", run->cases, run->cases == 1 ? "" : "s", run->answered);
   for (int k = 0, some = 0; k < VERDICTS; k++) {
     const char *name = (run->count[k] > 1 ? PLURALS : NAMES)[k];
     if (run->count[k]) printf("%s %d %s", some++ ? "," : ":", run->count[k], name);
@@ -1271,6 +1311,14 @@ static int summary(const Run *run) {
   return run->answered && (!run->max_bias || biases == 0) ? AGREED : NOTHING_JUDGED;
 }
 
+static double limit_of(const char *option, const char *text) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !(value >= 0) || isinf(value))
+    stop(BAD_INPUT, "%s %.99s: expected a number >= 0, such as 1e-5", option, text);
+  return value;
+}
+
 int main(int argc, char **argv) {
   Run run = {0};
   char path[LONGEST_PATH];
@@ -1285,6 +1333,10 @@ int main(int argc, char **argv) {
     } else if (!strcmp(argv[k], "--max-bias") && k + 1 < argc) {
       run.max_bias = strtol(argv[++k], NULL, 10);
       if (run.max_bias < 1) stop(BAD_INPUT, "--max-bias %.99s: expected a number >= 1", argv[k]);
+    } else if ((!strcmp(argv[k], "--atol") || !strcmp(argv[k], "--rtol")) && k + 1 < argc) {
+      double value = limit_of(argv[k], argv[k + 1]);
+      *(argv[k++][2] == 'a' ? &run.limits.atol : &run.limits.rtol) = value;
+      run.limits.are_given = 1;
     } else if (!strcmp(argv[k], "--help")) return fputs(USAGE, stdout), AGREED;
     else return fputs(USAGE, stderr), BAD_INPUT;
   }
@@ -1293,6 +1345,7 @@ int main(int argc, char **argv) {
   run.results = argv[k + 1];
   run.ids = argv + k + 2;
   run.id_count = argc - k - 2;
+  if (is_nowhere(run.results)) stop(BAD_INPUT, "%s: no such folder", run.results);
   join(path, run.results, "manifest.json");
   Content own = content_of(path, 0);
   if (own.is_there)

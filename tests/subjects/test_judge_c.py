@@ -152,6 +152,38 @@ def units(tmp_path_factory):
     return folder, [*open_pack(folder).vectors()]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"atol": 2.0**-12 * 1.005}, {"rtol": 1e-3, "atol": 1e-4}, {"atol": 0.0}, {"atol": 10.0}],
+    ids=str,
+)
+def test_it_agrees_on_tolerances_that_are_given(judge, core, units, tmp_path, given):
+    """Of outputs in fixed point, which are right to one unit; too wide ones judge nobody."""
+    rule = Rule(**given)
+    words = [f"{number}" for name, bound in given.items() for number in (f"--{name}", bound)]
+    for pack, vectors in (core, units):
+        results = tmp_path / pack.parent.name
+        for call in (call for vector in vectors for call in vector.calls):
+            fixed = {
+                name: (np.rint(values.astype(np.float64) * 4096) / 4096).astype(values.dtype)
+                for name, values in call.answers.outputs.items()
+            }
+            judge_c.write_outputs(results, call, fixed)
+
+        said = judge_c.run(judge, *words, pack, results)
+        assert said.cases == judge_c.judged(results, vectors, rule)
+        assert f" by {rule.text}: " in said.out
+        assert {verdict for verdict, _ in said.cases.values()} >= {"pass"}
+
+
+@pytest.mark.parametrize("words", [("--atol", "1e"), ("--rtol", "-1"), ("--atol", "inf")])
+def test_what_is_no_tolerance_is_refused(judge, small, words):
+    """As by rnncli: a slip must not judge."""
+    said = judge_c.run(judge, *words, small / "pack", small / "right")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"judge: {' '.join(words)}: expected a number >= 0, such as 1e-5\n"
+
+
 DECLARED = (None, "requantise=state", "requantise=gates", "round=truncate", "state-type=int16")
 
 
@@ -354,7 +386,7 @@ def test_patterns_choose_cases(judge, copy, words, wanted):
 def test_usage_says_where_results_go(judge):
     """On request, with 0; without arguments or with an unknown option, with 2."""
     assert "RESULTS/test_ID/outputs/Y.bin" in judge_c.run(judge, "--help").out
-    assert [judge_c.run(judge, *words).code for words in (("--help",), (), ("--atol", "1"))] == [
+    assert [judge_c.run(judge, *words).code for words in (("--help",), (), ("--bogus", "1"))] == [
         0,
         2,
         2,
@@ -562,6 +594,14 @@ def test_a_pack_that_was_changed_is_refused(guarded, copy):
 def test_a_wrong_path_is_an_error(guarded, copy, words):
     """No results at all are a wrong path, not missing cases."""
     assert judge_c.run(guarded, *[copy / word for word in words]).code == 2
+
+
+def test_a_wrong_path_is_all_that_is_told(judge, copy):
+    """Before any case; an option behind the pack is said to be one."""
+    said = judge_c.run(judge, copy / "pack", copy / "nowhere")
+    assert (said.out, said.err) == ("", f"judge: {copy / 'nowhere'}: no such folder\n")
+    late = judge_c.run(judge, copy / "pack", copy / "right", "--allow-missing")
+    assert late.err.endswith("has no case '--allow-missing'; options come before PACK\n")
 
 
 def test_a_pack_is_not_judged_by_itself(guarded, copy):
