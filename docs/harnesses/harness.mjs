@@ -3,11 +3,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+const DEFAULTS = { direction: "forward", layout: 0, activations: "Tanh" };
+const REPEATED = ["hidden_size", "output_sequence"]; // which shapes and requested outputs say
+
 function refusal({ operator, dtype, attributes, quantise }) {
   if (!operator.startsWith("RNN-")) return `no ${operator}`;
   if (dtype !== "float32") return `no ${dtype}`;
   if (quantise) return "no integers";
-  const extra = Object.keys(attributes).filter((name) => name !== "hidden_size");
+  const others = Object.keys(attributes).filter((name) => !REPEATED.includes(name));
+  const extra = others.filter((name) => `${attributes[name]}` !== `${DEFAULTS[name]}`);
   return extra.length ? `no ${extra.join(", ")}` : "";
 }
 
