@@ -207,7 +207,7 @@ class CasePlan:
     template: Template
     rows: list[Row]
     flags: tuple[Key, ...]
-    axis_flags: Mapping[str, tuple[Key, ...]]
+    axis_flags: Mapping[Key, tuple[Key, ...]]
     golden: str
     profile: str
     later: tuple[Settings, ...] = ()
@@ -254,15 +254,13 @@ def read_plan(
             findings.add(setting.node.place, unknown("weights", word, WEIGHTS))
     strategy = STRATEGIES[keys.value("strategy")]
     rows = Expansion(template, strategy, keys.value("exclude"), keys.value("include"), findings)
-    axes = [axis for factor in template.factors for axis in factor.axes]
-    labels = {level.label: None for axis in axes for level in axis.levels if level.label}
     return CasePlan(
         template=template,
         rows=rows.rows(),
         flags=read_flags(keys.entry("flags"), findings),
         axis_flags={
-            str(label): read_flags(flags, findings)
-            for label, flags in keys.mapping("axis_flags", "label", labels).items()
+            label: read_flags(flags, findings)
+            for label, flags in keys.mapping("axis_flags", "label").items()
         },
         golden=keys.value("golden", golden),
         profile=keys.value("profile", profile),

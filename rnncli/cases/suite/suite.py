@@ -31,6 +31,7 @@ from rnncli.cases.yaml_reader import (
     read_source,
     read_yaml,
     shown,
+    unknown,
 )
 from rnncli.errors import (
     ConfigError,
@@ -187,7 +188,8 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     operator = template.operator(row)
     assert not isinstance(operator, str)  # ensured by the rules
     labels = template.labels(row).values() if plan.axis_flags else ()
-    more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
+    of_axes = {str(label): flags for label, flags in plan.axis_flags.items()}
+    more = [flag for label in labels for flag in of_axes.get(label, ())]
     breakage, setting = None, template.setting(("breaks",), row)
     if setting is not None and setting.node.value is not None:
         present = [
@@ -428,7 +430,7 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
         for finding in found:
             first.setdefault(finding, entry.id)
     of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
-    return [*dict.fromkeys(about_flags), *of_cases]
+    return [*of_cases, *dict.fromkeys(about_flags)]
 
 
 def _idle(case: Case) -> str:
@@ -465,7 +467,7 @@ def _entries(
 
 
 def _notes(keys: SuiteKeys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
-    """Return the notes; flags without a note and notes without a flag are findings."""
+    """Return the notes; flags without a note or an axis and notes without a flag are findings."""
     notes = keys.mapping("notes", "flag")
     used = {flag for entry in entries for flag in entry.flags}
     written = [
@@ -474,6 +476,13 @@ def _notes(keys: SuiteKeys, plans: list[CasePlan], entries: tuple[Entry, ...]) -
         for flags in (plan.flags, *plan.axis_flags.values())
         for flag in flags
     ]
+    for plan in plans:
+        axes = [axis for factor in plan.template.factors for axis in factor.axes]
+        labels = [level.label for axis in axes for level in axis.levels if level.label]
+        for label in plan.axis_flags:
+            if label not in labels:
+                known = labels or ["none, since the case has no axis"]
+                keys.findings.add(label.place, unknown("label", label, dict.fromkeys(known)))
     for flag in written:
         if flag not in notes:
             keys.findings.add(

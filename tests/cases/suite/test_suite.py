@@ -534,12 +534,25 @@ def test_findings_of_a_suite_include_those_of_its_cases():
 
 
 def test_a_note_without_a_flag_hides_no_finding_of_a_case():
-    """One lint tells of both."""
+    """One lint tells of both, what may be the cause first."""
     text = f"{START}notes: {{A: x}}\ncases:\n  x: {{op: RNN-7, inputs: {{B: gaussian}}}}\n"
-    about_note, about_case = suite_findings(text, "s.yaml", Path())
+    about_case, about_note = suite_findings(text, "s.yaml", Path())
 
     assert about_note[1] == "no case has the flag 'A'"
     assert about_case[1].startswith("unknown fill 'gaussian' for B")
+
+
+def test_a_flag_of_a_value_that_is_wrong_hides_no_finding_of_the_value():
+    """Whoever renamed the label would be told of the value next."""
+    case = "{op: RNN-7, matrix: {direction: [reversed]}, axis_flags: {reverse: [A]}}"
+    text = f"{START}notes: {{A: x}}\ncases:\n  x: {case}\n"
+    found = [sentence for _, sentence in suite_findings(text, "s.yaml", Path())]
+
+    assert found[0].startswith("attribute 'direction' must be one of forward, reverse,")
+    assert found[1:] == [
+        "unknown label 'reverse'; did you mean 'reversed'?",
+        "no case has the flag 'A'",
+    ]
 
 
 def test_a_value_that_no_specification_gives_is_found():
