@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.comparing.margins import DTYPE_IS, MISSING
 from rnncli.judging.comparing.requirements import Requirements, Term, leaving_out
-from rnncli.judging.comparing.verdict import FAILURES, RIGHT, UNREQUESTED, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, RIGHT, Verdict
 from rnncli.numerics import dtype_named
+from rnncli.packs.vector import STEPS
 from rnncli.talk.words import (
     counted,
     index_text,
@@ -347,9 +347,10 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         finds = report.pack.notes.get(case.relation, "not explained by the pack")
         yield f"asked: {case.record.summary} (finds: {finds})"
     elif case.verdict in NOTED and not is_explained(report, case):
+        # An output that is missing or of another shape, or a signal that is wrong where the outputs
+        # are right, has nothing to do with what the case tests for.
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
-        unjudged = (UNREQUESTED, DTYPE_IS, MISSING)  # no matter what the case tests for
-        if wrong and all(each.problem.startswith(unjudged) for each in wrong):
+        if wrong and all(each.problem or each.name.startswith(f"{STEPS}/") for each in wrong):
             return
         for flag in case.record.flags:
             finds = report.pack.notes.get(flag, "not explained by the pack")

@@ -60,9 +60,7 @@ def show_report(
 ) -> None:
     """Print a report: data to stdout; failures and the counts in words to stderr."""
     if as_json:
-        print_json_line(run_record(report))
-        for case in report.cases:
-            print_json_line(case_record(report, case))
+        print_cases(report)
         if report.diagnosis is not None:
             for record in diagnosis_records(report.diagnosis):
                 print_json_line(record)
@@ -91,6 +89,13 @@ def show_report(
     colour = "green" if report.passed else "red" if report.exit_code == 1 else "yellow"
     for sentence in last:
         say(sentence, colour if sentence.startswith(report.title) else "")
+
+
+def print_cases(report: VerificationReport) -> None:
+    """Print the lines of JSON on a run and its cases, as far as they were judged."""
+    print_json_line(run_record(report))
+    for case in report.cases:
+        print_json_line(case_record(report, case))
 
 
 def _more_causes(_: int) -> str:
@@ -190,9 +195,23 @@ def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{report.title}: {cases}{known} in {report.seconds:.3g} s"
-    whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
+    sole = sole_cause(report)
+    named = f"; what differs fits {sole}" if sole else ""
+    whole = f"{last}: {total.summary}. {outcome(total)}{named}" if total.cases else last
     rest = (*biased_sentences(report), report.shortfall, foreign(report), report.conformance)
     return [*lines, whole, *filter(None, rest)]
+
+
+def sole_cause(report: VerificationReport) -> str:
+    """Return the one known bug or reading that all failing cases that differ fit, or ""."""
+    failing = [case.details for case in report.cases if case.details.fails]
+    differing = [each for each in failing if each.verdict is Verdict.DIFFERS]
+    found: list[set[str]] = [{*each.fits} if not each.against else set() for each in differing]
+    if report.diagnosis:
+        causes = (report.diagnosis.cause_of(each.id) for each in differing)
+        found = [{c.hypothesis, *c.indistinguishable} if c else set() for c in causes]
+    shared = set.intersection(*found) if found else set()
+    return shared.pop() if len(shared) == 1 else ""
 
 
 def biased_sentences(report: VerificationReport) -> Iterator[str]:
@@ -365,7 +384,10 @@ def answered_sentence(report: VerificationReport) -> str:
 
 def undiagnosed_sentences(failures: UndiagnosedFailures) -> Iterator[str]:
     """Yield the cases that no bug is sought for, with explanations, problems and patterns."""
-    yield f"{failures.title}: {listed([verdict.id for verdict in failures.verdicts], 1)}"
+    after = {
+        each.id: f" after {listed(each.after, 1)}" * bool(each.after) for each in failures.verdicts
+    }
+    yield f"{failures.title}: {listed([f'{name}{cause}' for name, cause in after.items()], 1)}"
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"

@@ -26,6 +26,7 @@ from rnncli.judging.explaining.hypotheses import (
 )
 from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.mutants.catalogue import mutants_of
+from rnncli.mutants.scalings import scaling_named
 from rnncli.numerics.randomness import seed_key
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights
@@ -105,10 +106,12 @@ def rule_out(
     names: frozenset[str], reference: PackReference, terms: JudgingTerms, ids: Sequence[str]
 ) -> list[Evidence]:
     """Return the hypotheses that each of some passing cases rules out."""
-    pack = OPEN_PACKS.of(reference)
+    pack, scaled = OPEN_PACKS.of(reference), [*filter(None, map(scaling_named, sorted(names)))]
     return [
         evidence_of_pass(
-            vector, [m for m in mutants_of(cell_of(vector.record)) if m.id in names], terms.rule
+            vector,
+            [*(m for m in mutants_of(cell_of(vector.record)) if m.id in names), *scaled],
+            terms.rule,
         )
         for vector in (terms.rule.declared(pack.read(pack.case(case_id))) for case_id in ids)
     ]

@@ -28,6 +28,7 @@ from rnncli.models.steps import OwnRecurrentNode
 from rnncli.mutants.catalogue import is_scored, mutants_of
 from rnncli.mutants.mutant import RIGHT, Mutant
 from rnncli.mutants.runs import Runs, part_of
+from rnncli.mutants.scalings import scalings_of
 from rnncli.numerics import dtype_of
 from rnncli.recurrence.readings import READINGS
 from rnncli.running.request import OutputsCause
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.models.observation import Observer, Occurrence
     from rnncli.models.steps import Step
+    from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.running.request import Request, Run
 
@@ -183,7 +185,8 @@ class WrongModel:
     def groups(self) -> Iterator[Iterator[tuple[Placed, PlacedFit]]]:
         """Yield the hypotheses in groups: on all nodes of a cell at once, and on each by itself.
 
-        Those that conversions have come first, on all nodes; then what is composed of those.
+        Those that conversions have come first, on all nodes, and weights that are scaled; then what
+        is composed of those.
         """
         by_cell: dict[str, list[Path]] = {}
         for path, occurrence in self.nodes.items():
@@ -205,6 +208,7 @@ class WrongModel:
                 yield self._tried_alone(path, own + mutants[cell])
             if stage == 0:
                 yield self._swapped()
+                yield from map(self._scaled, likeliest)
 
     def _overlap(self, path: Path) -> float:
         """Return how far the elements that depend on a node are those that are wrong."""
@@ -264,6 +268,23 @@ class WrongModel:
                     yield Mutant(id_, (), READING, sentence_of(id_), "", replacing(other))
         others = {at[-1]: _recurrence(each) for at, each in self.nodes.items() if at != path}
         yield from of_layers(_recurrence(self.nodes[path]), others)
+
+    def _scaled(self, path: Path) -> Iterator[tuple[Placed, PlacedFit]]:
+        """Try the weights of a node multiplied by the numbers that fit the outputs best."""
+        names = [name for name, values in self._theirs.items() if dtype_of(values).is_float]
+
+        def flat(outputs: Tensors) -> Array:
+            parts = (outputs[name].astype(np.float64).ravel() for name in names)
+            return np.concatenate([np.zeros(0), *parts])
+
+        def outputs(bug: Mutant) -> Array | None:
+            return None if (found := self.outputs({path: bug})) is None else flat(found)
+
+        right, theirs = flat(self._right), flat(self._theirs)
+        for scalings in scalings_of(_recurrence(self.nodes[path])):
+            for bug in (scaling.fitted(outputs, right, theirs) for scaling in scalings):
+                if bug and (found := self.outputs({path: bug})):
+                    yield Placed(bug.id, bug.sentence, {path: bug}), self.fit(found)
 
     def _swapped(self) -> Iterator[tuple[Placed, PlacedFit]]:
         """Try each two layers with each other's weights."""

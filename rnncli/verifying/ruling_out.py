@@ -24,6 +24,7 @@ from rnncli.judging.explaining.hypotheses import (
     evidence_of_pass,
 )
 from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.scalings import scaling_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -45,7 +46,8 @@ def ruled_out(
 
     If that is nothing, all that fits stays, and the verdict says how many cases rule it out: such a
     bug would depend on more than the operator, dtype, direction and layout. An order of gates that
-    only cases of another layout of WebNN rule out is that layout, taken always.
+    only cases of another layout of WebNN rule out is that layout, taken always. Of the readings to
+    declare each case has the one by which most are right.
 
     Args:
         cases: those of a run.
@@ -69,7 +71,8 @@ def ruled_out(
         for case in alike if rule == PACK_RULE else ():
             for name in names.intersection(case.record.kills or ()):
                 found[name].append(case)
-        untold = [MUTANTS[name] for name in sorted(names & MUTANTS.keys()) if not found[name]]
+        known = (MUTANTS.get(name) or scaling_named(name) for name in sorted(names))
+        untold = [mutant for mutant in known if mutant and not found[mutant.id]]
         small = [case for case in alike if _size_of(case) <= SMALL] if untold else []
         for case in sorted(small, key=_size_of)[:TRIED]:
             for name in names & evidence_of_pass(read(case.id), untold, rule).refuted:
@@ -101,6 +104,39 @@ def ruled_out(
             left.pop(INEXACT_TAILS, None)
         details = replace(case.details, fits=left or fits, against=min(least.values(), default=0))
         return case._replace(details=details)
+
+    return _by_fewest_readings([told(case) for case in cases], read)
+
+
+def _by_fewest_readings(
+    cases: Sequence[JudgedCase], read: Callable[[str], Vector]
+) -> list[JudgedCase]:
+    """Return cases that differ with the reading that gives most of them, if one has to be declared.
+
+    A unit without levels of gates rounds by `requantise=gates` as by `requantise=state`.
+    """
+    choices = {}
+    for case in cases:
+        own = case.details.reading
+        if case.verdict is Verdict.DIFFERS and own:
+            others = read(case.id).node.roundings.items()
+            choices[case.id] = [own, *(name for name, stands_for in others if stands_for == own)]
+    chosen: dict[str, str] = {}
+    while left := [names for case_id, names in choices.items() if case_id not in chosen]:
+        first = Counter(own for own, *_ in left)
+        counts = Counter(name for names in left for name in names)
+        best = max(counts, key=lambda name: (counts[name], first[name]))
+        chosen |= {case_id: best for case_id, names in choices.items() if best in names}
+
+    def told(case: JudgedCase) -> JudgedCase:
+        own, best = case.details.reading, chosen.get(case.id)
+        if best in {None, own}:
+            return case
+        fits = {best if name == own else name: margin for name, margin in case.details.fits.items()}
+        message = case.details.message.replace(own, best)
+        return case._replace(
+            details=replace(case.details, reading=best, message=message, fits=fits)
+        )
 
     return [told(case) for case in cases]
 

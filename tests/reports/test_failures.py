@@ -30,7 +30,7 @@ from rnncli.reports.failures import (
     sentences_of,
     untried,
 )
-from rnncli.reports.verification import show_report
+from rnncli.reports.verification import closing, show_report
 from rnncli.talk.words import visible
 
 
@@ -53,13 +53,39 @@ def test_what_a_flag_finds_is_not_said_where_all_that_fits_is_named(fitting, sai
     assert any(line.startswith("tests for ") for line in lines) == said
 
 
-def test_what_a_flag_finds_is_not_said_of_an_output_too_many():
-    """The sentence on the output says all, unless a requested one is wrong as well."""
-    more = OutputVerdict("Z", Verdict.DIFFERS, UNREQUESTED)
-    for outputs, said in (((more,), False), ((output(verdict=Verdict.DIFFERS), more), True)):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("Z", UNREQUESTED), ("Y_c", "is missing"), ("Y_c", "shape is [1, 1]"), ("steps/gate_f", "")],
+)
+def test_what_a_flag_finds_is_not_said_where_no_value_of_an_output_is_wrong(name, problem):
+    """One too many, missing, misshapen, or a signal: the sentence on it says all."""
+    faulty = output(name, verdict=Verdict.DIFFERS)
+    if problem:
+        faulty = OutputVerdict(name, Verdict.DIFFERS, problem)
+    for outputs, said in (((faulty,), False), ((output(verdict=Verdict.DIFFERS), faulty), True)):
         case = judged("reverse_1", Verdict.DIFFERS, {"outputs": outputs})
         lines = list(sentences(every_verdict(), case))
         assert any(line.startswith("tests for ") for line in lines) == said
+
+
+@pytest.mark.parametrize(
+    ("fits", "against", "said"),
+    [
+        (("clip-ignored x-reversed", "clip-ignored"), 0, "; what differs fits clip-ignored"),
+        (("clip-ignored",), 0, "; what differs fits clip-ignored"),
+        (("clip-ignored",), 2, ""),
+        (("clip-ignored x-reversed",), 0, ""),
+        (("clip-ignored", ""), 0, ""),
+    ],
+)
+def test_the_last_line_names_what_all_that_differs_fits(fits, against, said):
+    """Refused cases aside; nothing that passing cases rule out, nor one of several."""
+    details = [{"fits": dict.fromkeys(each.split(), 0.1), "against": against} for each in fits]
+    cases = [judged(f"a_{k}", Verdict.DIFFERS, each) for k, each in enumerate(details)]
+    found = report([*cases, judged("b", Verdict.REFUSED, {"message": "no"})])
+
+    (line,) = (line for line in closing(found) if line.startswith(found.title))
+    assert line.endswith(f" fail{said}")
 
 
 BATCHWISE = (

@@ -113,6 +113,36 @@ def test_weights_of_one_direction_alone_may_be_wrong(bug, way, nodes, tmp_path):
     assert report.cause.explained == report.cause.wrong > 0
 
 
+ALL = slice(None)
+
+
+@pytest.mark.parametrize(
+    ("node", "scaled", "factor", "name"),
+    [
+        ("LSTM_l0", ("R", ALL), 1.07, "r-scaled-by-1.07"),
+        ("LSTM_l1", ("R", ALL), 1.07, "r-scaled-by-1.07"),
+        ("LSTM_l0", ("W", 2), 0.5, "w-of-f-scaled-by-0.5"),
+        ("GRU_l1", ("Rb", ALL), 3, "rb-scaled-by-3"),
+        ("RNN_l0", ("R", ALL), 127 / 128, "r-scaled-by-0.992"),
+    ],
+)
+def test_weights_that_are_scaled_are_named_with_the_factor(node, scaled, factor, name, tmp_path):
+    """A tensor, or its part of one gate; not errors as large as those of weights in int8."""
+    tensor, gates = scaled
+
+    def run(recurrence):
+        values = getattr(recurrence, tensor).copy()
+        values[:, gates] *= np.float32(factor)
+        return RIGHT.run(replace(recurrence, **{tensor: values}))
+
+    model = layers(node.partition("_")[0])
+    report = report_of(model, running(model, run, node), tmp_path)
+
+    assert [path.rpartition(" / ")[2] for path in report.cause.nodes] == [node]
+    assert name in report.cause.fits
+    assert report.cause.explained == report.cause.wrong > 0
+
+
 @pytest.mark.parametrize(("cell", "directions", "count"), [("LSTM", 1, 2), ("GRU", 2, 1)])
 def test_time_may_be_taken_for_the_batch(cell, directions, count, tmp_path):
     """As where batch_first is confused: sizes that differ do not show it in Y."""

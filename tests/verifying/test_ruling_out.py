@@ -1,7 +1,7 @@
 """Passing cases rule out the bugs that fit another case by chance."""
 
 import pytest
-from support.judged import core
+from support.judged import CORE, core, explained_verdict
 from support.small_suite import small_suite
 
 from rnncli.generating.production import make_vectors
@@ -10,6 +10,7 @@ from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.judging.report import JudgedCase
+from rnncli.packs.pack import open_pack
 from rnncli.verifying.ruling_out import ruled_out
 
 SCORED, UNSCORED, TRUE = "batch-tail-4", "hard-sigmoid-of-a-sixth", "sigmoid-zero-below-18"
@@ -109,6 +110,34 @@ def test_an_order_that_another_layout_alone_rules_out_is_that_layout_always(
         assert f"in the order {other}." in sentence_of(*left)
     else:
         assert [*left] == [bug]
+
+
+@pytest.mark.parametrize(
+    ("made", "some", "named"),
+    [("gates", "", "gates"), ("gates", "ends", "state"), ("state", "", "state")],
+)
+def test_all_cases_have_the_reading_that_most_are_right_by(made, some, named):
+    """A unit without levels of its gates rounds by requantise=gates as by requantise=state."""
+    rule = Rule(reading={"requantise": made})
+    vectors = {
+        vector.id: vector
+        for vector in open_pack(CORE.parent / "units").vectors()
+        if "lstm" in vector.id and some in vector.id
+    }
+    verdicts = [
+        explained_verdict(vector, rule.declared(vector).answers.outputs)
+        for vector in vectors.values()
+    ]
+    cases = [JudgedCase(vectors[each.id].record, each) for each in verdicts]
+    found = [each.details for each in ruled_out(cases, vectors.__getitem__, PACK_RULE)]
+
+    wrong = [each for each in found if each.verdict is Verdict.DIFFERS]
+    name = f"requantise={named}"
+    assert {each.reading for each in wrong} == {name}
+    assert {each.message for each in wrong} == {
+        f"gives what {name} gives: --reading {name} judges by that"
+    }
+    assert all(name in each.fits for each in wrong)
 
 
 def test_tolerances_that_let_a_bug_pass_rule_it_out_nowhere():

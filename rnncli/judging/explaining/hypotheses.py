@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -37,6 +37,7 @@ from rnncli.judging.explaining.fitting import (
     together,
 )
 from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
+from rnncli.judging.explaining.precision import FIXED, fixed_point_of
 from rnncli.judging.explaining.single_steps import HeldRegion, Screen, regions_of, steps_of
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
@@ -44,11 +45,12 @@ from rnncli.mutants.edits import difference
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
 from rnncli.mutants.quantised_kernels import finer_unit_bug, rounding_outputs
+from rnncli.mutants.scalings import scaling_named, scalings_of
 from rnncli.recurrence.readings import READINGS, must_be_declared
 from rnncli.talk.words import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.files.formats.format import Tensors
     from rnncli.judging.comparing.margins import MeasuredAttempt
@@ -153,8 +155,16 @@ def leak_fits(found: MeasuredAttempt, before: Vector) -> dict[str, float]:
 ALWAYS_TAKEN = {"gates-z-r-swapped": "rzn", "gate-order-ifco": "ifgo"}
 LAYOUT_ALWAYS = "gate-layout-always-"
 
+# Another, of outputs that are multiples of 2^-k alone -> the k.
+FIXED_POINTS = {f"fixed-point-{k}": k for k in range(1, FIXED)}
+
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
+    **{
+        name: f"Every value is a multiple of 2^-{k}: fixed point; `--atol {2.0**-k * 1.005:.3g}`"
+        " judges by one unit."  # of three digits, rounded up
+        for name, k in FIXED_POINTS.items()
+    },
     **{
         f"{LAYOUT_ALWAYS}{layout}": "WebNN's layout is not read: the gates of W, R and B are taken"
         f" in the order {layout}."
@@ -185,7 +195,7 @@ def sentence_of(hypothesis: str) -> str:
     sentences = []
     for name in parts_of(hypothesis):
         reading, _, choice = name.partition("=")
-        row, mutant = READINGS.get(reading), MUTANTS.get(name)
+        row, mutant = READINGS.get(reading), MUTANTS.get(name) or scaling_named(name)
         if name in UNTABLED:
             sentence = UNTABLED[name]
         elif name in PRECISIONS:
@@ -279,6 +289,7 @@ def evidence_of_failure(
             screens = [Screen(wrong, steps), Screen(wrong, steps, since=0)]
             likely = dict.fromkeys(h for screen in screens for h in screen.partly_likely(singles))
             regions = regions_of(wrong, steps, screens[0], likely)
+    fitting |= {name: fitting[same] for name, same in _same_readings(vector, fitting)}
     return Evidence(
         *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, fitting),
         got={} if is_named else found.got,
@@ -300,7 +311,7 @@ def single_fits(
 
     These are the alternative readings of a vector and single mutants, or else mutants under an
     alternative reading, or two readings of a unit; then functions that are inexact near 0, or else
-    a coarser arithmetic.
+    outputs in fixed point, weights that are scaled, or a coarser arithmetic.
     If the candidates would take more than `most` multiplications of whole runs, only as many as fit
     run, at least one, all of which give the first wrong step.
     """
@@ -308,7 +319,7 @@ def single_fits(
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
-        return {}
+        return _in_fixed_point(wrong)
     likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
     readings = [*_readings(found.vector)]
     singles: list[Hypothesis] = [(mutant,) for mutant in (*readings, *likely)]
@@ -320,9 +331,42 @@ def single_fits(
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
+    fits = fits or _in_fixed_point(wrong) or _scaled(wrong)
     if fits or steps is None:
         return fits
     return coarser_arithmetic(steps, next(each for each in wrong.requested if each.which == 0))
+
+
+def _in_fixed_point(wrong: WrongOutputs) -> dict[str, float]:
+    """Return the fixed point that all outputs are in, if it is coarser than their tolerances."""
+    if wrong.has_levels or not wrong.is_comparable:
+        return {}
+    pairs = ((each.got.ravel(), each.wanted.ravel()) for each in wrong.requested)
+    both = np.concatenate([np.stack(pair).astype(np.float64) for pair in pairs], axis=1)
+    got, wanted = both[:, np.isfinite(both).all(axis=0)]
+    k, widest = fixed_point_of(got, wanted), max(each.widest for each in wrong.requested)
+    if k is None or widest >= 2.0**-k:
+        return {}
+    return {f"fixed-point-{k}": float(np.abs(got - wanted).max() * 2.0**k)}
+
+
+def _scaled(wrong: WrongOutputs) -> dict[str, float]:
+    """Return the weights that are multiplied by a number, which is fitted to the outputs."""
+    if not wrong.is_comparable:
+        return {}
+
+    def outputs(bug: Mutant | None) -> Array:
+        result = (bug.change if bug else Change()).run(wrong.recurrence)
+        tensors: list[Any] = [(result.Y, *result.last)[each.which] for each in wrong.requested]
+        return np.concatenate([values.astype(np.float64).ravel() for values in tensors])
+
+    right = outputs(None)
+    got = np.concatenate([each.got.astype(np.float64).ravel() for each in wrong.requested])
+    for scalings in scalings_of(wrong.recurrence):
+        bugs = [scaling.fitted(outputs, right, got) for scaling in scalings]
+        if fits := _margins(wrong.fitting((bug,) for bug in bugs if bug)):
+            return fits
+    return {}
 
 
 def evidence_of_two(
@@ -387,6 +431,7 @@ def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> E
     found = outcomes(vector, [*_readings(vector), *mutants], rule)
     seen = (Fate.KILLED, Fate.ACCEPTABLE)
     refuted = frozenset(name for name, each in found.items() if each.fate in seen)
+    refuted |= {name for name, _ in _same_readings(vector, refuted)}
     return Evidence(
         *(vector.id, vector.recurrence.cell.name, Verdict.PASS, {}, refuted),
         dtype=vector.record.dtype,
@@ -417,6 +462,15 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
         else:
             change = replacing(vector.recurrence_under(name))
             yield Mutant(name, (vector.recurrence.cell.name,), READING, "", "", change)
+
+
+def _same_readings(vector: Vector, names: Collection[str]) -> list[tuple[str, str]]:
+    """Return the readings of a unit that are one of some others there, each with that one."""
+    return [
+        (name, same)
+        for name, same in vector.node.roundings.items()
+        if name != same and same in names
+    ]
 
 
 def _two_roundings(vector: Vector) -> Iterator[Hypothesis]:
@@ -487,6 +541,10 @@ def explained(attempt: JudgedAttempt) -> CaseVerdict:
     if not (fits or is_stale or verdict.after):
         mutants = mutants_of(found.vector.recurrence.cell.name)
         fits = single_fits(found, mutants, steps, most=AFFORDABLE)
+    if verdict.reading:  # whose answers the pack has, however near the others come
+        outputs = found.under(verdict.reading).outputs.values()
+        largest = max(float(each.errors.margin.max(initial=0)) for each in outputs)
+        fits = {verdict.reading: largest, **fits}
     return msgspec.structs.replace(
         verdict,
         localisation=steps.localisation if steps else None,

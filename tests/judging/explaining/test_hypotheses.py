@@ -12,6 +12,7 @@ from support.tables import every
 
 from rnncli.judging.comparing.declared import under_readings
 from rnncli.judging.comparing.margins import MeasuredAttempt
+from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
 from rnncli.judging.explaining.fitting import WrongOutputs
@@ -22,13 +23,16 @@ from rnncli.judging.explaining.hypotheses import (
     sentence_of,
     single_fits,
 )
+from rnncli.judging.explaining.precision import fixed_point_of
 from rnncli.judging.explaining.single_steps import ENGINE, Screen, steps_of
+from rnncli.judging.judgement import judge
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change, computing, stepped
 from rnncli.mutants.runs import stacked
-from rnncli.numerics import DTYPES
+from rnncli.numerics import DTYPES, round_to
 from rnncli.numerics.profiles import PROFILES
 from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Attempt, Status
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import Direction, Result
@@ -97,6 +101,23 @@ def both_forward(r):
     return replace(r, directions=(Direction.FORWARD, Direction.FORWARD))
 
 
+def scaled(name, factor, gate=np.s_[:]):
+    """Multiply a tensor, or its part of one gate."""
+
+    def change(recurrence):
+        values = getattr(recurrence, name).copy()
+        values[:, gate] *= np.float32(factor)
+        return replace(recurrence, **{name: values})
+
+    return change
+
+
+def batch_major(recurrence):
+    """Read the buffer of X as if the batch came first."""
+    X = recurrence.X
+    return replace(recurrence, X=X.reshape(X.shape[1], len(X), -1).swapaxes(0, 1))
+
+
 INPUT, OUTPUT, FORGET, CELL = range(4)
 # case, what is wrong in it -> what it is named
 NAMED = [
@@ -134,6 +155,14 @@ NAMED = [
     ("gru_14_initial", but(initial=(None,)), "initial-h-ignored"),
     ("rnn_14_clip", but(clip=np.inf), "clip-ignored"),
     ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "reverse-runs-forward"),
+    ("rnn_14_initial", batch_major, "x-read-batch-major"),
+    ("lstm_14_both", batch_major, "x-read-batch-major"),
+    ("lstm_14_initial", scaled("R", 1.07), "r-scaled-by-1.07"),
+    ("lstm_14_both", scaled("W", 0.5, FORGET), "w-of-f-scaled-by-0.5"),
+    ("gru_14_after", scaled("Rb", -1), "rb-scaled-by--1"),
+    ("gru_14_outputs", scaled("R", 1.3, 2), "r-of-h-scaled-by-1.3"),
+    ("lstm_14_peepholes", scaled("P", 2), "p-scaled-by-2"),
+    ("rnn_14_initial", scaled("W", 127 / 128), "w-scaled-by-0.992"),
     ("gru_14_both", both_forward, "both-directions-run-forward"),
     ("lstm_14_both", weighted_as_first, "second-direction-reuses-weights-and-biases"),
     ("gru_14_both_activations", activated_as_first, "second-direction-reuses-activations"),
@@ -336,6 +365,56 @@ def test_what_only_the_end_makes_coarse_is_no_coarse_arithmetic(cell, bits, func
 
     assert names_of(vector, got) == [name] * bool(name)
     assert names_of(vector, {**right, "Y": got["Y"]}) == []
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("k", [8, 12, 16])
+@pytest.mark.parametrize("function", [np.rint, np.floor])
+def test_outputs_in_fixed_point_are_said_to_be(cell, k, function):
+    """Although float16 may represent them all; the tolerance that is named judges by one unit."""
+    vector = core()[f"{cell}_14_initial"]
+    right = vector.answers.outputs
+    got = {name: function(values * 2.0**k) / np.float32(2.0**k) for name, values in right.items()}
+
+    assert names_of(vector, got) == [f"fixed-point-{k}"]
+    sentence = sentence_of(f"fixed-point-{k}")
+    assert sentence.startswith(f"Every value is a multiple of 2^-{k}: fixed point; `--atol ")
+    rule = Rule(atol=float(sentence.split("`")[1].removeprefix("--atol ")))
+    assert judge(vector, Attempt(Status.RAN, got), rule).verdict is Verdict.PASS
+    assert (
+        judge(vector, Attempt(Status.RAN, got), Rule(atol=2.0**-k / 4)).verdict is Verdict.DIFFERS
+    )
+
+
+def test_a_kernel_whose_states_are_in_fixed_point_is_said_to_be():
+    """Its errors add up to several units."""
+    vector = core()["gru_14_both"]
+
+    def step(right, p, x, states):
+        return tuple(np.rint(state * 4096) / 4096 for state in right(p, x, states))
+
+    mutant = replace(MUTANTS["biases-dropped"], change=Change(recurrence=stepped(step)))
+    got = outputs_of(vector, mutant.run(vector.recurrence))
+
+    assert names_of(vector, got) == ["fixed-point-12"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_no_float_is_in_fixed_point(dtype):
+    """Of any case of core: the smaller a float, the more binary places it has."""
+    for vector in core().values():
+        wanted = np.concatenate([each.ravel() for each in vector.answers.outputs.values()])
+        wanted = wanted[np.isfinite(wanted.astype(np.float64))].astype(np.float64)
+
+        assert fixed_point_of(round_to(wanted, DTYPES[dtype]), wanted) is None
+        assert fixed_point_of(np.rint(wanted * 64) / 64, np.rint(wanted * 32) / 32) is None
+
+
+def test_a_factor_is_told_with_what_it_multiplies():
+    """Of an id alone, as reports of other runs have it."""
+    assert sentence_of("r-of-f-scaled-by-1.07") == "R of gate f is multiplied by 1.07."
+    assert sentence_of("wb-scaled-by--1") == "Wb is multiplied by -1."
+    assert "does not know" in sentence_of("q-scaled-by-2")
 
 
 @pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
