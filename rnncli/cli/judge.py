@@ -81,12 +81,18 @@ def reported(
     What there is to note is said before the report, whose last line is its summary.
     """
     from rnncli.reports.progress import progress_bar
-    from rnncli.reports.verification import check_reports, show_report, write_reports
+    from rnncli.reports.verification import check_reports, print_cases, show_report, write_reports
+    from rnncli.verifying.verification import InterruptedRun
 
     files = {name: asked.pop(name) for name in FILES}
     check_reports(files)
-    with progress_bar(unit="cases") as progress:
-        report = judge(*what, **asked, progress=progress.reach)
+    try:
+        with progress_bar(unit="cases") as progress:
+            report = judge(*what, **asked, progress=progress.reach)
+    except InterruptedRun as stopped:
+        if as_json:  # a run without a summary is one that has not ended
+            print_cases(stopped.report)
+        raise
     if said := note(report):
         say(said)
     show_report(report, as_json=as_json, verbose=verbose)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 
 LARGEST_BATCH = 32
+# Of those that run an implementation: an interrupt loses what is begun.
+SMALL_BATCH = 4
 UNASKED = (
     "recorded results cannot run a valid case: only a pack of valid cases shows that their"
     " implementation does not refuse everything"
@@ -63,8 +65,8 @@ UNCOMPARED = {
 }
 # Title of cases that are right alone -> whether other cases came before them.
 LATER = {
-    "wrong at a later call only": False,
-    "wrong only after other cases of the same process": True,
+    "stale: wrong at a later call only": False,
+    "stale: wrong only after other cases of the same process": True,
 }
 
 
@@ -130,6 +132,15 @@ def claiming(plan: VerificationPlan, path: Path) -> VerificationPlan:
         )
     claim = read_claim(path)
     return replace(plan, claim=claim, cases=replace(plan.cases, require=claim.require))
+
+
+class InterruptedRun(KeyboardInterrupt):
+    """An interrupt of a run, with a report on the cases that were judged before it."""
+
+    def __init__(self, report: VerificationReport) -> None:
+        self.report, total = report, report.total
+        told = f": {total.summary}" if total.cases else ""
+        super().__init__(f"{total.cases} of {report.due} cases were judged{told}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +225,7 @@ def judge_all(
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
         InvalidRequest: recorded results cannot run probes, and a claim rests on them.
+        InterruptedRun: a signal came; its report has the cases that were judged.
     """
     start = time.perf_counter()
     OPEN_PACKS.keep(selected.pack.reference, selected.pack)
@@ -235,36 +247,46 @@ def judge_all(
         case_id: JudgedVector(CaseVerdict(case_id, Verdict.SKIPPED, message=reason))
         for case_id, reason in selected.skipped.items()
     }
+
+    def judged_cases() -> list[JudgedCase]:
+        return [
+            JudgedCase(record, vectors[record.id].verdict, vectors[record.id].error_over_time)
+            for record in selected.records
+            if record.id in vectors
+        ]
+
+    def report_on(cases: Sequence[JudgedCase]) -> VerificationReport:
+        header = selected.pack.manifest.header
+        pack = JudgedPack(
+            *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
+            cases=len(selected.pack.manifest.cases),
+        )
+        rule, due = plan.terms.rule.text, len(selected.records)
+        return report_of(plan, pack, about, cases, start=start, rule=rule, due=due)
+
     try:
         order = shuffled(selected.asked, plan.cases.shuffle)
         working = partial(work, selected.pack.reference, plan.terms)
-        for batch in plan.workers.in_batches(working, order, most=LARGEST_BATCH):
+        most = SMALL_BATCH if plan.workers.jobs > 1 else 1
+        for batch in plan.workers.in_batches(working, order, most=most):
             for vector in batch:
                 vectors[vector.verdict.id] = vector
                 done(vector.verdict)
             if plan.terms.stop_at_failure and any(each.verdict.fails for each in batch):
                 break
+    except KeyboardInterrupt:
+        raise InterruptedRun(report_on(judged_cases())) from None
     finally:
         OPEN_SUBJECTS.close()
     if len(vectors) < len(selected.records) and not plan.terms.stop_at_failure:
         raise AssertionError("workers returned fewer cases than they were sent")
-    header = selected.pack.manifest.header
-    found = [
-        JudgedCase(record, vectors[record.id].verdict, vectors[record.id].error_over_time)
-        for record in selected.records
-        if record.id in vectors
-    ]
+    found = judged_cases()
     evidence = [each.evidence for each in vectors.values() if each.evidence]
-    judged, due = without_idle_refusals(found, probed), len(selected.records)
+    judged = without_idle_refusals(found, probed)
     unproved = sum(new is not old for new, old in zip(judged, found, strict=True))
     judged = ruled_out(judged, partial(_read, plan, selected.pack), plan.terms.rule)
-    pack = JudgedPack(
-        *(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
-        cases=len(selected.pack.manifest.cases),
-    )
-    rule = plan.terms.rule.text
     return replace(
-        report_of(plan, pack, about, judged, start=start, rule=rule, due=due),
+        report_on(judged),
         diagnosis=_diagnosed(plan, selected, judged, evidence) if plan.terms.diagnoses else None,
         unproved=unproved,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -180,3 +182,34 @@ def test_a_module_in_c_is_loaded_before_the_command_is_interrupted(program):
     process = program(body=f"{code}{body}    time.sleep(60)")
 
     assert ended(process) == (130, "interrupted\n")
+
+
+SLOWER = """\
+import pathlib, sys, time
+begun = pathlib.Path(sys.argv[1])
+begun.write_text(begun.read_text() + "." if begun.exists() else ".")
+time.sleep(60 if len(begun.read_text()) > 2 else 0)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_what_was_judged_before_an_interrupt_is_told(tmp_path, options):
+    """The count, and with --json the lines; without a summary they are no whole run."""
+    program, begun = tmp_path / "slower.py", tmp_path / "begun"
+    program.write_text(SLOWER)
+    judging = shlex.join([sys.executable, f"{program}", f"{begun}", "{inputs}", "{outputs}"])
+    words = ["-m", "rnncli", "verify", "core", "-k", "rnn", "--command", judging, *options]
+    process = subprocess.Popen(
+        [sys.executable, *words], cwd=tmp_path, text=True, stdout=-1, stderr=-1
+    )
+    while not (begun.exists() and len(begun.read_text()) > 2):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "interrupted: 2 of 60 cases were judged: 2 refused"
+    kinds = [json.loads(line)["kind"] for line in out.splitlines()]
+    assert kinds == (["run", "case", "case"] if options else [])
