@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 LEFT = 0.01
 # The least number of elements that have one sign, or fit a number, by no chance.
 LEAST = 10
-# The most elements, axes and indices of an axis that are looked at, decimals, and indices told.
-MOST_ELEMENTS, MOST_AXES, MOST_INDICES, MOST_DECIMALS, MOST_TOLD = 1 << 22, 5, 256, 8, 16
+# The most elements, axes and indices of an axis that are looked at, decimals, binary places, and
+# indices told.
+MOST_ELEMENTS, MOST_AXES, MOST_INDICES, MOST_TOLD = 1 << 22, 5, 256, 16
+MOST_DECIMALS, MOST_PLACES = 8, 24
 # Types to whose roundings errors are compared, the finest first, how far from one they may be to be
 # as large, and how far to come of any: steps in bfloat16 or weights in int8 add up to errors of up
 # to 7 times those of rounding the outputs to bfloat16, see `running.request.LARGEST`.
@@ -46,6 +48,8 @@ def likenesses(got: Array, wanted: Array, differs: Array, sides: Sides) -> list[
     if not 1 < got.size <= MOST_ELEMENTS or not (_is_real(got) and _is_real(wanted)):
         return []
     g, w = got.astype(np.float64), wanted.astype(np.float64)
+    if np.isnan(g).all() and np.isfinite(w).any():
+        return [Likeness(f"{sides.got} nothing but NaN", explains=True)]
     if not (np.isfinite(g).all() and np.isfinite(w).all() and differs.any()):
         return []
     for sentence in _explaining(g, w, sides):
@@ -90,6 +94,10 @@ def _explaining(g: Array, w: Array, sides: Sides) -> Iterator[str]:
             for name in ROUNDED:
                 if _rms(a - round_to(b, DTYPES[name]).astype(np.float64)) <= LEFT * size:
                     yield f"{said} rounded to {name}"
+            for places in range(1, MOST_PLACES):
+                unit = 2.0**-places
+                if _rms(a - np.round(b / unit) * unit) <= LEFT * size:
+                    yield f"{said} rounded to multiples of 2^-{places}: fixed point"
     if w.ndim <= MOST_AXES:
         for order in permutations(range(w.ndim)):
             if order != (*range(w.ndim),) and is_left(w.transpose(order)):

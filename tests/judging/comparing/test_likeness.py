@@ -34,7 +34,9 @@ def as_type(dtype):
         (np.round(W, 3), f"{IS} rounded to 3 decimals"),
         (as_type(np.float16), f"{IS} rounded to float16"),
         (as_type(ml_dtypes.bfloat16), f"{IS} rounded to bfloat16"),
+        (np.round(W * 4096) / 4096, f"{IS} rounded to multiples of 2^-12: fixed point"),
         (W * 0, "A has nothing but zeros"),
+        (W * np.float32(np.nan), "A has nothing but NaN"),
         (
             W.transpose(1, 0, 2),
             "what A has, with axes in the order 1, 0, 2: 60 of 60 elements agree",
