@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.files.reading import nearest_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,8 @@ def find_suite(name: str | Path) -> Path:
     if separator:
         raise InvalidRequest(f"{name}: is a case, not a suite; write {suite} -k id:{case}")
     suites = suite_names()
-    hint = did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
+    near = nearest_file(path) if path.suffix else ""
+    hint = near or did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
     raise InvalidRequest(f"{name}: no such file, and no suite of that name{hint}")
 
 

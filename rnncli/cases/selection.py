@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from rnncli.errors import InvalidRequest, NothingSelected, did_you_mean
@@ -64,7 +65,9 @@ class Selection:
         if unknown:
             listed = " or ".join(f"'{word}'" for word in unknown)
             known = dict.fromkeys(word for case in cases for word in words_of(case))
-            known |= dict.fromkeys(part for word in known for part in word.split("_"))
+            parts = [word.split("_") for word in known]
+            known |= dict.fromkeys(part for each in parts for part in each)
+            known |= dict.fromkeys("_".join(two) for each in parts for two in pairwise(each))
             nearest = (did_you_mean(word.removeprefix(ID), known) for word in unknown)
             hint = f"; no case has {listed} in its id or flags{next(filter(None, nearest), '')}"
             if dtype := next((word for word in unknown if word in DTYPES), ""):

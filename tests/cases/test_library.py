@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from rnncli.cases import library
-from rnncli.cases.library import find_spec, spec_names, specs_folder, statement_files
+from rnncli.cases.library import find_spec, find_suite, spec_names, specs_folder, statement_files
 from rnncli.errors import InvalidRequest
 
 
@@ -24,6 +24,16 @@ def test_a_spec_is_found_by_any_of_its_names(name):
 def test_nothing_but_specs_is_found(name):
     """A name is looked up in a list; it is never a path."""
     assert find_spec(name) is None
+
+
+def test_a_file_that_is_nearly_called_so_is_named(tmp_path, monkeypatch):
+    """Before suites, which have no suffix."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_suite.yaml").write_text("suite: mine")
+    with pytest.raises(InvalidRequest, match=r"did you mean 'my_suite.yaml'\?"):
+        find_suite("my_suite.yml")
+    with pytest.raises(InvalidRequest, match=r"did you mean 'smoke'\?"):
+        find_suite("smok")
 
 
 @pytest.mark.parametrize("specs", ["rnncli/specs", "specs"], ids=["wheel", "checkout"])

@@ -54,6 +54,7 @@ CASES = ["lstm_14_both", "gru_14_both_float16"]
         ("lstm and gru", ""),
         ("not 14", ""),
         ("both and transformer", "; no case has 'transformer' in its id or flags"),
+        ("lstm14", "; no case has 'lstm14' in its id or flags; did you mean 'lstm_14'?"),
         ("botth", "; no case has 'botth' in its id or flags; did you mean 'both'?"),
         (
             "id:lstm_14_bohh",

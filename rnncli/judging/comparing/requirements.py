@@ -463,6 +463,9 @@ def _term(text: str, expression: str) -> Term:
                 hint = did_you_mean(each, row.values) or f"; there are {', '.join(row.values)}"
                 if field == "attributes" and (size := did_you_mean(each, SIZES)):
                     hint = f"{size} It is a field of its own, such as hidden_size<=64"
+                name = each.partition("-")[0]
+                if versions := [known for known in row.values if known.startswith(f"{name}-")]:
+                    hint = f"; there are {', '.join(versions)}, and op={name} is all of them"
                 raise invalid(f"'{field}' is never '{each}'{hint}")
     if is_number:
         values = tuple(v if v == NEVER or row.kind == "decimal" else str(int(v)) for v in values)

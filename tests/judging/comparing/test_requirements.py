@@ -142,6 +142,10 @@ WRONG = {
     "attributes=hiddensize": (
         "'attributes' is never 'hiddensize'; did you mean 'hidden_size'? It is a field of its own,"
     ),
+    "operator=RNN": (
+        "'operator' is never 'RNN'; there are RNN-1, RNN-7, RNN-14, RNN-22, and op=RNN is all of"
+    ),
+    "operator=GRU-2": "'operator' is never 'GRU-2'; there are GRU-1, GRU-3, GRU-7, GRU-14,",
     "dtype=": "'dtype' is never ''; there are",
     "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
     "inputs!=Q": "'inputs' is never 'Q'; there are",
