@@ -184,6 +184,7 @@ def mutants(
         cell: Only bugs of one cell, such as LSTM.
         kernel: The blocked NumPy kernels, which structural bugs edit.
     """
+    from rnncli.judging.explaining.hypotheses import UNTABLED
     from rnncli.mutants.catalogue import EVERY, mutant_named
     from rnncli.mutants.structural import KERNEL, LINEAR_KERNEL
 
@@ -191,6 +192,9 @@ def mutants(
         if id or cell or as_json:
             raise click.UsageError("--kernel takes no other option")
         click.echo(f"{KERNEL}\n\n{LINEAR_KERNEL}", nl=False)
+        return
+    if id in UNTABLED and not as_json:
+        click.echo(f"{id}: {UNTABLED[id]}")
         return
     rows = [mutant_named(id)] if id else list(EVERY.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
@@ -217,11 +221,11 @@ def mutants(
 
 
 def _kind(row: Mutant | StructuralMutant) -> str:
-    from rnncli.mutants.catalogue import MUTANTS, is_scored
+    from rnncli.mutants.catalogue import EVERY, MUTANTS, is_scored
 
-    if row.id not in MUTANTS:
-        return "structural"
-    return "semantic" if is_scored(row.id) else "finer"
+    if row.id in MUTANTS:
+        return "semantic" if is_scored(row.id) else "finer"
+    return "structural" if row.id in EVERY else "finer"
 
 
 def _page(row: Mutant | StructuralMutant) -> str:

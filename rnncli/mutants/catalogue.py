@@ -9,6 +9,7 @@ from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, did_you_mean, listed
 from rnncli.mutants import imprecision, quantised_kernels
 from rnncli.mutants.bug_table import BUGS
+from rnncli.mutants.scalings import scaling_named
 from rnncli.mutants.structural import STRUCTURAL, StructuralMutant
 
 if TYPE_CHECKING:
@@ -99,13 +100,13 @@ def structural_of(cell: str) -> tuple[StructuralMutant, ...]:
 
 
 def mutant_named(id: str) -> Mutant | StructuralMutant:  # noqa: A002 -- what a mutant itself calls it
-    """Return the mutant of that id, structural ones included.
+    """Return the mutant of that id, structural ones and scalings by any factor included.
 
     Raises:
         InvalidRequest: the mutant does not exist.
     """
-    if id in EVERY:
-        return EVERY[id]
+    if found := EVERY.get(id) or scaling_named(id):
+        return found
     # The ids with most of its words, from the first on.
     words, alike = id.split("-"), list[str]()
     while words and not alike:

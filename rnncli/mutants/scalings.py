@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.mutants.mutant import ALL, Change, Mutant
+from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # What is scaled -> the fields of a recurrence.
 TENSORS = {"w": ("W",), "r": ("R",), "b": ("Wb", "Rb"), "wb": ("Wb",), "rb": ("Rb",), "p": ("P",)}
-_NAME = re.compile(r"([wrbp]+)(?:-of-([a-z]))?-scaled-by-(.+)")
+_NAME = re.compile(r"([wrbp]+)(?:-of-([a-z]))?-scaled-by-(-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)")
 FAMILY = "scales"
 # The change of a factor by which effects are measured, and the part of an error that must be in
 # their direction.
@@ -39,7 +40,7 @@ class Scaling(NamedTuple):
         name = {"wb": "Wb", "rb": "Rb"}.get(self.tensor, self.tensor.upper())
         return Mutant(
             f"{self.tensor}{f'-of-{self.gate}' if self.gate else ''}-scaled-by-{factor:.3g}",
-            ALL,
+            tuple(cell for cell in ALL if not self.gate or self.gate in CELLS[cell].gates),
             FAMILY,
             f"{name}{of} is multiplied by {factor:.3g}.",
             "Every value is off.",
