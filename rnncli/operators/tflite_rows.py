@@ -119,6 +119,8 @@ def _rules(values: Mapping[str, Any], dtype: str) -> Iterator[str]:
             yield f"{name} must have one of each gate, input, forget, cell, output, got {given}"
         elif any(n is not None and not 0 < n < math.inf for n in given):
             yield f"{name} must be positive and finite, got {values[name]}"
+    if values["hidden_zero_point"] is not None and values["hidden_scale"] is None:
+        yield "hidden_zero_point needs hidden_scale"
     low, high = POINTS.get(dtype, POINTS["int8"])
     for name in ("input_zero_point", "output_state_zero_point", "hidden_zero_point"):
         if values[name] is not None and not low <= values[name] <= high:

@@ -103,12 +103,16 @@ class Multiplier(NamedTuple):
         """Return int32 values times the factor, rounded once or twice.
 
         Raises:
-            Unsupported: a value shifted to the left leaves int32.
+            Unsupported: a value shifted to the left leaves int32, or the factor is 2^30 or more.
         """
+        if self.shift > 30:
+            raise Unsupported("a product of scales is 2^30 or more, which TFLite leaves undefined")
         if is_single:
             return (x * self.value + (1 << (30 - self.shift))) >> (31 - self.shift)
-        left, right = max(self.shift, 0), max(-self.shift, 0)
-        return rounded_shift(_high_product(_within(x << left, 31), self.value), right)
+        product = _within(x << max(self.shift, 0), 31) * self.value
+        # The high half, rounded half away from 0, as SaturatingRoundingDoublingHighMul has it.
+        high = _toward_zero(product + np.where(product >= 0, 1 << 30, 1 - (1 << 30)), 31)
+        return rounded_shift(high, max(-self.shift, 0))
 
     def times_wide(self, x: Array) -> Array:
         """Return values of up to 47 bits times the factor, of which 16 bits are used.
@@ -136,12 +140,6 @@ def _within(x: Array, bits: int) -> Array:
     return x
 
 
-def _high_product(a: Array, b: int) -> Array:
-    """Return a * b / 2^31, rounded half away from 0, as SaturatingRoundingDoublingHighMul."""
-    product = a * b
-    return _toward_zero(product + np.where(product >= 0, 1 << 30, 1 - (1 << 30)), 31)
-
-
 def _toward_zero(x: Array, bits: int) -> Array:
     """Return x / 2^bits, rounded toward 0."""
     return np.where(x >= 0, x >> bits, -(-x >> bits))
@@ -156,10 +154,6 @@ def rounded_shift(x: Array, bits: int) -> Array:
 def saturated(x: Array, bits: int = 16) -> Array:
     """Return values clamped to a signed integer of as many bits."""
     return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-
-
-def _clipped(x: Array, bound: int) -> Array:
-    return np.clip(x, -bound, bound)
 
 
 # sigmoid(n / 24) in units of 2^-16, n from 0 to 255, rounded to nearest; and where the table of
@@ -191,9 +185,11 @@ def table_tanh(x: Array, exponent: int = -ARGUMENT_BITS) -> Array:
     """Return tanh of x * 2^exponent, with 15 bits of fraction, by the same table.
 
     Raises:
-        Unsupported: the exponent is so large that arguments leave int32.
+        Unsupported: the exponent is so far from -12 that arguments leave int32.
     """
     table, shift = sigmoid_table(), exponent + ARGUMENT_BITS
+    if abs(shift) > 29:
+        raise Unsupported(f"tanh of numbers in units of 2^{exponent} is undefined in TFLite")
     v = _within(3 * x << max(shift, 0), 31)
     if shift < 0:
         v = (v + (1 << (-shift - 1))) >> -shift
@@ -334,13 +330,19 @@ class IntegerKernel:
         self.tanh: Callable[[Array], Array] = table_tanh
         self.tanh_of_cell: Callable[[Array], Array] = partial(table_tanh, exponent=form.exponent)
         is_gemmlowp = form.reads("activations") == "gemmlowp"
+        if self._is_shifted and not 0 <= 2 * GATE_BITS + form.exponent <= 31:
+            raise Unsupported(
+                f"a cell_state_scale of 2^{form.exponent} leaves no shift of 0 to 31 bits"
+            )
         if (is_gemmlowp or self._is_shifted) and not is_power:
-            raise Unsupported(f"a cell_scale of {form.cell_scale:g} is no power of two: undefined")
+            raise Unsupported(
+                f"a cell_state_scale of {form.cell_scale:g} is no power of two: undefined"
+            )
         if is_gemmlowp:
             if form.exponent not in GEMMLOWP_EXPONENTS:
                 raise Unsupported(
-                    f"a cell_scale of 2^{form.exponent} is undefined where tanh is gemmlowp's:"
-                    " 2^-15 to 2^-9"
+                    f"a cell_state_scale of 2^{form.exponent} is undefined where tanh is"
+                    " gemmlowp's, which takes 2^-15 to 2^-9"
                 )
             self.sigmoid = gemmlowp_sigmoid
             self.tanh = partial(gemmlowp_tanh, integer_bits=15 - ARGUMENT_BITS)
@@ -365,14 +367,14 @@ class IntegerKernel:
         )
         found = []
         for terms in zip(of_inputs, of_hidden, self._of_inputs, self._of_hidden, strict=True):
-            one, other = (self._term(*pair) for pair in (terms[::2], terms[1::2]))
+            one, other = (
+                factor.times_wide(total) if self._form.bits == 16 else self._times(total, factor)
+                for total, factor in (terms[::2], terms[1::2])
+            )
             if self._saturates_terms:
                 other = saturated(other)
             found.append(saturated(saturated(one) + other))
         return np.stack(found)
-
-    def _term(self, total: Array, factor: Multiplier) -> Array:
-        return factor.times_wide(total) if self._form.bits == 16 else self._times(total, factor)
 
     def cell(self, f: Array, C: Array, i: Array, g: Array) -> Array:
         """Return the new cell states from the gates and the old ones, saturated and clipped."""
@@ -384,7 +386,8 @@ class IntegerKernel:
             kept = saturated(self._times(f * C, self._of_forgotten))
             written = self._times(i * g, self._of_written)
         total = saturated(kept + (saturated(written) if self._saturates_written else written))
-        return total if bound is None else _clipped(total, bound)
+        low, high = (INT16.min, INT16.max) if bound is None else (-bound, bound)
+        return np.asarray(np.clip(total, low, high))
 
     def hidden(self, o: Array, c: Array) -> Array:
         """Return the new hidden states from the output gate and tanh of the new cell states."""

@@ -1,13 +1,14 @@
 """Claims about TFLite's integer LSTM: equal to scalar integers and to the hashes of runtimes."""
 
 import hashlib
+import re
 from functools import partial
 
 import numpy as np
 import pytest
 from support import integer_specification as specification
 
-from rnncli.errors import Unsupported
+from rnncli.errors import InvalidOperator, Unsupported
 from rnncli.operators import evaluate
 from rnncli.operators.operator_table import operator_named
 from rnncli.recurrence.integers import (
@@ -182,10 +183,47 @@ def test_a_shift_rounds_half_away_from_zero():
     assert rounded_shift(np.array([-6, -5, -2, 2, 5, 6]), 2).tolist() == [-2, -1, -1, 1, 1, 2]
 
 
-def test_a_sum_that_leaves_32_bits_is_refused():
-    """Nobody defines its result."""
-    attributes, inputs = drawn(1, 8)
-    attributes["input_weight_scales"] = [1e6] * 4
+UNDEFINED = {
+    "sum": ({"input_weight_scales": [1e3] * 4}, {}, "a sum of products needs more than 32 bits"),
+    "product": ({"input_weight_scales": [1e30] * 4}, {}, "a product of scales is 2^30 or more"),
+    "tanh": ({"cell_state_scale": 2.0**18}, {}, "in units of 2^18 is undefined in TFLite"),
+    "no power": ({"cell_state_scale": 3e-4}, {"preset": "litert"}, "0.0003 is no power of two"),
+    "integer bits": ({"cell_state_scale": 2.0**-16}, {"preset": "litert"}, "2^-15 to 2^-9"),
+    "shift": ({"cell_state_scale": 2.0**-31}, {"cell-products": "shift"}, "no shift of 0 to 31"),
+}
 
-    with pytest.raises(Unsupported, match="more than 32 bits, where TFLite's result is undefined"):
-        evaluate(NAME, inputs, attributes=attributes)
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_nobody_defines_is_refused(name):
+    """With the number that leaves the range, and what is wanted."""
+    changes, readings, said = UNDEFINED[name]
+    attributes, inputs = drawn(1, 8)
+
+    with pytest.raises(Unsupported, match=re.escape(said)):
+        evaluate(NAME, inputs, attributes={**attributes, **changes}, readings=readings)
+
+
+WRONG = {
+    "scale": ({"input_scale": 0.0}, "input_scale must be positive and finite, got 0.0"),
+    "scales": ({"recurrent_weight_scales": [0.1]}, "must have one of each gate"),
+    "point": ({"input_zero_point": 128}, "input_zero_point must be -128 to 127 of int8, got 128"),
+    "alone": ({"hidden_zero_point": 1}, "hidden_zero_point needs hidden_scale"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_scales_and_zero_points_are_checked(name):
+    """Each by the attribute's name."""
+    changes, said = WRONG[name]
+    attributes, inputs = drawn(1, 8)
+
+    with pytest.raises(InvalidOperator, match=re.escape(said)):
+        evaluate(NAME, inputs, attributes={**attributes, **changes})
+
+
+def test_int16_has_no_zero_points():
+    """Runtimes start from a raw 0, whatever the file says."""
+    attributes, inputs = drawn(1, 16)
+
+    with pytest.raises(InvalidOperator, match="output_state_zero_point must be 0 of int16, got 3"):
+        evaluate(NAME, inputs, attributes={**attributes, "output_state_zero_point": 3})
