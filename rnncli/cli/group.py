@@ -172,10 +172,10 @@ def traceback_option() -> click.Option:
 def cli() -> None:
     """Evaluate recurrent neural operators exactly as their specifications say.
 
-    RNN, GRU, LSTM and linear recurrences of ONNX, OpenVINO's and WebNN's sequences and cells, and
-    quantised units, from a YAML config or inside any .onnx model. Tables go to standard output, as
-    tab-separated lines in a pipe; messages go to standard error. Every option can also be set by
-    the variable RNNCLI_<COMMAND>_<OPTION>.
+    RNN, GRU, LSTM and linear recurrences of ONNX, OpenVINO's and WebNN's sequences and cells,
+    TFLite's integer LSTM and quantised units, from a YAML config or inside any .onnx model. Tables
+    go to standard output, as tab-separated lines in a pipe; messages go to standard error. Every
+    option can also be set by the variable RNNCLI_<COMMAND>_<OPTION>.
     """
 
 

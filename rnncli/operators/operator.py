@@ -187,6 +187,11 @@ class Tensor(NamedTuple):
             return fitting[0]
         return ranked[0] if len(ranked) == 1 else self.shape(variant)
 
+    @property
+    def is_weight(self) -> bool:
+        """Whether it is a layer's parameter, a scale or a zero point, which models hold."""
+        return self.role.partition("_")[0] in {"W", "R", "B", "Wb", "Rb", "P", "bias"}
+
     def types_with(self, T: str) -> tuple[str, ...]:
         """Return the element types that it may have, given T."""
         return self.dtypes or (self.types.get(T, T),)

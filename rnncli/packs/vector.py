@@ -20,7 +20,7 @@ from rnncli.errors import (
 )
 from rnncli.numerics import tolerance_problem
 from rnncli.operators import OPERATORS, Node, operator_named
-from rnncli.operators.node import WEIGHTS, checked
+from rnncli.operators.node import checked
 from rnncli.recurrence.readings import must_be_declared
 
 if TYPE_CHECKING:
@@ -341,4 +341,4 @@ def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) ->
     """Return the names of the inputs that the model holds as initializers."""
     if weights == "inputs":
         return ()
-    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)
+    return tuple(r.name for r in operator.inputs if r.is_weight and r.name in present)
