@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TENSORS = {"w": ("W",), "r": ("R",), "b": ("Wb", "Rb"), "wb": ("Wb",), "rb": ("Rb",), "p": ("P",)}
 _NAME = re.compile(r"([wrbp]+)(?:-of-([a-z]))?-scaled-by-(-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)")
 FAMILY = "scales"
+# The least number of wrong elements that a factor fits by no chance.
+FEWEST = 4
 # The change of a factor by which effects are measured, and the part of an error that must be in
 # their direction.
 STEP, ALIKE = 1 / 64, 0.5

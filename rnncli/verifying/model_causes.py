@@ -28,7 +28,7 @@ from rnncli.models.steps import OwnRecurrentNode
 from rnncli.mutants.catalogue import is_scored, mutants_of
 from rnncli.mutants.mutant import RIGHT, Mutant
 from rnncli.mutants.runs import Runs, part_of
-from rnncli.mutants.scalings import scalings_of
+from rnncli.mutants.scalings import FEWEST, scalings_of
 from rnncli.numerics import dtype_of
 from rnncli.recurrence.readings import READINGS
 from rnncli.running.request import OutputsCause
@@ -208,7 +208,7 @@ class WrongModel:
                 yield self._tried_alone(path, own + mutants[cell])
             if stage == 0:
                 yield self._swapped()
-                yield from map(self._scaled, likeliest)
+                yield from map(self._scaled, likeliest if self.wrong >= FEWEST else [])
 
     def _overlap(self, path: Path) -> float:
         """Return how far the elements that depend on a node are those that are wrong."""

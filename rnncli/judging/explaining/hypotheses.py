@@ -45,7 +45,7 @@ from rnncli.mutants.edits import difference
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
 from rnncli.mutants.quantised_kernels import finer_unit_bug, rounding_outputs
-from rnncli.mutants.scalings import scaling_named, scalings_of
+from rnncli.mutants.scalings import FEWEST, scaling_named, scalings_of
 from rnncli.recurrence.readings import READINGS, must_be_declared
 from rnncli.talk.words import counted, listed
 
@@ -352,7 +352,8 @@ def _in_fixed_point(wrong: WrongOutputs) -> dict[str, float]:
 
 def _scaled(wrong: WrongOutputs) -> dict[str, float]:
     """Return the weights that are multiplied by a number, which is fitted to the outputs."""
-    if not wrong.is_comparable:
+    count = sum(np.count_nonzero(each.errors.margin > 1) for each in wrong.requested)
+    if not wrong.is_comparable or count < FEWEST:
         return {}
 
     def outputs(bug: Mutant | None) -> Array:

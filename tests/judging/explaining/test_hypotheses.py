@@ -410,6 +410,20 @@ def test_no_float_is_in_fixed_point(dtype):
         assert fixed_point_of(np.rint(wanted * 64) / 64, np.rint(wanted * 32) / 32) is None
 
 
+def test_a_factor_that_would_fit_anything_is_not_told():
+    """A single number can be fitted to three."""
+    vector = core()["rnn_14_initial"]
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][-1, 0, 0, :3] += np.float32(0.01)
+
+    assert names_of(vector, got) == []
+    (small,) = vectors_of(
+        "{op: RNN-14, sizes: {seq_length: 1, batch_size: 1, input_size: 2, hidden_size: 1}}"
+    )
+    wrong = {name: values + np.float32(0.01) for name, values in small.answers.outputs.items()}
+    assert not any("scaled" in name for name in names_of(small, wrong))
+
+
 def test_a_factor_is_told_with_what_it_multiplies():
     """Of an id alone, as reports of other runs have it."""
     assert sentence_of("r-of-f-scaled-by-1.07") == "R of gate f is multiplied by 1.07."
