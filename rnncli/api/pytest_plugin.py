@@ -188,6 +188,8 @@ def vectors(
         rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
     """
 
+    from rnncli.errors import RnncliError
+
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
         if "vector" not in signature.parameters:
@@ -208,14 +210,17 @@ def vectors(
         given_cases = selected_cases(
             pack, rule, cases, xfails, allow_refused=allow_refused, trust=trust, beside=here
         )
-        parameters = [
-            pytest.param(
-                case,
-                id=str(case.record.id),
-                marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
-            )
-            for case in given_cases
-        ]
+        try:
+            parameters = [
+                pytest.param(
+                    case,
+                    id=str(case.record.id),
+                    marks=[pytest.mark.skip(reason=case.skipped)] if case.skipped else [],
+                )
+                for case in given_cases
+            ]
+        except RnncliError as error:  # whose sentence says all: pytest shows no frames of ours
+            raise error.with_traceback(None) from None
         test: Callable[..., Any] = pytest.mark.parametrize("vector", parameters)(judged)
         return test
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # Option with one value -> how to get what several values would mean.
 SEVERAL = {
     "--runtime": "for several, one run each with --json, then `rnncli site`",
+    "--against": "for several, one run each",
 }
 
 _YAML = re.compile(r"\.ya?ml(::|$)", re.IGNORECASE)
@@ -215,7 +216,7 @@ class Command(click.Command):
                 sentence = f"{names[values[0]]} and {names[not values[0]]} are both given"
             else:
                 listed = " and ".join(f"'{value}'" for value in values)
-                sentence = f"{flag} is given {len(values)} times: {listed}"
+                sentence = f"{flag} takes one value, and is given {len(values)}: {listed}"
             if hint := SEVERAL.get(flag):
                 sentence += f"; {hint}"
             if getattr(option, "joins", False):

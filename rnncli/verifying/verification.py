@@ -128,7 +128,7 @@ def claiming(plan: VerificationPlan, path: Path) -> VerificationPlan:
     if asked := [*plan.concessions, *(option for option, is_asked in others.items() if is_asked)]:
         raise InvalidRequest(
             f"{CLAIMS} {path}: judges exactly what the file claims, by the pack's own rule:"
-            f" without {' and '.join(asked)}"
+            f" without {' and '.join(asked).replace('--select', '-k (--select)')}"
         )
     claim = read_claim(path)
     return replace(plan, claim=claim, cases=replace(plan.cases, require=claim.require))

@@ -440,6 +440,7 @@ def test_its_options_are_those_of_the_plug_in(decorated):
     code, output = decorated(pack="nosuch")
     assert code == 2
     assert "nosuch: not a pack of vectors" in output
+    assert len(re.findall(r"/rnncli/\S+\.py:\d+: in ", output)) == 1  # a single frame of ours
 
 
 def test_pytest_without_a_pack_is_left_alone(tmp_path):

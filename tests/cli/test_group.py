@@ -360,7 +360,7 @@ def test_a_value_given_twice_is_an_error(rnncli, name, option):
     )
 
     assert done.code == 2
-    assert f"{first} is given 2 times: 'one' and 'two'" in done.err
+    assert f"{first} takes one value, and is given 2: 'one' and 'two'" in done.err
 
 
 @pytest.mark.parametrize(("name", "option"), SWITCHES)
