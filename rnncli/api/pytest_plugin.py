@@ -187,7 +187,6 @@ def vectors(
     Raises:
         rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
     """
-
     from rnncli.errors import RnncliError
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
