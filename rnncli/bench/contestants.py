@@ -67,7 +67,9 @@ class Own:
         if self._call == "model" or (self._call == "session" and not is_node):
             return _in_session(vector, prepare(vector.model, **self._how, host=self._host))
         if not is_node:
-            return self._model(vector)
+            model = model_from(ModelProto.FromString(vector.model))
+            evaluator = prepare_model(model, **self._how, host=self._host)
+            return Prepared(partial(evaluator.outputs, vector.inputs), _as_they_are)
         node = vector.node
         if self._call == "session":
             held: dict[str, Any] = {name: vector.inputs[name] for name in vector.initializers}
@@ -90,11 +92,6 @@ class Own:
         recurrence = vector.recurrence
         run, mode = backend_named(self._backend).run, compute_named(self._compute)
         return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
-
-    def _model(self, vector: Vector) -> Prepared:
-        model = model_from(ModelProto.FromString(vector.model))
-        evaluator = prepare_model(model, **self._how, host=self._host)
-        return Prepared(partial(evaluator.outputs, vector.inputs), _as_they_are)
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return what the nodes of each operator of a model take in one run."""

@@ -62,13 +62,12 @@ def measure(dtype: str, threads: int) -> MachineLimits:
 
 
 def _fastest(function: Callable[[], object]) -> float:
-    return min(_seconds(function) for _ in range(ATTEMPTS))
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    seconds = []
+    for _ in range(ATTEMPTS):
+        start = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 # These make OpenBLAS assume another processor, at half the speed; our backends do not see them.

@@ -149,10 +149,6 @@ def _uniform(blank: Blank, keys: Keys, low: float, high: float) -> NDArray[np.fl
     return randomness.uniform(keys, blank.shape, low, high)
 
 
-def _normal(blank: Blank, keys: Keys, mean: float, std: float) -> NDArray[np.float64]:
-    return mean + std * randomness.bell(keys, blank.shape)
-
-
 _ROOT_BITS = 52
 
 
@@ -189,20 +185,12 @@ def _lengths(blank: Blank, keys: Keys) -> NDArray[np.int64]:
     return np.where(lengths[:, :1] == T, np.roll(lengths, 1, axis=-1), lengths)
 
 
-def _short(blank: Blank, _: Keys) -> NDArray[np.int64]:
-    return np.full(blank.count, max(blank.seq_length - 1, 0), np.int64)
-
-
 def _rising(blank: Blank, _: Keys) -> NDArray[np.int64]:
     """Return lengths spread from 0 to T in order, so that tiles of the batch differ."""
     count, T = blank.count, blank.seq_length
     if count == 1:
         return np.full(1, T // 2, np.int64)
     return np.arange(count, dtype=np.int64) * T // max(count - 1, 1)
-
-
-def _falling(blank: Blank, keys: Keys) -> NDArray[np.int64]:
-    return _rising(blank, keys)[::-1]
 
 
 # Special numbers by name, as functions of a dtype.
@@ -321,7 +309,7 @@ FILLS: Mapping[str, Fill] = {
     ),
     "normal": Fill(
         "random, bell-shaped: the sum of 12 uniforms, within 6 standard deviations",
-        _normal,
+        lambda blank, keys, mean, std: mean + std * randomness.bell(keys, blank.shape),
         (
             Parameter("mean", "number", 0.0, "the centre"),
             Parameter("std", "number", 1.0, "the standard deviation"),
@@ -375,7 +363,7 @@ FILLS: Mapping[str, Fill] = {
     ),
     "short": Fill(
         "all lengths one below seq_length, so that every sequence ends in padding",
-        _short,
+        lambda blank, _: np.full(blank.count, max(blank.seq_length - 1, 0), np.int64),
         kinds=LENGTHS,
     ),
     "rising": Fill(
@@ -385,7 +373,7 @@ FILLS: Mapping[str, Fill] = {
     ),
     "falling": Fill(
         "lengths from seq_length to 0 in falling order; half of it for a single sequence",
-        _falling,
+        lambda blank, keys: _rising(blank, keys)[::-1],
         kinds=LENGTHS,
     ),
     "bytes": Fill("random 8-bit integers, all of the type's equally often", _bytes, kinds=LEVELS),

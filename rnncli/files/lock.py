@@ -96,18 +96,14 @@ def _locked(path: Path) -> int:
             with suppress(FileNotFoundError):
                 status = os.fstat(descriptor)
                 if os.path.samestat(status, os.lstat(path)):
-                    _require_alone(status, path)
+                    if not is_alone(status):  # notes would go elsewhere
+                        wanted = "is not a regular file with a single name; remove it"
+                        raise InvalidRequest(f"{path}: {wanted}")
                     return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its holder removed the file meanwhile
-
-
-def _require_alone(status: os.stat_result, path: Path) -> None:
-    """Raise if a lock is not a regular file with one name, since notes would go elsewhere."""
-    if not is_alone(status):
-        raise InvalidRequest(f"{path}: is not a regular file with a single name; remove it")
 
 
 def try_lock(descriptor: int) -> None:

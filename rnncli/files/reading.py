@@ -96,7 +96,11 @@ def open_regular(
         status = os.fstat(descriptor)
         if stat.S_ISFIFO(status.st_mode) and str(path).startswith(_OF_THE_SHELL):
             os.set_blocking(descriptor, True)
-            return _drained(descriptor, path, limit)
+            with os.fdopen(descriptor, "rb") as pipe:
+                content = pipe.read(limit + 1)
+            if len(content) > limit:
+                raise _too_large(path, len(content), limit)
+            return io.BytesIO(content)
         _require_readable(status, path, limit, may_be_sparse=may_be_sparse)
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -338,14 +342,6 @@ def require_few(count: int) -> None:
     """
     if count > MOST_ENTRIES:
         raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
-
-
-def _drained(descriptor: int, path: str | Path, limit: int) -> BinaryIO:
-    with os.fdopen(descriptor, "rb") as pipe:
-        content = pipe.read(limit + 1)
-    if len(content) > limit:
-        raise _too_large(path, len(content), limit)
-    return io.BytesIO(content)
 
 
 def _require_readable(

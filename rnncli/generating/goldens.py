@@ -331,10 +331,6 @@ def _solve(stack: Stack, node: Node, *, wants_signals: bool = False) -> Solution
 Test: TypeAlias = "Callable[[Node, Recurrence], bool]"
 
 
-def _has_parameters(node: Node, _: Recurrence) -> bool:
-    return bool(node.values["activation_alpha"] or node.values["activation_beta"])
-
-
 def _has_empty_sequence(_: Node, recurrence: Recurrence) -> bool:
     lengths = recurrence.lengths
     return recurrence.X.shape[-3] == 0 or (lengths is not None and bool((lengths == 0).any()))
@@ -347,7 +343,9 @@ def _has_threshold(_: Node, recurrence: Recurrence) -> bool:
 
 # Reading -> the condition under which it may matter; a reading without one always may.
 MAY_MATTER: Mapping[str, Test] = {
-    "alpha-order": _has_parameters,
+    "alpha-order": lambda node, _: bool(
+        node.values["activation_alpha"] or node.values["activation_beta"]
+    ),
     "clip-scope": lambda _, recurrence: math.isfinite(recurrence.clip),
     "zero-length": _has_empty_sequence,
     "threshold-tie": _has_threshold,

@@ -83,10 +83,6 @@ def _cell_starts_at_zero(recurrence: Recurrence) -> bool:
     return zero_when_multiplied(r, 1) and finite
 
 
-def _no_recurrent_product(recurrence: Recurrence) -> bool:
-    return zero_when_multiplied(recurrence, 0) and bool(np.isfinite(recurrence.R).all())
-
-
 def uses_none_of(*names: str) -> Reason:
     """Return the reason that holds where none of some activations is used."""
     spelled = " or ".join(names)
@@ -97,7 +93,8 @@ def uses_none_of(*names: str) -> Reason:
 
 
 NO_RECURRENT_PRODUCT = where(
-    _no_recurrent_product, "H is zero whenever it is multiplied: one step from a zero state"
+    lambda r: zero_when_multiplied(r, 0) and bool(np.isfinite(r.R).all()),
+    "H is zero whenever it is multiplied: one step from a zero state",
 )
 CELL_STARTS_AT_ZERO = where(
     _cell_starts_at_zero, "C is zero at every step: one step from a zero state"
@@ -155,12 +152,11 @@ def _has_default_values(r: Recurrence) -> bool:
     )
 
 
-def _has_default_functions(r: Recurrence) -> bool:
-    return all(tuple(each.name for each in row) == r.cell.defaults for row in r.activations)
-
-
 DEFAULT_VALUES = where(_has_default_values, "alpha and beta are the defaults")
-DEFAULT_FUNCTIONS = where(_has_default_functions, "the activations are the defaults")
+DEFAULT_FUNCTIONS = where(
+    lambda r: all(tuple(each.name for each in row) == r.cell.defaults for row in r.activations),
+    "the activations are the defaults",
+)
 
 
 def sizes_of(recurrence: Recurrence) -> dict[str, int]:

@@ -319,10 +319,6 @@ def _grouping(values: Mapping[str, Any], _: str) -> Iterator[str]:
         yield f"{sentence}, got {of_q} and {of_kv}"
 
 
-def _needed_gates(values: Mapping[str, Any]) -> Mapping[str, bool]:
-    return {name: True for name, is_needed in _gates(values).items() if is_needed}
-
-
 _QUERY, _KEY, *_OTHERS = _LINEAR_ATTENTION_27.inputs
 _READ, *_STATES = _LINEAR_ATTENTION_27.outputs
 _WINDOWS = _only("state_window", 0, "states of the last steps that past and present have")
@@ -351,7 +347,7 @@ _CONTRIB_ATTENTION = replace(
         ),
         _WINDOWS,
     ),
-    demands=_needed_gates,
+    demands=lambda values: {name: True for name, needed in _gates(values).items() if needed},
     rules=_grouping,
 )
 _BOTH_STEPS = (shape("N C T"), shape("N T C"))

@@ -223,17 +223,15 @@ def float32(value: float) -> str:
     return f"{float64(value)}f" if math.isfinite(value) else float64(value)
 
 
-def _int64(value: int) -> str:
-    return f"{value}LL" if value > -(1 << 63) else f"({value + 1}LL - 1)"
-
-
 FLOATS: Mapping[str, CType] = {
     "float32": CType("float", float32),
     "float64": CType("double", float64),
 }
 INTEGERS: Mapping[str, CType] = {
     "bool": CType("uint8_t", lambda value: str(int(value))),
-    "int64": CType("int64_t", _int64),
+    "int64": CType(
+        "int64_t", lambda value: f"{value}LL" if value > -(1 << 63) else f"({value + 1}LL - 1)"
+    ),
     "uint64": CType("uint64_t", lambda value: f"{value}ULL"),
     "uint32": CType("uint32_t", lambda value: f"{value}u"),
     **{name: CType(f"{name}_t", str) for name in ("int8", "int16", "int32", "uint8", "uint16")},

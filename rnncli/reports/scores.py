@@ -76,7 +76,8 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool, verbose: bo
         if screen.has_table(len(scores)):
             _print("", ("by", "name", *COUNTS), scores)
         reasons = _reasons(matrix)
-        for line in screen.fitted([[line] for line in reasons], reasons, _more_reasons):
+        blocks = [[line] for line in reasons]
+        for line in screen.fitted(blocks, reasons, lambda n: f"... after these {n} reasons"):
             show_text(one_line(line))
     else:
         _print_tables(matrix)
@@ -103,10 +104,6 @@ def _reasons(matrix: KillMatrix) -> list[str]:
     ]
     bugs = [line for line in lines if str(Fate.ACCEPTABLE) not in line.split(",", 1)[0]]
     return [*bugs, *structural, *lines[len(bugs) :]]
-
-
-def _more_reasons(shown: int) -> str:
-    return f"... after these {shown} reasons"
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:

@@ -171,20 +171,18 @@ def put(run: Callable[[Vector], Tensors], vector: Vector) -> Attempt:
             message = f"{kind.__name__}: {line}"
         return Attempt(Status.REFUSED, message=message)
     try:
-        return Attempt(Status.RAN, _tensors(outputs))
+        if not isinstance(outputs, Mapping):
+            given = type(outputs).__name__
+            raise InvalidRequest(f"returned {given}, not a dict of outputs by name")
+        arrays = {name: np.asarray(values) for name, values in outputs.items()}
+        for name, array in arrays.items():
+            if array.dtype.kind in "OUS":
+                given = type(outputs[name]).__name__
+                raise InvalidRequest(f"output '{name}' is {given}, not a tensor")
+            dtype_of(array)
+        return Attempt(Status.RAN, arrays)
     except (InvalidRequest, ValueError) as error:
         return Attempt(Status.CRASHED, message=f"gave garbage: {error}")
-
-
-def _tensors(outputs: Any) -> Tensors:
-    if not isinstance(outputs, Mapping):
-        raise InvalidRequest(f"returned {type(outputs).__name__}, not a dict of outputs by name")
-    arrays = {name: np.asarray(values) for name, values in outputs.items()}
-    for name, array in arrays.items():
-        if array.dtype.kind in "OUS":
-            raise InvalidRequest(f"output '{name}' is {type(outputs[name]).__name__}, not a tensor")
-        dtype_of(array)
-    return arrays
 
 
 def known_settings(settings: Iterable[str], known: Iterable[str]) -> None:

@@ -65,7 +65,13 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
         InvalidRequest: the run is of another pack, a part of one, or not by its own rule.
         NothingSelected: nothing is right, or nothing that requirements tell from what is not.
     """
-    _require_whole(run, pack)
+    require_pack(run, pack)
+    if others := [option for option in run.concessions if option not in HARMLESS]:
+        raise InvalidRequest(
+            f"{described(run)} was judged with {visible(' and '.join(others))}; a claim takes a"
+            " run by the pack's own rule on its own files"
+        )
+    require_every_case(run, pack)
     needs = _requirements(run, pack)
     inside = [each for each in pack.manifest.cases if not needs.reason(each)]
     if not inside:
@@ -99,16 +105,6 @@ def claim_of(run: VerificationReport, pack: Pack) -> ClaimReport:
         raise NothingSelected(f"{described(run)}: no case to claim: {claimed.shortfall}")
     outside = [case for case in run.cases if needs.reason(pack.case(case.id))]
     return ClaimReport(claim, claimed, outside)
-
-
-def _require_whole(run: VerificationReport, pack: Pack) -> None:
-    require_pack(run, pack)
-    if others := [option for option in run.concessions if option not in HARMLESS]:
-        raise InvalidRequest(
-            f"{described(run)} was judged with {visible(' and '.join(others))}; a claim takes a"
-            " run by the pack's own rule on its own files"
-        )
-    require_every_case(run, pack)
 
 
 def _requirements(run: VerificationReport, pack: Pack) -> Requirements:

@@ -243,7 +243,7 @@ class Term:
         if self.only and FIELDS["op"].of(record, record) != self.only:
             return ""
         for k, call in enumerate(record.calls):
-            if problem := self._problem(record, call):
+            if problem := self.problem([FIELDS[name].of(record, call) for name in self.fields]):
                 return f"{problem} in call {k + 1}" if k else problem
         return ""
 
@@ -251,10 +251,6 @@ class Term:
     def fields(self) -> list[str]:
         """The fields whose values it tests."""
         return self.field.split("+")
-
-    def _problem(self, record: CaseRecord, call: CaseRecord) -> str:
-        """Return why a call does not meet the term, or ""."""
-        return self.problem([FIELDS[name].of(record, call) for name in self.fields])
 
     def problem(self, found: Sequence[Any]) -> str:
         """Return why values of its fields do not meet the term, or ""."""
