@@ -62,12 +62,13 @@ def measure(dtype: str, threads: int) -> MachineLimits:
 
 
 def _fastest(function: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(ATTEMPTS):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return min(_seconds(function) for _ in range(ATTEMPTS))
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
 
 
 # These make OpenBLAS assume another processor, at half the speed; our backends do not see them.

@@ -173,7 +173,7 @@ _LSTM = Operator(
     domain="tflite",
     dialect="TFLite",
     cell=CELLS["IntegerLSTM"],
-    gates="ifco",
+    gates="",
     inputs=(
         Input("input", "X", _STEPS, "input sequences", types=VALUES),
         *_PARAMETERS,

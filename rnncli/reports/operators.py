@@ -40,9 +40,9 @@ def as_text(operator: Operator) -> str:
     for tensor in operator.inputs:
         # T, with its types listed at the first input.
         kind = f"T: {' '.join(operator.dtypes)}" if tensor is operator.inputs[0] else "T"
-        if tensor.dtypes:
-            any_integer = tensor.dtypes == INTEGERS
-            kind = "any integer" if any_integer else " or ".join(tensor.dtypes)
+        own = tensor.dtypes or operator.input_dtypes(tensor)
+        if own != operator.dtypes:
+            kind = "any integer" if own == INTEGERS else " or ".join(own)
         need = "" if tensor.optional else "required; "
         inputs.append((tensor.name, _shapes(operator, tensor), kind, need + tensor.summary))
     outputs = [(row.name, _shapes(operator, row), row.summary) for row in operator.outputs]

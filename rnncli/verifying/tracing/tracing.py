@@ -86,7 +86,7 @@ class TraceMatrix:
                 statements its own cases alone check.
 
         Raises:
-            NothingSelected: the operator has no cases.
+            NothingSelected: the operator has no cases, or no text that was cut into statements.
         """
         rows = [row for row in OPERATORS.values() if operator in ("", row.family, row.name)]
         versions = {(row.family, row.version) for row in rows}
@@ -98,6 +98,9 @@ class TraceMatrix:
         wanted = [row for row in STATEMENTS.values() if row.operator in families]
         if operator in OPERATORS:
             wanted = [row for row in wanted if rows[0].version in row.versions]
+        if not wanted:
+            names = ", ".join(sorted(families))
+            raise NothingSelected(f"{self.name}: no text specifies {names}, so nothing is traced")
         return [_covered(row, own) for row in wanted]
 
     def of(self, statement: Statement) -> Coverage:
