@@ -70,7 +70,7 @@ def test_every_statement_of_every_version_is_checked_or_untestable(row):
 
 def test_an_operator_without_a_text_has_no_statements():
     """TFLite's LSTM is what its implementations do: readings, and no sentences."""
-    with pytest.raises(NothingSelected, match="tflite: no text specifies tflite.UNIDIRECTIONAL"):
+    with pytest.raises(NothingSelected, match="tflite: no text specifies"):
         traced("tflite").coverage()
 
 
@@ -88,10 +88,10 @@ def test_each_suite_of_a_sibling_is_traced(suite):
 
 
 def test_every_operator_has_statements():
-    """That a result can check."""
+    """That a result can check; TFLite's has no text."""
     runs = {row.operator for row in STATEMENTS.values() if row.kind is CheckKind.RESULT}
 
-    assert runs == {row.family for row in OPERATORS.values()}
+    assert runs == {row.family for row in OPERATORS.values() if row.dialect != "TFLite"}
 
 
 OPERATED = {row.type for row in OPERATORS.values() if row.dialect == "ONNX"}
