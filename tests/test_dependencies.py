@@ -53,6 +53,7 @@ CLEAN = {
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
     *("opencv-python-headless", "iree-base-compiler", "iree-base-runtime"),
     *("emx-onnx-cgen", "MNN", "onnx2pytorch", "onnxruntime-qnn", "cocotb", "safetensors"),
+    *("tflite", "flatbuffers", "tflite_micro", "ai-edge-litert"),
 }
 DEVELOPMENT = {"test", "lint", "docs", "all"}
 

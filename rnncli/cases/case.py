@@ -104,7 +104,12 @@ def frame_of(
     given = {name: attributes[name] for name in needed if name in attributes}
     for name, value in given.items():
         row = operator.attributes.get(name)
-        if row is not None and row.type == "bool" and isinstance(value, bool):
+        if (
+            row is not None
+            and row.type == "bool"
+            and type(value) in (bool, int)
+            and value in (0, 1)
+        ):
             continue
         if row is None or type(value) not in (int, str) or value not in row.accepted:
             return None

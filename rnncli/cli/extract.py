@@ -65,14 +65,16 @@ def extract(
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
     MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
-    runs it (extra `runtimes`). It runs once, on the given inputs, those of its test data sets, or
-    generated ones, of 16 steps and 3 sequences where these are free. Each execution of a recurrent
-    node, including those in If, Loop, Scan and functions, becomes a case with the node's weights
-    and activations, expected outputs and the tolerance of each element. Weights stored in the model
-    are stored in the case's model. Expected outputs follow from the values that reached the node
-    here; they do not test the nodes before it. If errors grow without bound during an execution,
-    only its first steps become the case. A node between DequantizeLinear and QuantizeLinear becomes
-    a case with those, whose levels are proved (extra `certified`).
+    runs it (extra `runtimes`), or model.tflite, whose integer LSTMs are taken (extra `tflite`);
+    LiteRT runs what is before them (extra `litert`), unless -i gives what they read. It runs once,
+    on the given inputs, those of its test data sets, or generated ones, of 16 steps and 3 sequences
+    where these are free. Each execution of a recurrent node, including those in If, Loop, Scan and
+    functions, becomes a case with the node's weights and activations, expected outputs and the
+    tolerance of each element. Weights stored in the model are stored in the case's model. Expected
+    outputs follow from the values that reached the node here; they do not test the nodes before it.
+    If errors grow without bound during an execution, only its first steps become the case. A node
+    between DequantizeLinear and QuantizeLinear becomes a case with those, whose levels are proved
+    (extra `certified`).
 
     \b
     rnncli extract model.onnx -o pack
@@ -154,19 +156,19 @@ def _extract(
     from rnncli.generating.extraction import Captures, require
     from rnncli.generating.extraction import extract as write_pack
     from rnncli.limits import watched
-    from rnncli.models.ir_model import read_ir
     from rnncli.reports.progress import progress_bar
     from rnncli.running.execution import run_model
-    from rnncli.running.target import is_ir, load_target
+    from rnncli.running.native_models import read_native, run_native
+    from rnncli.running.target import load_target
     from rnncli.verifying.exercise import Exercise
 
     require(plan, folder)
     target = listed.target
-    ir = read_ir(Path(target)) if is_ir(target) else None
-    loaded = load_target(target) if ir is None else ir.recurrent
+    native = read_native(target)
+    loaded = native.recurrent if native else load_target(target)
     if isinstance(loaded, Case):
         raise InvalidRequest(f"{target}: is a config of one operator; `extract` is for models")
-    captures = Captures(loaded, nodes, unevaluated=ir.unevaluated if ir else None, **chosen)
+    captures = Captures(loaded, nodes, unevaluated=native.unevaluated if native else None, **chosen)
     exercise = Exercise(loaded)
 
     def observe(occurrence: Occurrence) -> None:
@@ -175,13 +177,11 @@ def _extract(
 
     asked = listed.asked(request)
     with watched(asked.limits.timeout, target):
-        if ir is None:
+        if native:
+            run_native(target, native, asked, captures.add)
+        else:
             for _ in run_model(loaded, asked, observe):
                 pass  # the model's own outputs are not needed
-        else:
-            from rnncli.running.ir_execution import run_ir
-
-            run_ir(ir, asked, captures.add)
 
     occurrences = captures.chosen()
     with progress_bar(len(occurrences), "cases") as progress:

@@ -263,7 +263,7 @@ def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -
     free, each with the reason; `warnings` say what an exporter froze, lost or declares wrongly, and
     which states nothing reads or renews. `not_evaluated` lists the nodes whose operators rnncli
     lacks, such as com.microsoft::AttnLSTM, and those that break their specification; openvino reads
-    a model.xml of OpenVINO (extra `runtimes`). A pack
+    a model.xml of OpenVINO (extra `runtimes`), tflite a model.tflite (extra `tflite`). A pack
     of conformance vectors is printed with its purpose, the needs of its cases, its digest, which
     covers every file, and every file that does not match its checksum (exit code 1, or 5 for a pack
     without cases). A case of a pack, PACK::ID, is printed with its record in the manifest and the
@@ -289,10 +289,10 @@ def inspect(target: str, *, limits: Limits = UNLIMITED, as_json: bool = False) -
 
 def _record(target: str) -> dict[str, Any]:
     from rnncli.cases.case import Case, describe
-    from rnncli.models.ir_model import read_ir
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.reports.inspection import case_record, ir_record, model_record, pack_record
-    from rnncli.running.target import OF_SUITE, entry_of, is_ir, load_target
+    from rnncli.reports.inspection import case_record, model_record, native_record, pack_record
+    from rnncli.running.native_models import read_native
+    from rnncli.running.target import OF_SUITE, entry_of, load_target
 
     if is_pack(target):
         return pack_record(open_pack(target))
@@ -303,8 +303,8 @@ def _record(target: str) -> dict[str, Any]:
         return packed_case_record(open_pack(folder), case_id)
     if named := entry_of(target):
         return case_record(*named)
-    if is_ir(target):
-        return ir_record(read_ir(Path(target)))
+    if native := read_native(target):
+        return native_record(native)
     loaded = load_target(target)
     return describe(loaded) if isinstance(loaded, Case) else model_record(loaded)
 

@@ -67,9 +67,9 @@ def run(
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
-    node alone (extra `runtimes`), config.yaml, suite.yaml (every valid case), suite.yaml::ID, a
-    folder or archive with a model and test_data_set_N/, the name of a shipped config or suite, or -
-    for a config on standard input.
+    node alone (extra `runtimes`), model.tflite of integer LSTMs alone (extra `tflite`),
+    config.yaml, suite.yaml (every valid case), suite.yaml::ID, a folder or archive with a model and
+    test_data_set_N/, the name of a shipped config or suite, or - for a config on standard input.
 
     Inputs are the given ones, those of the test data sets, whose outputs are then compared, or
     generated. A generated dimension without a size in the model, --dim or --shape is that of the

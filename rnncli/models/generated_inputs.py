@@ -191,7 +191,8 @@ class InputRecipe:
     """A recipe for the required inputs of a model that are not given.
 
     Floating-point values are bell-shaped; integers suit the nodes that read them: lengths up to the
-    sequence's, valid indices. Symbols take their size from `dims`, then from given inputs.
+    sequence's, valid indices. Those of 8 and 16 bits that no such node reads are levels, of the
+    type's whole range. Symbols take their size from `dims`, then from given inputs.
 
     Args:
         model: the model.
@@ -298,7 +299,11 @@ def _values(
         return np.asarray(_RATES[value.name], dtype.numpy)
     if purpose is None:
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be generated; pass it")
-    values = np.asarray(integers(keys, shape, purpose.low, purpose.high)[0])
+    low, high = purpose.low, purpose.high
+    if dtype.numpy.itemsize <= np.int16().itemsize and not purpose.is_known:
+        limits = np.iinfo(dtype.numpy)
+        low, high = int(limits.min), int(limits.max)
+    values = np.asarray(integers(keys, shape, low, high)[0])
     if purpose.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()
         values.flat[0] = purpose.high

@@ -41,8 +41,8 @@ FORMATS = {
 }
 """The format of a model file by extension, with the names of `onnx.serialization`."""
 
-IR = ".xml"
-"""The extension of OpenVINO's models, which `rnncli.models.ir_model` reads."""
+IR, TFLITE = ".xml", ".tflite"
+"""The extensions of the models of OpenVINO and TFLite, which are read as they are."""
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
@@ -95,8 +95,8 @@ FOREIGN: Mapping[str, str] = {
     **dict.fromkeys((".keras", ".weights.h5"), _KERAS),
     **dict.fromkeys((".h5", ".hdf5"), f"{_TENSORS}; or {_KERAS}"),
     **dict.fromkeys((".npz", ".npy"), _TENSORS),
-    ".tflite": "a model of TensorFlow Lite, which is not evaluated yet; `python -m tf2onnx.convert"
-    " --tflite {0} --output model.onnx` makes an ONNX model of many",
+    TFLITE: "a model of TFLite, of which `rnncli extract {0}` takes its integer LSTMs; `python -m"
+    " tf2onnx.convert --tflite {0} --output model.onnx` makes an ONNX model of many",
     ".ort": "ONNX Runtime's own form of a model; give the .onnx file that it was made from",
 }
 

@@ -140,6 +140,7 @@ class Purpose(NamedTuple):
     low: int
     high: int
     lengths: bool = False
+    is_known: bool = True
 
 
 class Facts(NamedTuple):
@@ -155,7 +156,7 @@ class Facts(NamedTuple):
         return size if isinstance(size, int) else None
 
 
-ANY = Purpose(0, 9)
+ANY = Purpose(0, 9, is_known=False)
 """The range of an integer of unknown purpose: small and not negative."""
 
 # Operators that pass on the integers of their first input unchanged.

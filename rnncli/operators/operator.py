@@ -358,10 +358,10 @@ class Operator:
 
     @property
     def gated(self) -> str:
-        """The names of the inputs whose rows are gates, as text."""
+        """The names of the inputs whose rows are gates, as text; "" if each gate has its own."""
         roles = ("W", "R", "B", "Wb", "Rb")
-        *others, last = (row.name for row in self.inputs if row.role in roles)
-        return f"{', '.join(others)} and {last}"
+        names = [row.name for row in self.inputs if row.role in roles]
+        return f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
 
     def present_outputs(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the outputs of a node, given its complete attributes by role."""

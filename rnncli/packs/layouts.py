@@ -66,6 +66,11 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "rnncli.packs.wpt_form:files_of",
         "rnncli.packs.raw_form:read_case",
     ),
+    "tflite": PackLayout(
+        "as raw, with model.tflite, TFLite's own model of its LSTM",
+        "rnncli.packs.tflite_form:files_of",
+        "rnncli.packs.raw_form:read_case",
+    ),
     "npz": PackLayout(
         "one NumPy file", reader="rnncli.packs.single_file:read_case", has_units=True
     ),

@@ -422,7 +422,7 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
         is_asked = output.name in node.outputs
         own = _tensor(output, output.shape(node.variant))
         yield own if is_asked else f"{output.name}: not requested"
-    if node.gates:
+    if node.gates and operator.gated:
         yield f"gates in {operator.gated}: {', '.join(node.gates)}"
     for attribute in operator.attributes.values():
         value = attribute.spelled(node.values[attribute.role or attribute.name])

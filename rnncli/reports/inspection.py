@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite.suite import Entry, Suite
     from rnncli.generating.generation import GenerationReport
-    from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
     from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
     from rnncli.models.streams import FreeAxis
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.pack import Pack
+    from rnncli.running.native_models import NativeModel
 
 
 def model_record(model: Model) -> dict[str, Any]:
@@ -61,15 +61,15 @@ def model_record(model: Model) -> dict[str, Any]:
     }
 
 
-def ir_record(ir: IrModel) -> dict[str, Any]:
-    """Return the inputs, outputs and recurrent nodes of a model of OpenVINO."""
-    graph = ir.interface.proto.graph
+def native_record(native: NativeModel) -> dict[str, Any]:
+    """Return the inputs, outputs and recurrent nodes of a model of OpenVINO or TFLite."""
+    graph = native.interface.proto.graph
     return {
-        "model": ir.recurrent.name,
+        "model": native.recurrent.name,
         "inputs": {value.name: describe_value(value) for value in graph.input},
         "outputs": {value.name: describe_value(value) for value in graph.output},
-        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(ir.recurrent)],
-        "not_evaluated": [_unevaluated(node) for node in ir.unevaluated],
+        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(native.recurrent)],
+        "not_evaluated": [_unevaluated(node) for node in native.unevaluated],
     }
 
 

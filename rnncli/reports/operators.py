@@ -53,7 +53,7 @@ def as_text(operator: Operator) -> str:
         attributes.append((row.name, row.type, need, row.summary))
 
     # The order of the gates, or that of each choice of the attribute that decides.
-    where = f"their order in {operator.gated}" if operator.gates else ""
+    where = f"their order in {operator.gated}" if operator.gated else ""
     decides = operator.attribute_for("gates")
     orders = decides.aliases if decides else {"": operator.gates}
     gates = [

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
 from rnncli.files.reading import nearest_file, read_standard_input
-from rnncli.models.loading import ARCHIVES, FORMATS, IR, foreign_to_onnx, load_model
+from rnncli.models.loading import ARCHIVES, FORMATS, foreign_to_onnx, load_model
+from rnncli.running.native_models import FORMATS as NATIVE
+from rnncli.running.native_models import read_native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,20 +34,18 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
 
     Args:
         target: `model.onnx` (or .textproto, .json, .onnxtxt), a folder or archive that holds one,
-            `model.xml` of OpenVINO with one recurrent node,
+            `model.xml` of OpenVINO with one recurrent node, `model.tflite` of integer LSTMs alone,
             `config.yaml`, `suite.yaml::ID`, the name of a shipped spec instead of a YAML file, or
             `-` for a config on standard input.
         seed: replaces the seed of a config or suite.
 
     Raises:
         InvalidRequest: the target is none of these, or its content is wrong.
-        Unsupported: a model of OpenVINO has other nodes.
+        Unsupported: a model of OpenVINO or TFLite has other nodes.
     """
     path = Path(target)
-    if is_ir(target):
-        from rnncli.models.ir_model import read_ir
-
-        return read_ir(path).single()
+    if native := read_native(target):
+        return native.single()
     is_model = path.name.lower().endswith((*FORMATS, *ARCHIVES))
     if is_model and path.is_file():
         return load_model(path)
@@ -85,11 +85,6 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
             f"{root.place.file}: is a suite; name one of its cases, SUITE::ID{ids}"
         )
     return read_case(root, path.stem, path.parent, seed=seed)
-
-
-def is_ir(target: str) -> bool:
-    """Return whether a target is a model of OpenVINO, by its name."""
-    return target.lower().endswith(IR)
 
 
 def _yaml_file(target: str) -> Path | None:
@@ -210,7 +205,7 @@ def short_names(targets: Sequence[str]) -> list[str]:
 
 
 def _stem(path: Path) -> str:
-    for suffix in (*ARCHIVES, *FORMATS, IR, *YAML):
+    for suffix in (*ARCHIVES, *FORMATS, *NATIVE, *YAML):
         if path.name.lower().endswith(suffix):
             return path.name[: -len(suffix)]
     return path.name

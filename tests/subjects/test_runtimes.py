@@ -34,9 +34,13 @@ cases:
 """
 
 
-@pytest.fixture(scope="module", params=SUBJECTS)
+# Those that run TFLite's operator alone: `test_tflite_runtimes`.
+OF_TFLITE = {"tflite-micro", "litert"}
+
+
+@pytest.fixture(scope="module", params=[name for name in SUBJECTS if name not in OF_TFLITE])
 def runtime(request):
-    """Each runtime that is installed."""
+    """Each runtime of ONNX models that is installed."""
     subject = opened(request.param)
     yield subject
     subject.close()

@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"torch", "qnn", "onnx2pytorch", "opencv", "iree", "emx", "mnn"}
+HEAVY = {"torch", "qnn", "onnx2pytorch", "opencv", "iree", "emx", "mnn", "litert", "tflite-micro"}
 VERIFY = "rnncli verify vectors/core -k id:gru_14_clip"
+# A pack of the LSTM of a model for microcontrollers.
+EXTRACT = "rnncli generate tflite -k id:plain_batch_first_fresh -o tflite_lstm"
+TFLITE = "rnncli verify tflite_lstm"
 # A layer of torch.nn.RNN in a file of safetensors: a header in JSON behind its length, and zeros.
 SAVE = """python -c '
 import json, struct
@@ -75,6 +78,9 @@ LINES = (
     message("runtimes", f"{VERIFY} --runtime tract", code=1),
     message("runtimes", "rnncli run tests/data/gtcrn/gtcrn_simple.onnx --host onnxruntime"),
     message("safetensors", "rnncli convert w.safetensors w.onnx --from torch", before=SAVE),
+    message("tflite", "rnncli inspect tests/data/mnist-lstm/trained_lstm_int8.tflite"),
+    message("tflite-micro", f"{TFLITE} --runtime tflite-micro", before=EXTRACT),
+    message("litert", f"{TFLITE} --runtime litert", before=EXTRACT),
     message("torch", f"{VERIFY} --runtime torch"),
     Line(
         "pip install '.[docs]'",

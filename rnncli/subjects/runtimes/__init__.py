@@ -111,6 +111,21 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "MNN",
         "mnn",
     ),
+    "tflite-micro": RuntimeRow(
+        "rnncli.subjects.runtimes.tflite_runtimes:TfliteMicro",
+        "tflite-micro's interpreter, TFLite's LSTM alone; states cannot be given",
+        "tflite_micro",
+        "tflite-micro",
+        threads=False,
+        models=False,
+    ),
+    "litert": RuntimeRow(
+        "rnncli.subjects.runtimes.tflite_runtimes:LiteRt",
+        "LiteRT's interpreter, TFLite's LSTM alone with int8 inputs",
+        "ai_edge_litert",
+        "litert",
+        models=False,
+    ),
 }
 
 
