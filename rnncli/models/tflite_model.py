@@ -144,13 +144,13 @@ def read_tflite(path: Path) -> TfliteModel:
     if not tflite.Model.ModelBufferHasIdentifier(content, 0):
         raise UnreadableFile(f"{path}: not a model of TFLite: bytes 4 to 7 are not TFL3")
     try:
-        return _Reader(tflite, content, str(path)).model()
+        return _TfliteReader(tflite, content, str(path)).model()
     except (struct.error, IndexError, TypeError, ValueError, AttributeError) as error:
         # What its classes raise where an offset leads out of the file.
         raise UnreadableFile(f"{path}: damaged: {error}") from error
 
 
-class _Reader:
+class _TfliteReader:
     """The parts of a model of ours, gathered from a file."""
 
     def __init__(self, tflite: Any, content: bytes, name: str) -> None:

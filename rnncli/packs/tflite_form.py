@@ -107,10 +107,10 @@ def model_of(vector: Vector) -> bytes:
     Raises:
         Unsupported: the package `tflite` is not installed.
     """
-    return _Writer().model(vector)
+    return _TfliteWriter().model(vector)
 
 
-class _Writer:
+class _TfliteWriter:
     """A file in the making; methods return the offset of what they have written."""
 
     def __init__(self) -> None:

@@ -40,16 +40,18 @@ class NativeModel(Protocol):
         """
 
 
-class _Format(NamedTuple):
+class NativeFormat(NamedTuple):
+    """How models of a format are read and run."""
+
     reader: str  # `module:function` of a path that returns a `NativeModel`
     # `module:function` of that, a request and an observer, which runs the model for the values that
     # reach the recurrent nodes
     runner: str
 
 
-FORMATS: Mapping[str, _Format] = {
-    IR: _Format("rnncli.models.ir_model:read_ir", "rnncli.running.ir_execution:run_ir"),
-    TFLITE: _Format(
+FORMATS: Mapping[str, NativeFormat] = {
+    IR: NativeFormat("rnncli.models.ir_model:read_ir", "rnncli.running.ir_execution:run_ir"),
+    TFLITE: NativeFormat(
         "rnncli.models.tflite_model:read_tflite", "rnncli.running.tflite_execution:run_tflite"
     ),
 }
