@@ -7,6 +7,7 @@ as a buffer per shape, and the case is stale. Bisection finds the earlier cases 
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,11 +19,14 @@ from rnncli.jobs.tenancy import KeptOpen, require_run
 from rnncli.judging.comparing.margins import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, RIGHT, Verdict
 from rnncli.judging.explaining.hypotheses import (
+    FIXED_POINTS,
     Evidence,
+    Multiples,
     evidence_of_failure,
     evidence_of_pass,
     explained,
     leak_fits,
+    multiples_in,
 )
 from rnncli.judging.judgement import SessionCalls, judge_session, stale
 from rnncli.mutants.catalogue import mutants_of
@@ -35,7 +39,7 @@ from rnncli.subjects.implementation import has_sessions, keeps_process
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
@@ -72,11 +76,36 @@ class JudgingTerms:
 
 
 class JudgedVector(NamedTuple):
-    """A case's verdict, its errors over time and, if diagnosing, the evidence of its outputs."""
+    """A case's verdict, its errors over time and, if diagnosing, the evidence of its outputs.
+
+    Of a case that differs also the multiples that its outputs are.
+    """
 
     verdict: CaseVerdict
     error_over_time: tuple[tuple[float, ...], ...] = ()
     evidence: Evidence | None = None
+    multiples: Multiples | None = None
+
+
+def in_one_fixed_point(judged: Mapping[str, JudgedVector]) -> dict[str, JudgedVector]:
+    """Return cases by id, all in the fixed point that most of those that differ are surely in.
+
+    Few values, or large ones alone, may be floats of few bits as well.
+    """
+    differing = {n: each for n, each in judged.items() if each.verdict.verdict is Verdict.DIFFERS}
+    places = [
+        FIXED_POINTS.get(name, 0) for each in differing.values() for name in each.verdict.fits
+    ]
+    k, sure = max(places, default=0), sum(map(bool, places))
+    found = dict(judged)
+    for name, each in differing.items() if 2 * sure > len(differing) else ():
+        if each.multiples and each.multiples.k <= k:
+            fits, evidence = each.multiples.fits(k), each.evidence
+            found[name] = each._replace(
+                verdict=replace(each.verdict, fits=fits),
+                evidence=evidence and dataclasses.replace(evidence, fits=fits, got={}, regions={}),
+            )
+    return found
 
 
 def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVector]:
@@ -151,7 +180,9 @@ def judge_case(
         mutants = mutants_of(cell_of(record))
         evidence = evidence_of_failure(measured, mutants, verdict.fits or None)
     over_time = error_over_time(measured) if measured and verdict.outputs else ()
-    return JudgedVector(excused(verdict, terms), over_time, evidence)
+    differs = verdict.verdict is Verdict.DIFFERS and measured is not None
+    multiples = multiples_in(measured) if differs and measured else None
+    return JudgedVector(excused(verdict, terms), over_time, evidence, multiples)
 
 
 def _is_right(vector: Vector, rule: Rule, subject: Implementation) -> bool:

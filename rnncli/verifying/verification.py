@@ -31,6 +31,7 @@ from rnncli.verifying.case_judging import (
     JudgedVector,
     JudgingTerms,
     cell_of,
+    in_one_fixed_point,
     rule_out,
     shuffled,
     work,
@@ -267,7 +268,7 @@ def judge_all(
     try:
         order = shuffled(selected.asked, plan.cases.shuffle)
         working = partial(work, selected.pack.reference, plan.terms)
-        most = SMALL_BATCH if plan.workers.jobs > 1 else 1
+        most = 1 if plan.workers.are_here else SMALL_BATCH
         for batch in plan.workers.in_batches(working, order, most=most):
             for vector in batch:
                 vectors[vector.verdict.id] = vector
@@ -275,11 +276,14 @@ def judge_all(
             if plan.terms.stop_at_failure and any(each.verdict.fails for each in batch):
                 break
     except KeyboardInterrupt:
+        if len(vectors) == len(selected.skipped):
+            raise
         raise InterruptedRun(report_on(judged_cases())) from None
     finally:
         OPEN_SUBJECTS.close()
     if len(vectors) < len(selected.records) and not plan.terms.stop_at_failure:
         raise AssertionError("workers returned fewer cases than they were sent")
+    vectors = in_one_fixed_point(vectors)
     found = judged_cases()
     evidence = [each.evidence for each in vectors.values() if each.evidence]
     judged = without_idle_refusals(found, probed)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from support.judged import outputs_of
+import numpy as np
+import pytest
+from support.judged import CORE, outputs_of
 from support.second_calls import Process, right, twice
 from support.small_suite import small_suite
 
+import rnncli
 from rnncli.backends.backend import Compute
 from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
@@ -218,3 +221,31 @@ def test_every_transition_of_two_data_sets_is_asked():
 
     case_judging.session_calls_of(Process(kernel), twice()["lstm_14_given"])
     assert {*pairwise(calls)} == {(0, 1), (1, 0)}
+
+
+SURE = ("gru_14_initial", "lstm_14_initial", "rnn_14_initial")
+UNSURE = ("lstm_14_empty_names", "rnn_14_outputs")
+
+
+@pytest.mark.parametrize(("fixed", "is_one"), [((*SURE, *UNSURE), True), (SURE[:1], False)])
+def test_a_case_with_few_values_is_in_the_fixed_point_of_the_others(fixed, is_one):
+    """If most are surely in it; alone it may be of floats of few bits. All have that cause, too."""
+
+    def kernel(vector):
+        answers = vector.answers.outputs.items()
+        if vector.id not in fixed:
+            return {name: values + np.float32(2**-12) for name, values in answers}
+        return {name: np.rint(values * 4096) / np.float32(4096) for name, values in answers}
+
+    report = rnncli.verify(
+        CORE,
+        kernel,
+        cases=rnncli.Selected(select=" or ".join(f"id:{name}" for name in (*SURE, *UNSURE))),
+        diagnose=True,
+    )
+    named = {case.id for case in report.cases if "fixed-point-12" in case.details.fits}
+
+    assert all(case.verdict is Verdict.DIFFERS for case in report.cases)
+    assert named == {*fixed}
+    assert {cause.hypothesis for cause in report.diagnosis.causes} == {"fixed-point-12"}
+    assert (report.diagnosis.unexplained == ()) is is_one

@@ -37,7 +37,7 @@ from rnncli.judging.explaining.fitting import (
     together,
 )
 from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
-from rnncli.judging.explaining.precision import FIXED, fixed_point_of
+from rnncli.judging.explaining.precision import FIXED, fixed_point_of, multiples_of
 from rnncli.judging.explaining.single_steps import HeldRegion, Screen, regions_of, steps_of
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
@@ -319,7 +319,7 @@ def single_fits(
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
-        return _in_fixed_point(wrong)
+        return _in_fixed_point(found)
     likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
     readings = [*_readings(found.vector)]
     singles: list[Hypothesis] = [(mutant,) for mutant in (*readings, *likely)]
@@ -331,23 +331,45 @@ def single_fits(
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
-    fits = fits or _in_fixed_point(wrong) or _scaled(wrong)
+    fits = fits or _in_fixed_point(found) or _scaled(wrong)
     if fits or steps is None:
         return fits
     return coarser_arithmetic(steps, next(each for each in wrong.requested if each.which == 0))
 
 
-def _in_fixed_point(wrong: WrongOutputs) -> dict[str, float]:
+class Multiples(NamedTuple):
+    """Of which powers of 2 all outputs of a case are multiples."""
+
+    k: int  # of 2^-k
+    largest: float  # the largest error
+
+    def fits(self, k: int) -> dict[str, float]:
+        """Return the fixed point of as many binary places, or more, as a hypothesis that fits."""
+        return {f"fixed-point-{k}": self.largest * 2.0**k}
+
+
+def multiples_in(found: MeasuredAttempt) -> Multiples | None:
+    """Return the multiples that outputs are; None of levels, and of what cannot be compared."""
+    if found.vector.node.unit is not None or not found.is_complete:
+        return None
+    got, wanted = _finite(found)
+    return Multiples(multiples_of(got), float(np.abs(got - wanted).max(initial=0)))
+
+
+def _in_fixed_point(found: MeasuredAttempt) -> dict[str, float]:
     """Return the fixed point that all outputs are in, if it is coarser than their tolerances."""
-    if wrong.has_levels or not wrong.is_comparable:
-        return {}
-    pairs = ((each.got.ravel(), each.wanted.ravel()) for each in wrong.requested)
-    both = np.concatenate([np.stack(pair).astype(np.float64) for pair in pairs], axis=1)
-    got, wanted = both[:, np.isfinite(both).all(axis=0)]
-    k, widest = fixed_point_of(got, wanted), max(each.widest for each in wrong.requested)
-    if k is None or widest >= 2.0**-k:
-        return {}
-    return {f"fixed-point-{k}": float(np.abs(got - wanted).max() * 2.0**k)}
+    multiples = multiples_in(found)
+    k = multiples and fixed_point_of(*_finite(found))
+    widest = max(float(each.tolerance.max(initial=0)) for each in found.outputs.values())
+    return multiples.fits(k) if multiples and k and widest < 2.0**-k else {}
+
+
+def _finite(found: MeasuredAttempt) -> Array:
+    """Return what was got and wanted [2, elements], where both are finite."""
+    pairs: list[tuple[Any, Array]] = [(each.got, each.wanted) for each in found.outputs.values()]
+    both = [np.stack([values.astype(np.float64).ravel() for values in pair]) for pair in pairs]
+    joined = np.concatenate(both, axis=1)
+    return np.asarray(joined[:, np.isfinite(joined).all(axis=0)])
 
 
 def _scaled(wrong: WrongOutputs) -> dict[str, float]:

@@ -114,6 +114,12 @@ def _binary_places(values: Array) -> tuple[Array, Array]:
     return np.asarray(DIGITS + 1 - lowest - exponents), exponents
 
 
+def multiples_of(values: Array) -> int:
+    """Return the least k of which finite values are multiples of 2^-k."""
+    some = values[values != 0].astype(np.float64)
+    return max(0, int(_binary_places(some)[0].max(initial=0)))
+
+
 def fixed_point_of(got: Array, wanted: Array) -> int | None:
     """Return the k of finite values that are multiples of 2^-k, unlike the wanted ones.
 
