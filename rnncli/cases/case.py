@@ -224,6 +224,15 @@ class Case:
         """Return the values of the sources, [keys, *shape], before a unit makes them integers."""
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
 
+    @property
+    def input_types(self) -> dict[str, tuple[DType, tuple[int, ...]]]:
+        """The element type, which a file decides, and shape of every present input."""
+        given = {n: s.values for n, s in self.sources.items() if isinstance(s, GivenValues)}
+        return {
+            name: (dtype_of(given[name]) if name in given else blank.dtype, blank.shape)
+            for name, blank in self.blanks.items()
+        }
+
     def place_of(self, subject: tuple[str, ...]) -> Place:
         """Return the place of a subject in the YAML, or the nearest enclosing place."""
         return self.root.place_of(subject)
@@ -267,12 +276,10 @@ def describe(case: Case) -> dict[str, Any]:
 
 
 def _element_type(case: Case, kind: str) -> str | None:
-    """Return the element type of a kind of inputs, which a file decides; None without such."""
-    for row in case.operator.inputs:
-        if row.kind == kind and row.name in case.sources:
-            source, own = case.sources[row.name], case.blanks[row.name].dtype
-            return (dtype_of(source.values) if isinstance(source, GivenValues) else own).name
-    return None
+    """Return the element type of a kind of inputs; None without such."""
+    types = case.input_types
+    rows = (row for row in case.operator.inputs if row.kind == kind and row.name in types)
+    return next((types[row.name][0].name for row in rows), None)
 
 
 def key_of(key: str, call: int) -> str:

@@ -439,7 +439,7 @@ def _default(row: Input) -> tuple[str, Mapping[str, float]]:
     return name, _OWN_PARAMETERS.get(row.role, {})
 
 
-def default_entry(row: Input) -> str | dict[str, dict[str, float]]:
+def default_entry(row: Input) -> str | dict[str, list[float]]:
     """Return the default fill of an input as a config writes it, with no more than it needs."""
     name, own = _default(row)
-    return {name: dict(own)} if own else name
+    return {name: [*own.values()]} if own else name

@@ -15,7 +15,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.numerics import FLOAT64, dtype_named
+from rnncli.numerics import FLOAT64, dtype_named, dtype_of
 from rnncli.operators.operator import PLAIN
 from rnncli.packs.vector import held_inputs
 from rnncli.recurrence.readings import READINGS, must_be_declared
@@ -52,6 +52,11 @@ class CapturedCase:
     horizon: None = None
     spelling: Spelling = PLAIN
     seed: int = 0
+
+    @property
+    def input_types(self) -> dict[str, tuple[DType, tuple[int, ...]]]:
+        """The element type and shape of every input."""
+        return {name: (dtype_of(each), each.shape) for name, each in self.inputs.items()}
 
     @property
     def structure(self) -> str:

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.cases.case import size_names
-from rnncli.cases.config.keys import DEFAULT_DTYPE
+from rnncli.cases.case import SIZES, default_size, size_names
+from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE
 from rnncli.cases.fills import default_entry
 from rnncli.cases.suite.template import versions_of
-from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES
+from rnncli.judging.comparing.requirements import FIELDS, NEVER, shared_heads
 from rnncli.judging.device import admitted_sizes, facts_of, subsets
 from rnncli.judging.scoring.kill_matrix import EDGES
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import num_directions, opset_of
-from rnncli.operators.operator import OPEN
+from rnncli.operators.operator import HEADS, OPEN
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Plain = dict[str, Any]
 
 # Combinations of so many of the nearest values of each size are tried.
-NEAREST = 12
+NEAREST, NEAREST_OF, FEWER = 12, 4, 5  # or fewer, if more sizes depend on one another
 PARAMETERS = ("alpha", "beta")
 # The scales of tensors that a device takes as integers and a unit has as real numbers.
 SCALE_OF = {"X": 1 / 50, "W": 1 / 80, "R": 1 / 80}
@@ -87,12 +87,31 @@ def _attributes(case: Plain, needs: Requirements) -> None:
         for value in (own, attribute.default, *attribute.choices, *numbers):
             read = str if field == "gate_order" else attribute.canonical
             held = NEVER if value is None else read(value)
-            is_told = value != attribute.default
-            if needs.admits(row.family, **{field: held}, attributes=[name] if is_told else []):
-                given |= {name: value} if is_told else {}
+            told = {name: value} if value != attribute.default else {}
+            is_taken = needs.admits(row.family, **{field: held}, attributes=[*told])
+            if is_taken and (name != row.demanding or any(_input_sets(row, told, case, needs))):
+                given |= told
                 break
         else:
             raise Unmoved(f"no {name} that it takes")
+
+
+def _input_sets(
+    row: Operator, given: Plain, case: Plain, needs: Requirements
+) -> Iterator[list[str]]:
+    """Yield the sets of optional inputs that are taken, and that a node with attributes may have.
+
+    States of another element type than the case's are there only with the first of them.
+    """
+    demands = row.demands(complete(row, given))
+    states = {each.name for each in row.inputs if each.kind == "states"}
+    alike = {"dtype": case["dtype"], "states_dtype": case["dtype"], "mixed_dtypes": 0}
+    may_be_fresh = not states or needs.admits(row.family, **alike)
+    for some in subsets([each.name for each in row.inputs if each.optional]):
+        is_legal = all((name in some) == is_needed for name, is_needed in demands.items())
+        is_typed = may_be_fresh or states & {*some}
+        if is_legal and is_typed and needs.admits(row.family, inputs=some):
+            yield some
 
 
 def field_of(attribute: Attribute) -> str:
@@ -152,10 +171,9 @@ def _inputs(case: Plain, needs: Requirements) -> None:
     row = operator_named(case["op"])
     rows = {each.name: each for each in row.inputs}
     given = {n: v for n, v in case.get("inputs", {}).items() if n in rows and v is not None}
-    optional = [name for name, each in rows.items() if each.optional]
-    wanted = [name for name in optional if name in given]
+    wanted = [name for name, each in rows.items() if each.optional and name in given]
     best = min(
-        (some for some in subsets(optional) if needs.admits(row.family, inputs=some)),
+        _input_sets(row, case["attributes"], case, needs),
         key=lambda some: (len({*some} ^ {*wanted}), [name in some for name in wanted]),
         default=None,
     )
@@ -166,6 +184,23 @@ def _inputs(case: Plain, needs: Requirements) -> None:
         for name, each in rows.items()
         if name in best or (not each.optional and name in given)
     }
+
+
+def _forms(case: Plain, needs: Requirements) -> None:
+    """Choose the shapes of inputs that may have several, and the element type of states."""
+    row, dtype = operator_named(case["op"]), case["dtype"]
+    for each in row.inputs:
+        key = "states_dtype" if each.kind == "states" else each.form
+        if key not in FIELDS or (each.optional and each.name not in case["inputs"]):
+            continue
+        own, is_type = case.get(key) or CHOICES[key].default, each.kind == "states"
+        for choice in (own, *[dtype] * is_type, *CHOICES[key].allowed(row)):
+            types = {"dtype": dtype, "mixed_dtypes": int(choice != dtype)} if is_type else {}
+            if needs.admits(row.family, **{key: choice}, **types):
+                case |= {key: choice} if choice != own else {}
+                break
+        else:
+            raise Unmoved(f"no {key} that it takes")
 
 
 def _outputs(case: Plain, needs: Requirements) -> None:
@@ -209,7 +244,7 @@ def _calls(case: Plain, needs: Requirements) -> None:
 def _sizes(case: Plain, needs: Requirements) -> None:
     """Move the sizes of every call to the nearest that are taken, and lengths with them."""
     row = operator_named(case["op"])
-    before = {name: case["sizes"][name] for name in size_names(row)}
+    before = {n: case["sizes"].get(n, default_size(row, n)) for n in size_names(row)}
     case["sizes"] = nearest_sizes(needs, row, before)
     fit_values(case, before, case["sizes"])
     if isinstance(case["calls"], list):
@@ -239,16 +274,24 @@ def nearest_sizes(
     family = row.family
 
     def is_taken(some: Mapping[str, int]) -> bool:
-        every = {**dict.fromkeys(SIZES, 1), **some}
+        if any(row.rules({**complete(row, {}), **some})):
+            return False
+        every = {**dict.fromkeys(SIZES, 1), **some, **shared_heads(some)}
         return needs.admits(family, **every, largest_size=max(every.values()))
 
     same = {**wanted, **held}
-    if all(size > 0 for size in same.values()) and is_taken(same):
+    # Empty calls are moved to others, unless nothing else is taken.
+    is_due = all(size or not needs.admits(family, **{name: 1}) for name, size in same.items())
+    if is_due and is_taken(same):
         return same
+    together = {each for term in needs.terms if term.fields[1:] for each in term.fields}
+    is_limited = any("largest_size" in term.fields for term in needs.terms)
+    joint = [name for name in same if is_limited or name in together or name in HEADS]
+    most = NEAREST if len(joint) <= NEAREST_OF else FEWER
     choices = {}
     for name, size in same.items():
         near = sorted(admitted_sizes(needs, name, family), key=partial(_distance, size))
-        choices[name] = [size] if name in held else near[:NEAREST]
+        choices[name] = [size] if name in held else near[: most if name in joint else 1]
 
     def ranked() -> Iterator[tuple[int, ...]]:
         counts = [range(len(each)) for each in choices.values()]
@@ -277,6 +320,9 @@ def fit_values(case: Plain, before: Mapping[str, int], after: Mapping[str, int])
     """Stretch lists of lengths to other sizes; other values that are given are filled instead."""
     if before == after:
         return
+    # Longer keys would let states grow with each step.
+    if (size := after.get("key_size", 0)) > before.get("key_size", 0):
+        case.setdefault("inputs", {})["key"] = {"normal": [0, round(size**-0.5, 3)]}
     for name, value in case.get("inputs", {}).items():
         if not isinstance(value, list) and not (isinstance(value, dict) and "file" in value):
             continue
@@ -333,7 +379,7 @@ def _quantise(case: Plain, needs: Requirements) -> None:
 
 
 MOVES: tuple[Callable[[Plain, Requirements], None], ...] = (
-    *(_operator, _attributes, _activations, _inputs, _outputs),
+    *(_operator, _attributes, _activations, _inputs, _forms, _outputs),
     *(_calls, _sizes, _weights, _quantise),
 )
 

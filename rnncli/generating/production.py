@@ -252,7 +252,7 @@ def _rejections(stack: Stack) -> list[Vector]:
                 initializers=held,
                 answers=Answers(),
                 alternatives={},
-                record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
+                record=record_of_rejection(entry, case, (attributes, inputs), found),
             )
         )
     return made
@@ -378,7 +378,7 @@ def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str])
         entry,
         case,
         *(case.node.attributes, inputs),
-        requirements=requirements_of(entry.weights, case, inputs),
+        requirements=requirements_of(entry.weights, case),
     )
 
 
@@ -386,19 +386,17 @@ def record_of_rejection(
     entry: CaseSource,
     case: CaseContent,
     broken: tuple[Mapping[str, Any], Collection[str]],
-    inputs: Collection[str],
     problems: Sequence[Problem],
 ) -> CaseRecord:
     """Return the record of a case that must be refused, with the reason.
 
-    `broken` has the attributes and the names of inputs of the invalid case, `inputs` those of the
-    valid one.
+    `broken` has the attributes and the names of inputs of the invalid case.
     """
     return _whole(
         entry,
         case,
         *broken,
-        requirements=requirements_of(entry.weights, case, inputs),
+        requirements=requirements_of(entry.weights, case),
         expect="rejection",
         reason="; ".join(problem.sentence for problem in problems),
     )

@@ -7,6 +7,7 @@ bugs that they catch: a case after the other that catches most of what is caught
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 import warnings
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace as with_entries
 
-from rnncli.cases.case import size_names
+from rnncli.cases.case import SIZES, default_size, size_names
+from rnncli.cases.config.keys import CHOICES
 from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.yaml_reader import as_yaml
 from rnncli.errors import (
@@ -38,7 +40,7 @@ from rnncli.generating.moving import (
     moved,
 )
 from rnncli.generating.production import make_vectors, shared_record, with_later_calls
-from rnncli.judging.comparing.requirements import SIZES
+from rnncli.judging.comparing.requirements import FORMS
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.device import LARGEST_SOUGHT, admitted_sizes, operators_of, subsets
 from rnncli.judging.scoring.kill_matrix import EDGES, Bug, Unscored, VectorRow, whole_row
@@ -46,6 +48,7 @@ from rnncli.numerics import says_nothing
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import num_directions
+from rnncli.operators.operator import HEADS
 from rnncli.talk.words import counted
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from rnncli.judging.device import Device
     from rnncli.operators import Operator
     from rnncli.packs.record import CaseRecord
+    from rnncli.packs.vector import Vector
 
 MOST_CASES = 40
 # What the first case that catches a bug counts, and each further one: a quarter of the one before.
@@ -69,6 +73,7 @@ OF_ITS_OWN = 1 / 2
 OF_A_QUESTION, OF_A_PAIR = 8, 1 / 10
 # The suites whose cases, in other sizes, are candidates for what is left, and how many of them.
 POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
+POOL_OF_LINEAR = ("linear", "linear_contrib")
 POOL_OF_INTEGERS = ("quantised", "quantised_tiles", "units", "units_tiles")
 MOST_CANDIDATES = 300
 # They are tried so many at once, until so many times nothing new is shown, by each bug until so
@@ -77,9 +82,11 @@ AT_ONCE, IDLE, ENOUGH = 48, 2, 30
 # The largest sizes of candidates, but for one in so many of which one is the device's own limit;
 # most have fewer steps, and many are as layers are: multiples of this.
 LARGEST_USUAL, AT_THE_LIMIT = 80, 12
+LARGEST = {**dict.fromkeys(HEADS, 8), "kernel_size": 9, "dilation": 4}
 MOST_STEPS, LAYERS = 20, 16
 # Of so many choices of sizes, the first with so few products is taken, or that with the fewest.
 TRIES, LARGEST_WORK = 8, 1 << 18
+LARGEST_STATES = 1 << 16  # numbers of all states of a linear recurrence that each step leaves
 # Without a limit: beyond this one.
 BEYOND = 128
 # How many candidates have another set of outputs, another call, and another call of other sizes;
@@ -94,8 +101,8 @@ MOST_REASONS = 4
 TAILORED = "Tailored"
 OF_TAILORED = "what a kernel does with the sizes and features that its device takes"
 KEEPS_FLAGS = {"sizes", "dtype", "weights", "op", "calls"}
-LETTERS = {"seq_length": "t", "batch_size": "n", "input_size": "i", "hidden_size": "h"}
-LARGE = ("input_size", "hidden_size")
+LETTERS = dict(zip(SIZES, ("t", "n", "i", "h", "q", "kv", "k", "v", "c", "w", "d"), strict=True))
+LARGE = ("input_size", "hidden_size", "key_size", "value_size", "channels")
 LARGEST_BATCH = 8
 
 
@@ -171,7 +178,7 @@ def tailored(
     for entry in entries:
         written, is_taken = entry.written, not needs.reason(record_of(entry))
         try:
-            case = written if is_taken else moved(written, needs)
+            case = written if is_taken else _lightened(moved(written, needs), needs)
         except Unmoved as error:
             left_out[str(error)] += 1
             continue
@@ -191,7 +198,14 @@ def tailored(
     changes = Counter(part for name, parts in changed if name not in unmade for part in parts)
     refusals = [name for name, row in rows.items() if isinstance(row, Unscored)]
     others, more = tried(
-        device, workers, done, seed=suite.seed, taken={*own}, known=rows.values(), enough=ENOUGH
+        device,
+        workers,
+        done,
+        seed=suite.seed,
+        gated=any(entry.operator.cell.projects for entry in entries),
+        taken={*own},
+        known=rows.values(),
+        enough=ENOUGH,
     )
     cases = {**own, **others}
     scored = {n: row for n, row in {**rows, **more}.items() if isinstance(row, VectorRow)}
@@ -261,19 +275,22 @@ def _suite(
     return parse_suite(as_yaml(told), f"{name}.yaml", of.folder if of else Path())
 
 
-def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
+def candidates(
+    device: Device, taken: Iterable[str] = (), *, gated: bool = True
+) -> dict[str, Plain]:
     """Return cases within what a device takes, by id: those of shipped suites, in other sizes.
 
-    They depend on nothing but what the device takes.
+    They are all of gated cells, or none, and depend on nothing else but what the device takes.
     """
     needs, names = device.requirements, {*taken}
     families = {row.family for row in operators_of(needs)}
     # Only fields of units have a dot: X.type.
     is_unit = any("." in name for term in needs.terms for name in term.fields)
     chance = random.Random(";".join(device.require))  # noqa: S311 -- no secret
+    suites = (*(() if is_unit else POOL), *POOL_OF_INTEGERS) if gated else POOL_OF_LINEAR
     pool = [
         entry
-        for name in (*(() if is_unit else POOL), *POOL_OF_INTEGERS)
+        for name in suites
         for entry in load_suite(name).entries
         if entry.operator.family in families and not entry.breakage and entry.profile == "standard"
     ]
@@ -288,7 +305,10 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
             break
         other = chance.choice(alike[_likeness(entry)])
         case, second = entry.written, other.written
-        before = {name: case["sizes"][name] for name in size_names(entry.operator)}
+        before = {
+            name: case["sizes"].get(name, default_size(entry.operator, name))
+            for name in size_names(entry.operator)
+        }
         some = [
             {
                 name: _some_size(needs, name, entry.operator.family, chance, k) or before[name]
@@ -300,11 +320,11 @@ def candidates(device: Device, taken: Iterable[str] = ()) -> dict[str, Plain]:
         least = next((k for k, work in enumerate(works) if work <= LARGEST_WORK), None)
         case["sizes"] = some[works.index(min(works)) if least is None else least]
         fit_values(case, before, case["sizes"])
-        fit_values(second, {name: second["sizes"][name] for name in before}, case["sizes"])
+        fit_values(second, {name: second["sizes"].get(name, 1) for name in before}, case["sizes"])
         _cross(case, second, chance)
         _vary(case, entry.operator, needs, chance)
         try:
-            case = moved(case, needs)
+            case = _lightened(moved(case, needs), needs)
             (read,) = _suite(device, {"one": case}).entries  # what is wrong in one would be in all
             with warnings.catch_warnings():
                 warnings.simplefilter("error", UndefinedDefault)  # has no right answer
@@ -324,8 +344,22 @@ def _likeness(entry: Entry) -> tuple[str, bool]:
 
 
 def _work_of(sizes: Mapping[str, int]) -> int:
-    T, N, size, H = ({**dict.fromkeys(SIZES, 1), **sizes}[name] for name in SIZES)
-    return T * N * H * (H + size)
+    again = sizes.get("hidden_size", 1) + sizes.get("input_size", 0)
+    beside = {"input_size", "dilation", min(HEADS, key=lambda name: sizes.get(name, 1))}
+    return math.prod(size for name, size in sizes.items() if name not in beside) * again
+
+
+def _lightened(case: Plain, needs: Requirements) -> Plain:
+    """Return a case of a linear recurrence with less work if it has much: of fewer heads, steps."""
+    row, sizes = operator_named(case["op"]), dict(case["sizes"])
+    if row.cell.projects or _work_of(sizes) <= LARGEST_STATES:
+        return case
+    for name in ("batch_size", *HEADS, "seq_length", "channels"):
+        if name in sizes and _work_of(sizes) > LARGEST_STATES:
+            sizes[name] = min([sizes[name], *admitted_sizes(needs, name, row.family)])
+    lighter = {**case, "sizes": sizes}
+    fit_values(lighter, case["sizes"], sizes)
+    return moved(lighter, needs)
 
 
 def _cross(case: Plain, other: Plain, chance: random.Random) -> None:
@@ -339,7 +373,7 @@ def _cross(case: Plain, other: Plain, chance: random.Random) -> None:
         if any(key.startswith("activation") for key in own):  # a list and its numbers are one part
             lacked = {key: each for key, each in lacked.items() if not key.startswith("activation")}
         own |= {key: each for key, each in lacked.items() if is_whole or chance.random() < OFTEN}
-        gone = [key for key in own if not is_whole and chance.random() < OFTEN / 2]
+        gone = [key for key in own if not is_whole and chance.random() < OFTEN / 2 and key != "key"]
         for key in gone:
             del own[key]
         if own:
@@ -364,6 +398,9 @@ def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random
                 for more, others in chance.choice(OTHER_SIZES)
                 if T + more > 0 and N + others > 0
             ] or 2
+    for key in FORMS:
+        if (choices := CHOICES[key].allowed(row)) and chance.random() < OFTEN:
+            case[key] = chance.choice(choices)
     listed = row.attribute_for("activations")
     if listed and chance.random() < OFTEN / 2:
         given = case.setdefault("attributes", {})
@@ -388,7 +425,7 @@ def _some_size(
     admitted = admitted_sizes(needs, name, family)
     if not admitted:
         return None
-    most, is_of_layers = LARGEST_USUAL, name in LARGE and chance.random() < OFTEN
+    most, is_of_layers = LARGEST.get(name, LARGEST_USUAL), name in LARGE and chance.random() < OFTEN
     if name == "seq_length" and chance.random() < 1 - OFTEN / 2:
         most = MOST_STEPS
     kinds: dict[Any, int] = {}
@@ -397,7 +434,7 @@ def _some_size(
             kinds.setdefault(marks_of(size), size)
     largest = admitted[-1]
     if largest > LARGEST_SOUGHT or needs.admits(family, **{name: 2 * largest}):  # as good as none
-        beyond = BEYOND if name in LARGE else LARGEST_USUAL // 2
+        beyond = BEYOND if name in LARGE else LARGEST.get(name, LARGEST_USUAL // 2)
         largest = next((size for size in admitted if size > beyond), admitted[0])
     is_its_turn = k % AT_THE_LIMIT == SIZES.index(name) or not kinds
     return largest if is_its_turn else chance.choice([*kinds.values()])
@@ -409,6 +446,7 @@ def tried(
     done: Callable[[int], None] = lambda _: None,
     *,
     seed: int = 0,
+    gated: bool = True,
     taken: Iterable[str] = (),
     known: Iterable[VectorRow | Unscored | str] = (),
     enough: int = 1,
@@ -419,15 +457,16 @@ def tried(
     """
     shown = Counter[Bug]()
     found: dict[str, VectorRow | Unscored | str] = {}
-    cases = candidates(device, taken)
+    cases = candidates(device, taken, gated=gated)
     names, idle, rows = [*cases], 0, [*known]
-    for start in itertools.count(step=AT_ONCE):
+    at_once = AT_ONCE if gated else AT_ONCE // 2
+    for start in itertools.count(step=at_once):
         of_rows = Counter(b for row in rows if isinstance(row, VectorRow) for b in row.every_caught)
         idle = 0 if of_rows.keys() - shown.keys() else idle + 1
         shown += of_rows
         if idle == IDLE or start >= len(names):
             break
-        some = {name: cases[name] for name in names[start : start + AT_ONCE]}
+        some = {name: cases[name] for name in names[start : start + at_once]}
         known_well = frozenset(bug for bug, times in shown.items() if times >= enough)
         made = _rows(_suite(device, some, seed), device.requirements, workers, done, known_well)
         found |= made
@@ -460,8 +499,10 @@ def _work(
     found: list[tuple[str, VectorRow | Unscored | str]] = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
-        for name, vector in zip(ids, make_vectors(entries), strict=True):
-            if isinstance(vector, ConfigError):
+        for name, vector in zip(ids, _made(entries), strict=True):
+            if isinstance(vector, MemoryError):
+                found.append((name, "takes more memory than --max-memory allows"))
+            elif isinstance(vector, ConfigError):
                 found.append((name, vector.findings[0][1]))
             elif isinstance(vector, RnncliError):
                 _, *rest = [*str(vector).split(": "), "cannot be made"]
@@ -473,6 +514,15 @@ def _work(
                 reason = needs.reason(vector.record) or says_nothing(outputs)
                 found.append((name, reason or whole_row(vector, PACK_RULE, known)))
     return found
+
+
+def _made(entries: Sequence[Entry]) -> list[Vector | Exception]:
+    """Return the vectors of entries; one by one if together they take too much memory."""
+    try:
+        return [*make_vectors(entries)]
+    except MemoryError as error:
+        alone = [entries[k : k + 1] for k in range(len(entries))]
+        return [error] if len(entries) == 1 else [v for each in alone for v in _made(each)]
 
 
 def _chosen(
@@ -534,6 +584,7 @@ def _settings(case: Plain) -> list[tuple[str, ...]]:
         *((name, fill) for name, fill in inputs.items()),
         *((name, str(value)) for name, value in given.items()),
     ]
+    found += [(key, str(case[key])) for key in FORMS if key in case]
     for name, size in case["sizes"].items():
         if size is not None:
             step = next((m for m in STEPS if size % m == 0), 1) if size > 1 else 0

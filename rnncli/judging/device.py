@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from rnncli.cases.case import SIZES
 from rnncli.cases.yaml_reader import Findings, parse_yaml, read_source
 from rnncli.files.described import Distinct, document
 from rnncli.judging.claim import (
@@ -27,7 +28,7 @@ from rnncli.judging.claim import (
     entries_read,
     is_claim,
 )
-from rnncli.judging.comparing.requirements import FIELDS, SIZES, Requirements
+from rnncli.judging.comparing.requirements import FIELDS, Requirements
 from rnncli.operators import OPERATORS
 from rnncli.operators.checking import opset_of
 
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 # Sizes of a device are looked for up to here, and about any number that it names.
 LARGEST_SOUGHT = 512
-FAMILIES = tuple(dict.fromkeys(row.family for row in OPERATORS.values() if row.cell.projects))
-"""The operators of gated cells, whatever their version: of others no limits are searched yet."""
+FAMILIES = tuple(dict.fromkeys(row.family for row in OPERATORS.values()))
+"""The operators, whatever their version."""
 
 
 class Device(Distinct):
@@ -113,8 +114,7 @@ def operators_of(needs: Requirements) -> list[Operator]:
     return [
         row
         for row in OPERATORS.values()
-        if row.cell.projects
-        and any(
+        if any(
             needs.admits(row.family, **facts_of(row, is_unit=is_unit), dtype=dtype)
             for is_unit in (False, True)
             for dtype in row.dtypes

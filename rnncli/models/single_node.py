@@ -61,8 +61,12 @@ def single_node_model(
         spelling: how the model spells the node.
         unit: which inputs and outputs are integers.
     """
-    # The schema of GRU-1 alone wants Y_h to be named, also where nobody asks for it.
-    named = {*outputs, *(["Y_h"] if operator.name == "GRU-1" else [])}
+    # Some schemas want outputs to be named, also where nobody asks for them.
+    is_gated = operator.cell.projects
+    wanted = (
+        ["Y_h"] * (operator.name == "GRU-1") if is_gated else [r.name for r in operator.outputs]
+    )
+    named = {*outputs, *wanted}
     node = helper.make_node(
         operator.type,
         _positions([row.name for row in operator.inputs], inputs, to_the_end=spelling.empty_names),

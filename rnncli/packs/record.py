@@ -24,11 +24,12 @@ from rnncli.files.paths import Identifier
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import held_values
 from rnncli.operators.checking import INPUT_TYPES, opset_of
+from rnncli.operators.operator import FORMS
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.recurrence.unit import QuantisedUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from rnncli.numerics import DType
     from rnncli.operators import Node, Operator
@@ -99,6 +100,11 @@ class RequirementsRecord(Distinct):
     inputs: Texts
     weights: WeightsPlace
     largest_size: Stored
+    forms: Annotated[
+        dict[str, str] | UnsetType,
+        "of LinearAttention what has a decay, an update rate or keys of its own (decay_form,"
+        " beta_form, key_form), and the type of states (states_dtype), where there are such",
+    ] = UNSET
 
 
 class Golden(Described):
@@ -393,12 +399,14 @@ class OperatorUse(Protocol):
     def dtype(self) -> DType:
         """The dtype of every floating-point tensor."""
 
+    @property
+    def input_types(self) -> Mapping[str, tuple[DType, Sequence[int]]]:
+        """The element type and shape of every present input."""
 
-def requirements_of(
-    weights: WeightsPlace, case: OperatorUse, inputs: Iterable[str]
-) -> RequirementsRecord:
+
+def requirements_of(weights: WeightsPlace, case: OperatorUse) -> RequirementsRecord:
     """Return what an implementation must support, for the valid case."""
-    node, operator, present = case.node, case.node.operator, set(inputs)
+    node, operator, present = case.node, case.node.operator, case.input_types
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}
     return RequirementsRecord(
@@ -411,4 +419,20 @@ def requirements_of(
         inputs=[row.name for row in operator.inputs if row.optional and row.name in present],
         weights=weights,
         largest_size=max(case.sizes.values()),
+        forms=_forms_of(case) if operator.states_dtypes else UNSET,
     )
+
+
+def _forms_of(case: OperatorUse) -> dict[str, str]:
+    """Return which shape each input has that may have several, and the element type of states."""
+    node, types, found = case.node, case.input_types, dict[str, str]()
+    tensors = (*node.operator.inputs, *node.operator.outputs)
+    states = [row.name for row in tensors if row.kind == "states"]
+    given = [types[name][0] for name in states if name in types]
+    if given or {*states} & {*node.outputs}:
+        found["states_dtype"] = (given or [case.dtype])[0].name
+    for row in node.operator.inputs:
+        if row.form and row.name in types:
+            dims = row.fitting(types[row.name][1], case.sizes, node.variant)
+            found[row.form] = FORMS[row.form][row.shapes.index(dims)]
+    return found

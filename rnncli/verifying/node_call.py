@@ -130,6 +130,11 @@ class NodeCall:
         """The element type of all floating-point tensors."""
         return dtype_of(self.inputs[self.row.inputs[0].name])
 
+    @property
+    def input_types(self) -> dict[str, tuple[DType, tuple[int, ...]]]:
+        """The element type and shape of every present input."""
+        return {name: (dtype_of(each), each.shape) for name, each in self.inputs.items()}
+
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """seq_length, batch_size, input_size and hidden_size; or those of another operator."""
@@ -312,7 +317,7 @@ class NodeCall:
 
     def full_record(self) -> CaseRecord:
         """Return the record with the requirements, for the lines of reports."""
-        return self.record(requirements=requirements_of(self.weights, self, self.inputs))
+        return self.record(requirements=requirements_of(self.weights, self))
 
     @property
     def quantises(self) -> str:

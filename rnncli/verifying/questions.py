@@ -15,10 +15,11 @@ import textwrap
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.case import size_names
+from rnncli.cases.case import SIZES, least_size, size_names
 from rnncli.cases.fills import default_entry
 from rnncli.cases.suite.suite import load_suite, parse_suite
 from rnncli.cases.suite.template import versions_of
@@ -27,7 +28,15 @@ from rnncli.errors import NothingSelected, RnncliError, RnncliWarning
 from rnncli.generating.moving import PARAMETERS, Unmoved, field_of, moved
 from rnncli.generating.tailoring import record_of
 from rnncli.judging.claim import entries_written
-from rnncli.judging.comparing.requirements import FIELDS, NEVER, SIZES, Requirements
+from rnncli.judging.comparing.requirements import (
+    ELSEWHERE,
+    FIELDS,
+    FORMS,
+    NEVER,
+    SHARED,
+    WORDS,
+    Requirements,
+)
 from rnncli.judging.device import Device, admitted_sizes, parse_device, subsets
 from rnncli.judging.fitting import fits, shown_value, simplest, term_of
 from rnncli.judging.report import JudgedSubject
@@ -35,6 +44,7 @@ from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import INPUT_TYPES
+from rnncli.operators.operator import HEADS
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Attempt, Status, Vector, held_inputs
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -47,6 +57,7 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite.suite import Entry
     from rnncli.generating.moving import Plain
+    from rnncli.operators import Operator
     from rnncli.packs.record import CaseRecord
     from rnncli.subjects.implementation import Implementation, Subject
 
@@ -58,6 +69,17 @@ STARTS = (
     {"seq_length": 8, "batch_size": 1, "input_size": 240, "hidden_size": 240},
     {"seq_length": 16, "batch_size": 16, "input_size": 128, "hidden_size": 128},
 )
+LINEAR_STARTS = [
+    dict(zip((*SIZES[:2], *SIZES[4:]), sizes, strict=True))
+    for sizes in (
+        # steps, sequences, heads of queries and of keys, their sizes, channels, taps, dilation
+        (4, 1, 2, 2, 16, 16, 16, 4, 1),
+        (1, 1, 1, 1, 1, 1, 1, 3, 1),
+        (16, 1, 4, 4, 64, 64, 64, 4, 1),
+        (64, 1, 4, 4, 128, 128, 256, 4, 1),
+        (1, 4, 16, 16, 128, 128, 256, 3, 1),
+    )
+]
 MOST_STARTS = 150
 # Sizes that find most limits, and what is asked as well if one of them is refused.
 FEW_SIZES = (1, 2, 3, 5, 8, 17, 31, 48, 64, 1024)
@@ -68,6 +90,7 @@ MORE_SIZES = (
 # How many questions there are about an operator, as a rule.
 USUAL = 120
 A_NUMBER = 2.5  # of an attribute that may be any
+GROUPS = (1, 2, 3, 4, 8)  # of heads that share another
 # How many cases have several values at once of all that are taken alone.
 COMBINATIONS, MOST_TRIES = 24, 72
 # How many of what is refused together is told.
@@ -193,10 +216,10 @@ class Inquiry:
         if not found:
             return OperatorAnswers(operator, None, message)
         base, record = found
-        fields = {
-            name: self._field(base, name, values)
-            for name, values in _values(record, self.known).items()
-        }
+        fields: dict[str, FieldAnswers] = {}
+        for name, values in _values(record, self.known).items():
+            beside = partial(_beside, base, record, fields, name)
+            fields[name] = self._field(base, name, values, beside)
         together: list[tuple[str, str]] = []
         for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
             together += self._sum(base, pair, fields)
@@ -250,18 +273,19 @@ class Inquiry:
             messages += [_said(reply)] if reply else []
         return None, next(iter(messages), "no case meets what --require says")
 
-    def _field(self, base: Plain, name: str, values: Sequence[Any]) -> FieldAnswers:
-        """Ask other values of a field; the first is the case's own, which is taken."""
+    def _field(
+        self, base: Plain, name: str, values: Sequence[Any], beside: Callable[[Any], list[str]]
+    ) -> FieldAnswers:
+        """Ask other values of a field, and what is asked beside each.
+
+        The first is the case's own, which is taken.
+        """
         replies = {shown_value(values[0]): (values[0], Attempt(Status.RAN))}
-        # A tensor of another type has another zero point, unless it is 0.
-        tensor, _, entry = name.partition(".")
-        is_zero = entry == "type" and base["quantise"][tensor].get("zero_point", 0) == 0
-        beside = [f"{tensor}.zero_point=0"] if is_zero else []
 
         def ask(value: Any) -> Status | None:
             text = shown_value(value)
             if text not in replies and (
-                reply := self.reply_to(base, term_of(name, value), *beside)
+                reply := self.reply_to(base, term_of(name, value), *beside(value))
             ):
                 replies[text] = value, reply
             return replies[text][1].status if text in replies else None
@@ -292,7 +316,10 @@ class Inquiry:
         def said(some: Iterable[Any]) -> list[tuple[Any, str]]:
             return [(value, _said(replies[shown_value(value)][1])) for value in some]
 
-        requirement = simplest(name, taken, refused, broken)
+        answers: Sequence[Sequence[Any]] = (taken, refused, broken)
+        if name == "inputs" and (row := operator_named(base["op"])).demanding:
+            answers = [[e for v in some for e in _under_others(row, v)] for some in answers]
+        requirement = simplest(name, *answers)
         return FieldAnswers(taken, said(refused), said(broken), requirement)
 
     def _sum(
@@ -331,7 +358,7 @@ class Inquiry:
         self, base: Plain, fields: Mapping[str, FieldAnswers]
     ) -> tuple[list[tuple[str, str]], int]:
         """Ask several settings at once that are taken alone; return what is refused together."""
-        chance = random.Random(base["op"])  # noqa: S311 -- no secret
+        chance, row = random.Random(base["op"]), operator_named(base["op"])  # noqa: S311 -- no secret
         limits = [each.requirement for each in fields.values() if each.requirement]
         found: dict[str, str] = {}
         count = 0
@@ -341,8 +368,8 @@ class Inquiry:
             chosen = {}
             for name, each in fields.items():
                 usual = [v for v in each.taken if name not in SIZES or v <= LARGEST_USUAL]
-                chosen[name] = term_of(name, chance.choice(usual or each.taken))
-            terms = [term for name, term in chosen.items() if "+" not in name]
+                chosen[name] = chance.choice(usual or each.taken)
+            terms = [*_terms_of(row, chosen)]
             reply = self.reply_to(base, *terms, *limits)
             count += reply is not None
             if not reply or reply.status is not Status.REFUSED:
@@ -354,6 +381,60 @@ class Inquiry:
                     terms, reply = fewer, less
             found.setdefault(_said(reply), ", ".join(terms))
         return [(terms, said) for said, terms in found.items()][:MOST_TOGETHER], count
+
+
+def _beside(
+    base: Plain, record: CaseRecord, fields: Mapping[str, FieldAnswers], name: str, value: Any
+) -> list[str]:
+    """Return what is required beside a value of a field, so that nothing else changes."""
+    row, sizes = operator_named(base["op"]), record.sizes
+    tensor, _, entry = name.partition(".")
+    # A tensor of another type has another zero point, unless it is 0.
+    if entry == "type" and base["quantise"][tensor].get("zero_point", 0) == 0:
+        return [f"{tensor}.zero_point=0"]
+    if name in HEADS:  # of which the case has as many of each
+        return [f"{other}={value}" for other in HEADS if other != name]
+    if name in SHARED:
+        one, many = HEADS if name == "share_size" else HEADS[::-1]
+        return [f"{one}={sizes[one]}", f"{many}={sizes[one] * value}"]
+    if name == "key_form":  # keys can only be shared where queries are
+        return ["share_size=2"]
+    if name == "inputs" and row.demanding:
+        return [term_of(row.demanding, FIELDS[row.demanding].of(record, record))]
+    # States have the type of the other tensors as long as they do in the case.
+    if name == "dtype" and row.states_dtypes and base["states_dtype"] == base["dtype"]:
+        return [f"states_dtype={value}"]
+    if name == "states_dtype":
+        dtype = value if fields["mixed_dtypes"].refused else base["dtype"]
+        return [f"dtype={dtype}"]
+    return []
+
+
+def _under_others(row: Operator, there: Sequence[str]) -> Iterator[list[str]]:
+    """Yield a set of inputs under each value of the attribute that demands some of them."""
+    demanded, optional = row.demands(complete(row, {})), [t.name for t in row.inputs if t.optional]
+    for value in row.attributes[row.demanding].choices:
+        needed = row.demands(complete(row, {row.demanding: value}))
+        yield [n for n in optional if needed.get(n, n in there and n not in demanded)]
+
+
+def _terms_of(row: Operator, chosen: Mapping[str, Any]) -> Iterator[str]:
+    """Yield requirements of fields that were chosen one by one, but for what follows from others.
+
+    Numbers of heads, element types of states, and inputs that an attribute demands follow.
+    """
+    chosen = {name: value for name, value in chosen.items() if "+" not in name}
+    if {*HEADS} <= chosen.keys():
+        heads, group, share = (chosen.pop(name) for name in (HEADS[1], *SHARED))
+        share = share if group == 1 else 1
+        chosen |= dict(zip(HEADS, (heads * group, heads * share), strict=True))
+        chosen.pop("states_dtype")
+    if row.demanding:
+        there = chosen.pop("inputs")
+        demanded = row.demands(complete(row, {}))
+        free = [each.name for each in row.inputs if each.optional and each.name not in demanded]
+        yield from (f"inputs{'>=' if name in there else '!='}{name}" for name in free)
+    yield from (term_of(name, value) for name, value in chosen.items())
 
 
 def _narrow(taken: list[int], refused: list[int], ask: Callable[[int], Status | None]) -> None:
@@ -383,23 +464,30 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
     states = [tensor for tensor in optional if tensor.role not in ("lengths", "P")]
     bias = [tensor for tensor in optional if tensor.role in ("B", "Wb", "Rb")]
     outputs = [*row.present_outputs(complete(row, {}))]
-    resets = row.attribute_for("linear_before_reset")
+    is_linear, of_states = not row.cell.projects, ("", "float32") if row.states_dtypes else ("",)
+    settings: list[Plain] = [{}]  # attributes that kernels may know by one value alone
+    if resets := row.attribute_for("linear_before_reset"):
+        settings.append({resets.name: 1 - resets.default})
+    for each in (row.attributes[name] for name in WORDS if name in row.attributes):
+        settings += [{each.name: word} for word in each.choices if word != each.default]
+    has_weights = any(tensor.role == "W" for tensor in row.inputs)
     ways: list[Sequence[Any]] = [
         rows,
-        STARTS,
-        ("initializers", "inputs"),
-        ("float32", "float16"),
-        ([], bias, states, optional),
-        (outputs, *([name] for name in outputs[:2])),
-        ({}, {resets.name: 1 - resets.default}) if resets else ({},),
-        ("forward", "bidirectional"),
+        LINEAR_STARTS if is_linear else STARTS,
+        ("initializers", "inputs")[: 2 if has_weights else 1],
+        ("float32", "float16", *["bfloat16"] * is_linear),
+        of_states,
+        ([], optional) if is_linear else ([], bias, states, optional),
+        (outputs, *([name] for name in outputs[:2] if not is_linear)),
+        settings,
+        ("forward", "bidirectional")[: 1 if is_linear else 2],
     ]
     near = usual or (0,) * len(ways)
     every = itertools.product(*(range(len(each)) for each in ways))
     for way in sorted(
         every, key=lambda some: sum(abs(a - b) for a, b in zip(some, near, strict=True))
     ):
-        row, sizes, weights, dtype, inputs, asked, reset, direction = (
+        row, sizes, weights, dtype, states_dtype, inputs, asked, setting, direction = (
             each[k] for each, k in zip(ways, way, strict=True)
         )
         required = {
@@ -408,13 +496,18 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
             if attribute.required and attribute.choices
         }
         towards = {} if direction == "forward" else row.written("direction", direction)
+        attributes = {**required, **setting, **towards}
+        demands = row.demands(complete(row, attributes))
+        inputs = [each for each in optional if demands.get(each.name, each in inputs)]
+        typed = {"states_dtype": states_dtype or dtype} if row.states_dtypes else {}
         yield (
             way,
             {
                 "op": row.name,
                 "sizes": {name: sizes[name] for name in size_names(row)},
                 "dtype": dtype,
-                "attributes": {**required, **reset, **towards},
+                **typed,
+                "attributes": attributes,
                 "inputs": {tensor.name: default_entry(tensor) for tensor in inputs},
                 "outputs": asked,
                 "weights": weights,
@@ -446,8 +539,9 @@ def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
         elif attribute.type == "float":
             found[name] = (NEVER, A_NUMBER)
         elif name and name not in SIZES:
-            found[name] = attribute.choices or (0, 1)
-    found["activations"] = [[name] for name in row.activations]
+            usual = (0, 1) if attribute.default in (None, 0, 1) else (1, 16, 2 * attribute.default)
+            found[name] = attribute.choices or usual
+    found |= {"activations": [[name] for name in row.activations]} if row.activations else {}
     optional = [tensor.name for tensor in row.inputs if tensor.optional]
     there = record.requirements.inputs
     toggled = ({*there} ^ {name} for name in optional)
@@ -458,7 +552,13 @@ def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
     found["calls"] = (1, 2)
     if row.dialect.startswith("ONNX"):
         found["open_sizes"] = (0, 1)
-    found |= {n: _admitted(known, n, row.family, FEW_SIZES) for n in size_names(row)}
+    found |= {key: FIELDS[key].values for key in FORMS[1:]}
+    found |= {"mixed_dtypes": (0, 1), "states_dtype": row.states_dtypes}
+    found |= dict.fromkeys(SHARED, GROUPS)
+    for name in size_names(row):
+        is_empty = not (row.cell.projects or least_size(row, name))
+        zero = [0] * (is_empty and known.admits(row.family, **{name: 0}))
+        found[name] = [*zero, *_admitted(known, name, row.family, FEW_SIZES)]
     for name, dress in (record.quantise or {}).items():
         found[f"{name}.type"] = INPUT_TYPES
         found |= {f"{name}.zero_point": (0, 1)} if isinstance(dress.zero_point, int) else {}
@@ -467,6 +567,7 @@ def _values(record: CaseRecord, known: Requirements) -> dict[str, list[Any]]:
     return {
         name: [int(own[name]) if own[name] is True or own[name] is False else own[name], *values]
         for name, values in found.items()
+        if own[name] != ELSEWHERE
     }
 
 
@@ -515,10 +616,10 @@ def _vector(entry: Entry) -> Vector:
         rest = case.attributes, inputs, case.outputs, case.readings
         shaped = NodeCall(case.name, case.operator.name, *rest)
         levels = {name: dtype_named(dress.type) for name, dress in (its.quantise or {}).items()}
-        outputs = {
-            name: shaped.empty_output(name).astype(levels.get(name, case.dtype).numpy)
-            for name in case.outputs
-        }
+        rows = (each for each in case.operator.outputs if each.kind == "states")
+        states = {each.name: shaped.dtype_of(each) for each in rows}
+        types = {name: levels.get(name, case.dtype).numpy for name in case.outputs} | states
+        outputs = {name: shaped.empty_output(name).astype(types[name]) for name in case.outputs}
         calls.append(Vector(entry.id, b"", inputs, (), Answers(outputs), {}, its, call=call))
     later = tuple(calls[1:])
     return with_model(replace(calls[0], record=record, later=later))

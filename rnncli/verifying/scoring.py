@@ -20,6 +20,7 @@ from rnncli.jobs.workers import HERE, Workers
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.device import read_device
 from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
+from rnncli.operators import operator_named
 from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
 from rnncli.packs.record import UNKNOWN, CaseRecord
 from rnncli.talk.display import Conclusion
@@ -140,7 +141,8 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     if not plan.device:
         return matrix
     device = read_device(plan.device)
-    _, found = tried(device, plan.workers, done, known=rows)
+    gated = any(operator_named(row.operator).cell.projects for row in rows)
+    _, found = tried(device, plan.workers, done, gated=gated, known=rows)
     return matrix.within(device.device, [e for e in found.values() if isinstance(e, VectorRow)])
 
 

@@ -86,6 +86,49 @@ def test_lists_of_one_direction_are_those_of_its_functions():
     assert case["attributes"]["activation_beta"] == [0.4]
 
 
+ATTENTION = {
+    "op": "LinearAttention-27",
+    "sizes": {
+        "seq_length": 5,
+        "batch_size": 3,
+        "q_num_heads": 4,
+        "kv_num_heads": 2,
+        "key_size": 3,
+        "value_size": 2,
+    },
+    "dtype": "float32",
+    "attributes": {},
+    "inputs": {"decay": "uniform", "beta": "uniform"},
+    "outputs": ["output", "present_state"],
+    "weights": "inputs",
+    "calls": 1,
+}
+OF_ATTENTION = {
+    "update_rule=delta": ("inputs", {"beta": "uniform"}),
+    "inputs!=decay": ("attributes.update_rule", "linear"),
+    "states_dtype=float16": ("inputs.past_state", "normal"),
+    "dtype=float16,states_dtype=float32": ("states_dtype", None),  # which is the usual one
+    "dtype=float16,mixed_dtypes=0": ("inputs.past_state", None),
+    "mixed_dtypes=1": ("states_dtype", "float16"),
+    "decay_form=per_key": ("decay_form", "per_key"),
+    "group_size=1": ("sizes.q_num_heads", 2),
+    "kv_num_heads=3": ("sizes.q_num_heads", 3),
+    "q_num_heads=1": ("sizes.kv_num_heads", 1),
+    "key_size=64": ("inputs.key", {"normal": [0, 0.125]}),
+}
+
+
+@every("requirement, there", OF_ATTENTION.items(), ids=str)
+def test_a_linear_attention_keeps_the_rules_of_its_operator(requirement, there):
+    """Inputs are those of the update rule, heads are multiples, and keys no longer than before."""
+    path, value = there
+    needs = Requirements.parse([requirement])
+    case = moved(ATTENTION, needs)
+
+    assert at(case, path) == value
+    assert not needs.reason(record_of(entry_of(load_suite("linear"), {**case, "flags": []})))
+
+
 REMAINDERS = {
     # size, what is taken -> the nearest: a remainder stays one, a boundary stays one
     (17, "hidden_size<=16"): 15,
@@ -131,6 +174,9 @@ DEVICES = {
     "webnn_tiles": "hidden_size<=16,batch_size<=4,dtype=float16,activations=Tanh|Sigmoid",
     "openvino_tiles": "direction=forward,input_size+hidden_size<=24",
     "quantised_tiles": "hidden_size%8=0,batch_size<=2,inputs!=sequence_lens",
+    "linear": "update_rule=gated|delta,dtype=float16,mixed_dtypes=0,key_size%16=0,seq_length<=4",
+    "linear_tiles": "op=LinearAttention,decay_form=per_key,inputs>=past_state,group_size=2",
+    "linear_contrib": "states_dtype=float32,dtype=bfloat16,share_size=2,dilation=1,activation=silu",
 }
 
 

@@ -20,6 +20,8 @@ FOUND = """
 version=14 dtype=float16 weights=initializers clip=never direction!=reverse inputs!=sequence_lens|P
 outputs!=Y_c,outputs>=Y seq_length<=8 batch_size=1|4 hidden_size%16=0,hidden_size<=256
 """
+CHUNKED = "dtype=float16 update_rule=gated_delta inputs!=past_state seq_length%16=0 key_size=64"
+MIXED = "dtype!=float32 inputs>=past_state mixed_dtypes=1 states_dtype=float32"
 DEVICES = [
     # What a device takes, the operators that are asked, and the requirements that are found
     ("", "GRU", ""),
@@ -51,12 +53,39 @@ DEVICES = [
         "inputs==none|initial_h+initial_c",
     ),
     ("direction=forward, clip=never", "LSTMSequence", "direction=forward clip=never"),
+    ("", "LinearAttention com.microsoft.CausalConvWithState", ""),
+    (CHUNKED, "LinearAttention", f"{CHUNKED} mixed_dtypes=0 states_dtype=float16"),
+    (
+        "seq_length=1 inputs>=past_state mixed_dtypes=0 group_size=1",
+        "LinearAttention",
+        "seq_length=1 inputs>=past_state mixed_dtypes=0 group_size=1",
+    ),
+    (
+        "dtype!=float32 states_dtype=float32 key_size=64 group_size=1|2|4 kv_num_heads<=32",
+        "LinearAttention",
+        f"{MIXED} key_size=64 group_size=1|2|4 q_num_heads<=32 kv_num_heads<=32",
+    ),
+    (
+        "update_rule!=linear|delta decay_form=per_head beta_form=per_head seq_length>=1",
+        "LinearAttention",
+        "update_rule=gated_delta|gated decay_form=per_head beta_form=per_head seq_length>=1",
+    ),
+    (
+        "activation=silu kernel_size<=4 channels%8=0 inputs>=bias dtype=float16",
+        "CausalConvWithState",
+        "activation=silu kernel_size<=4 channels%8=0 inputs>=bias dtype=float16",
+    ),
 ]
+
+
+def of_device(requirement):
+    """The terms of a device, joined by commas or blanks."""
+    return requirement.replace(",", " ").split()
 
 
 def pretending(requirement):
     """A function that refuses what a device does not take."""
-    needs = Requirements.parse(filter(None, [requirement.strip()]))
+    needs = Requirements.parse(of_device(requirement))
 
     def function(vector):
         if reason := needs.reason(vector.record):
@@ -74,7 +103,7 @@ def test_a_pretended_device_is_found_again(requirement, operators, found, monkey
 
     first, *others = probed.device.require
     needs = Requirements.parse(others)
-    wanted = Requirements.parse(filter(None, [requirement.strip()]))
+    wanted = Requirements.parse(of_device(requirement))
     assert sorted(others) == sorted(found.split())
     assert first == f"op={'|'.join(each.operator for each in probed.answers if each.base)}"
     for name in ("hidden_size", "input_size", "seq_length", "batch_size"):

@@ -24,12 +24,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import UNSET
+
+from rnncli.cases.case import SIZES
+from rnncli.cases.config.keys import CHOICES
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS
 from rnncli.operators.attributes import float32
 from rnncli.operators.checking import INPUT_TYPES
 from rnncli.operators.node import DIRECTIONS
-from rnncli.operators.operator import SYMBOLS
+from rnncli.operators.operator import HEADS, SYMBOLS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -46,7 +50,9 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 NEVER, NONE = "never", "none"
 ELSEWHERE = "elsewhere"
 NUMERIC = {"number", "decimal"}
-SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
+# What manifests say of linear recurrences that are written by choices of a config.
+FORMS = ("states_dtype", "decay_form", "beta_form", "key_form")
+SHARED = ("group_size", "share_size")
 _NAME = r"[\w.]*+"
 # Possessive, so that a long text of blanks takes no longer than others.
 _TERM = re.compile(
@@ -80,7 +86,35 @@ def _entry_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
 
 
 def _size_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
-    return lambda _, call: call.sizes.get(name)
+    def of(case: CaseRecord, call: CaseRecord) -> Any:
+        row, symbol = OPERATORS.get(case.operator), HEADS[0] if name in SHARED else name
+        other = ELSEWHERE if row and not row.has(symbol) else None
+        return {**call.sizes, **shared_heads(call.sizes)}.get(name, other)
+
+    return of
+
+
+def shared_heads(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes of `SHARED`, which follow from numbers of heads; none without heads."""
+    if not {*HEADS} <= sizes.keys():
+        return {}
+    queries, states = (max(sizes[name], 1) for name in HEADS)
+    return dict(zip(SHARED, (max(queries // states, 1), max(states // queries, 1)), strict=True))
+
+
+def _form_of(key: str) -> Callable[[CaseRecord, CaseRecord], Any]:
+    def of(case: CaseRecord, _: CaseRecord) -> Any:
+        row, forms = OPERATORS.get(case.operator), case.requirements.forms
+        if row and not CHOICES[key].allowed(row):
+            return ELSEWHERE
+        return forms.get(key, ELSEWHERE) if forms is not UNSET else None  # an earlier version's
+
+    return of
+
+
+def _mixes_dtypes(case: CaseRecord, _: CaseRecord) -> Any:
+    states = FIELDS["states_dtype"].of(case, case)
+    return states if states in (None, ELSEWHERE) else int(states != case.requirements.dtype)
 
 
 def _attribute_of(name: str) -> Callable[[CaseRecord, CaseRecord], Any]:
@@ -99,7 +133,13 @@ def _type_of(name: str) -> str:
 
 
 _ROWS = OPERATORS.values()
-# The attributes that are one number, by name; sizes, `layout` and `direction` are fields already.
+# The attributes that are one word or number; sizes, `layout` and `direction` are fields already.
+WORDS = {
+    row.name: row.accepted
+    for each in _ROWS
+    for row in each.attributes.values()
+    if row.type == "string" and row.choices and row.name not in {"layout", "direction"}
+}
 _NUMBERS = {
     row.name: "decimal" if row.type == "float" else "number"
     for each in _ROWS
@@ -172,11 +212,31 @@ FIELDS: Mapping[str, RequirementField] = {
         _unique(t.name for row in _ROWS for t in row.outputs),
     ),
     "largest_size": RequirementField(
-        "the largest of the four sizes",
+        "the largest of the sizes",
         "number",
         lambda case, call: max(call.sizes.values(), default=case.requirements.largest_size),
     ),
     **{name: RequirementField(f"{name} of each call", "number", _size_of(name)) for name in SIZES},
+    "group_size": RequirementField(
+        "heads of queries that share a head of keys and values", "number", _size_of("group_size")
+    ),
+    "share_size": RequirementField(
+        "heads of keys and values that share a head of queries", "number", _size_of("share_size")
+    ),
+    **{
+        key: RequirementField(
+            CHOICES[key].summary,
+            "word",
+            _form_of(key),
+            _unique(v for row in _ROWS for v in CHOICES[key].allowed(row)),
+        )
+        for key in FORMS
+    },
+    "mixed_dtypes": RequirementField(
+        "1 if states have another element type than the other tensors, or 0",
+        "number",
+        _mixes_dtypes,
+    ),
     "open_sizes": RequirementField(
         "1 if the model names steps and batch instead of giving their sizes, or 0",
         "number",
@@ -188,6 +248,10 @@ FIELDS: Mapping[str, RequirementField] = {
     **{
         name: RequirementField(f"the attribute {name}", kind, _attribute_of(name))
         for name, kind in _NUMBERS.items()
+    },
+    **{
+        name: RequirementField(f"the attribute {name}", "word", _attribute_of(name), values)
+        for name, values in WORDS.items()
     },
     "gate_order": RequirementField(
         "WebNN's layout: the order of the gates",

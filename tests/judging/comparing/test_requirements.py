@@ -1,6 +1,7 @@
 """What an implementation can do, as --require says it."""
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 from support.judged import CORE
 from support.tables import every
@@ -234,7 +235,7 @@ def test_what_others_need_as_well_is_not_left_out():
 
 
 # Of an operator of ONNX Runtime, of which no pack is committed.
-UNCOMMITTED = {"dilation", "channels_last"}
+UNCOMMITTED = {"dilation", "channels_last", "key_form"}
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if name not in UNCOMMITTED])
@@ -249,6 +250,47 @@ def test_every_field_is_of_its_kind(name):
         values = each if isinstance(each, list) else [each]
         assert isinstance(each, kinds[row.kind]) or all(isinstance(v, int | float) for v in values)
         assert not row.values or {str(value) for value in values} <= set(row.values)
+
+
+ATTENTION = replace(
+    RECORD,
+    operator="LinearAttention-27",
+    attributes={"q_num_heads": 4, "kv_num_heads": 2},
+    sizes={"q_num_heads": 4, "kv_num_heads": 2, "key_size": 64, "value_size": 8},
+    requirements=replace(
+        RECORD.requirements,
+        dtype="float16",
+        inputs=["past_state", "decay"],
+        forms={"states_dtype": "float32", "decay_form": "per_key"},
+    ),
+)
+OF_ATTENTION = {
+    # A requirement -> why a linear attention does not meet it; "" if it does
+    "key_size=64|128": "",
+    "key_size+value_size<=64": "requires key_size+value_size <= 64, has 72",
+    "group_size=2, share_size=1": "",
+    "group_size=1": "requires group_size 1, has 2",
+    "update_rule=delta": "requires update_rule delta, has gated_delta",
+    "decay_form=per_head": "requires decay_form per_head, has per_key",
+    "beta_form=shared, key_form=shared": "",  # it has neither
+    "states_dtype=float16": "requires states_dtype float16, has float32",
+    "mixed_dtypes=0": "requires mixed_dtypes 0, has 1",
+    "hidden_size<=4, kernel_size=4, activation=silu": "",  # those of other operators
+}
+
+
+@every("requirement, reason", OF_ATTENTION.items(), ids=str)
+def test_a_linear_recurrence_is_met_by_fields_of_its_own(requirement, reason):
+    """Sizes, rules, forms and types; of what it has not, all values are met."""
+    assert Requirements.parse([requirement]).reason(ATTENTION) == reason
+
+
+def test_a_pack_of_an_earlier_version_does_not_say_what_its_forms_are():
+    """What it does not say is not assumed."""
+    early = replace(ATTENTION, requirements=replace(ATTENTION.requirements, forms=UNSET))
+
+    found = Requirements.parse(["decay_form=per_key"]).reason(early)
+    assert found == "requires decay_form per_key, but the case has no decay_form"
 
 
 def test_a_case_that_does_not_say_is_not_tried():
