@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Cell -> its options that are evaluated.
 OPTIONS: Mapping[str, frozenset[str]] = {
     "LinearAttention": frozenset({"attention", "rounded_states"}),
-    "CausalConv": frozenset({"silu", "unrounded_sum"}),
+    "CausalConv": frozenset({"silu", "unrounded_sum", "gap"}),
 }
 # The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8
@@ -104,20 +104,37 @@ def _attend(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Array, Array,
 
 
 def _convolve(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return Y and the last states; sums that are rounded before silu take a second call."""
+    """Return Y and the last states; sums that are rounded before silu take a second call.
+
+    With a dilation of d, every d-th step is a step of a channel of its own, without one.
+    """
     r, (T, N, C), past = recurrence, recurrence.X.shape, recurrence.initial[1]
+    d = 1 + r.options.gap
     taps = np.moveaxis(r.W[0, ..., 0], 0, -1)
     bias = np.zeros(C) if r.Wb is None else r.Wb[0, 0]
-    window = np.zeros((N, C, taps.shape[-1] - 1)) if past is None else past[0]
+    window = np.zeros((N, C, (taps.shape[-1] - 1) * d)) if past is None else past[0]
     rounds = r.options.silu and not r.options.unrounded_sum and dtype != r.dtype.numpy
-    given = (np.moveaxis(r.X, 0, -1), window, taps, bias)
+    X = np.moveaxis(r.X, 0, -1)
+    given = (_apart(X, d), _apart(window, d), np.repeat(taps, d, 0), np.repeat(bias, d))
     Y, S = _channels(dtype, *given, activates=r.options.silu and not rounds)
     if rounds:  # silu of a convolution of one tap, which is 1
-        one = (np.zeros((N, C, 0)), np.ones((C, 1)), np.zeros(C))
+        one = (np.zeros((N, C * d, 0)), np.ones((C * d, 1)), np.zeros(C * d))
         Y, _ = _channels(dtype, round_to(Y, r.dtype), *one, activates=True)
+    if d > 1:
+        whole = Y.reshape(N, C, d, Y.shape[-1]).swapaxes(-1, -2)
+        Y = whole.reshape(N, C, Y.shape[-1] * d)[..., :T]
+        S = np.concatenate([window, X], axis=-1)[..., T:]
     steps = np.moveaxis(_rounded(Y, r.dtype), -1, 0)[:, None]
     H = steps[-1] if T else np.zeros((1, N, C), steps.dtype)
     return steps, H, _rounded(S, r.dtypes[1])[None]
+
+
+def _apart(values: Array, d: int) -> Array:
+    """Return values [N, C, T] as [N, C*d, T/d], of every d-th step one, with zeros at the end."""
+    N, C, T = values.shape
+    count = -(-T // d)
+    whole = np.pad(values, ((0, 0), (0, 0), (0, count * d - T)))
+    return whole.reshape(N, C, count, d).swapaxes(-1, -2).reshape(N, C * d, count)
 
 
 def _channels(dtype: np.dtype[Any], *given: Array, activates: bool) -> tuple[Array, Array]:

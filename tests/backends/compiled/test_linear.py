@@ -42,6 +42,12 @@ CONVOLUTIONS = [
     {"T": 2500, "C": 2, "activation": "none"},
     {"T": 2500, "N": 1},
     {"N": 0},
+    {"dilation": 3},
+    {"dilation": 5, "T": 2, "past": False, "bias": False},
+    {"dilation": 2, "T": 1, "C": 40},
+    {"dilation": 2, "T": 0},
+    {"dilation": 2, "N": 0, "w": 1},
+    {"dilation": 2, "T": 4999, "C": 2, "activation": "none"},
 ]
 
 
