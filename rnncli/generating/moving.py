@@ -274,7 +274,7 @@ def nearest_sizes(
     family = row.family
 
     def is_taken(some: Mapping[str, int]) -> bool:
-        if any(row.rules({**complete(row, {}), **some})):
+        if {*HEADS} <= some.keys() and any(row.rules({**complete(row, {}), **some}, "")):
             return False
         every = {**dict.fromkeys(SIZES, 1), **some, **shared_heads(some)}
         return needs.admits(family, **every, largest_size=max(every.values()))
