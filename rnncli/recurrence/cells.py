@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from rnncli.recurrence.integers import integer_lstm_step
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -258,6 +256,25 @@ def convolution_step(p: Parameters, x: Value, states: States) -> States:
     window = np.concatenate([window, x[..., None]], axis=-1)
     a = (p.W * window[..., :: 1 + p.options.gap]).sum(axis=-1) + p.Rbh
     return p.f(a), window[..., 1:]
+
+
+def integer_lstm_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance an integer LSTM by one time step.
+
+    it, ft, ot = sigmoid(S(S(Xt*(W^T) + Wb) + S((Ht-1 - zh)*(R^T))))      of the gates i, f and o
+    gt = tanh(S(S(Xt*(Wc^T) + Wbc) + S((Ht-1 - zh)*(Rc^T))))
+    Ct = clip(S(S(ft (.) Ct-1) + S(it (.) gt)))
+    Ht = S(ot (.) tanh(Ct) + zh)
+    where S rounds a real number to units of its scale and saturates it; Xt lacks its zero point
+    """
+    kernel = p.integers
+    assert kernel is not None
+    H, C = (state.astype(np.int64) for state in states)
+    i, f, c, o = kernel.arguments(x, H)
+    i, f, o = p.f(np.stack([i, f, o]))
+    C = kernel.cell(f, C, i, p.g(c))
+    H = kernel.hidden(o, p.h(C))
+    return H.astype(np.float64), C.astype(np.float64)
 
 
 def placed(Wb: Value | None, Rb: Value | None, options: CellOptions) -> tuple[Value, Value]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rnncli.numerics import Array
-    from rnncli.recurrence.cells import Parameters, States, Value
 
 INT16 = np.iinfo(np.int16)
 GATE_BITS = 15  # of fraction, of gates and of tanh
@@ -393,22 +392,3 @@ class IntegerKernel:
         """Return the new hidden states from the output gate and tanh of the new cell states."""
         made = self._times(o * c, self._of_output) + self._out.zero_point
         return saturated(made, self._form.bits)
-
-
-def integer_lstm_step(p: Parameters, x: Value, states: States) -> States:
-    """Advance an integer LSTM by one time step.
-
-    it, ft, ot = sigmoid(S(S(Xt*(W^T) + Wb) + S((Ht-1 - zh)*(R^T))))      of the gates i, f and o
-    gt = tanh(S(S(Xt*(Wc^T) + Wbc) + S((Ht-1 - zh)*(Rc^T))))
-    Ct = clip(S(S(ft (.) Ct-1) + S(it (.) gt)))
-    Ht = S(ot (.) tanh(Ct) + zh)
-    where S rounds a real number to units of its scale and saturates it; Xt lacks its zero point
-    """
-    kernel = p.integers
-    assert kernel is not None
-    H, C = (state.astype(np.int64) for state in states)
-    i, f, c, o = kernel.arguments(x, H)
-    i, f, o = p.f(np.stack([i, f, o]))
-    C = kernel.cell(f, C, i, p.g(c))
-    H = kernel.hidden(o, p.h(C))
-    return H.astype(np.float64), C.astype(np.float64)
