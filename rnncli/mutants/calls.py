@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.equivalence import lengths_of
+from rnncli.mutants import words_of_edits, words_of_integers
+from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.words_of_edits import ABSENT, MATH
+from rnncli.mutants.words_of_integers import NUMBERS
 from rnncli.numerics import round_to
 from rnncli.recurrence.cells import CellOptions
+from rnncli.recurrence.integers import Scaled
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.numerics import Array
-    from rnncli.recurrence.cells import States
+    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.integers import IntegerForm, IntegerKernel
     from rnncli.recurrence.recurrence import Recurrence
 
-READING, STEPPING, WRITING = "Reading", "Stepping", "Writing"
+READING, PREPARING, STEPPING, WRITING = "Reading", "Preparing", "Stepping", "Writing"
+PARTS = (READING, PREPARING, STEPPING, WRITING)
 FIELDS = (
     *("X", "W", "R", "Wb", "Rb", "P", "lengths"),
     *("directions", "activations", "clip", "clip_hidden", "keep_initial"),
@@ -45,6 +50,7 @@ class KernelCall:
     """
 
     kernel = "kernel.txt", "kernel"  # the text of its plain kernel, and the function there
+    words: Mapping[str, Any] = vars(words_of_edits)  # what it may say
     # part of the kernel -> the function that its lines become
     frames: Mapping[str, str] = {
         READING: _READING,
@@ -344,6 +350,170 @@ def function(r, outputs, window):
         return np.moveaxis(Y[:, 0], 0, -1), last[1][0]
 
 
+class IntegerCall(KernelCall):
+    """What a kernel of TFLite's integer LSTM reads: tensors, scales and zero points of the node."""
+
+    kernel = "integer_kernel.txt", "integer_lstm"
+    words = vars(words_of_integers)
+    # Kernels prepare once what they need of weights and scales, and step with that.
+    frames: Mapping[str, str] = {
+        READING: _READING,
+        STEPPING: """\
+def function(call):
+    def prepared(r):
+        {reading}
+        {preparing}
+        def stepped(x, h, c):
+            {lines}
+            return wrapped(h, bits), wrapped(c)
+        return zx, stepped
+    return call.stepping(prepared)
+""",
+        WRITING: """\
+def function(r, y, h, c):
+    written, h_0, c_0 = SimpleNamespace(), r.output_state, r.cell_state
+    zh, bits = r.output_state_zero_point, r.bits
+    {lines}
+    return vars(written)
+""",
+    }
+
+    def __getattr__(self, name: str) -> Any:
+        r = self._recurrence
+        form, initial = r.options.integers, zip(_STATES, r.initial, strict=True)
+        assert form is not None
+        if name == "input":
+            return r.X.astype(np.int64) + form.inputs.zero_point
+        for own, state in initial:
+            if own == name:  # of one direction
+                given = np.zeros(r.X.shape[1:2] + r.W.shape[2:3]) if state is None else state[0]
+                return given.astype(np.int64)
+        if name in _PARAMETERS:
+            return getattr(r, _PARAMETERS[name])[0].astype(np.int64)
+        return _of_form(form, name)
+
+    def stepping(self, prepared: Callable[[Any], Any]) -> Callable[..., States]:
+        """Return a step of the equations that a kernel prepares from what it reads.
+
+        A step knows of its tensors and scales by its parameters, which others may have changed.
+        """
+        known: dict[int, Any] = {}
+
+        def step(p: Parameters, x: Any, states: States) -> States:
+            assert p.integers is not None
+            if id(p.integers) not in known:
+                known.clear()
+                known[id(p.integers)] = (p.integers, *prepared(_Prepared(p.integers)))
+            _, zx, stepped = known[id(p.integers)]
+            h, c = stepped(x.astype(np.int64) + zx, *(s.astype(np.int64) for s in states))
+            return h.astype(np.float64), c.astype(np.float64)
+
+        return step
+
+    def reading(self, values: Mapping[str, Any]) -> Recurrence:
+        """Return the recurrence of a kernel that reads some names otherwise."""
+        r, form = self._recurrence, self._recurrence.options.integers
+        assert form is not None
+        new = {name: values.get(name, getattr(self, own)) for name, own in _NAMES.items()}
+        tensors: dict[str, Any] = {
+            field: _fitting(new[name][None], getattr(r, field))
+            for name, field in (("W", "W"), ("R", "R"), ("bias", "Wb"))
+            if name in values
+        }
+        if not values.keys().isdisjoint({"X", "zx"}):
+            tensors["X"] = _fitting(new["X"] - new["zx"], r.X)
+        if not values.keys().isdisjoint({"h", "c"}):
+            pairs = zip((new["h"], new["c"]), r.dtypes, strict=True)
+            tensors["initial"] = tuple(state[None].astype(dtype.numpy) for state, dtype in pairs)
+        form = form._replace(
+            inputs=Scaled(new["sx"], new["zx"]),
+            hidden=Scaled(new["sh"], new["zh"]),
+            input_scales=tuple(new["sw"]),
+            recurrent_scales=tuple(new["sr"]),
+            cell_scale=new["sc"],
+            clip=new["clip"],
+        )
+        options = r.options._replace(integers=form)
+        if is_same(r, changed := replace(r, options=options, **tensors)):
+            return r
+        # What its other numbers make leave int32 is no reason to refuse them.
+        return replace(changed, options=options._replace(integers=form._replace(wraps=True)))
+
+    def writing(self, function: Callable[..., Any], Y: Array, last: States) -> tuple[Array, States]:
+        """Return what a kernel writes of right results by a function, that of its lines."""
+        given = (Y[:, 0], *(state[0] for state in last))
+        found = function(self, *(each.astype(np.int64) for each in given))
+        names = ("output", "final_output_state", "final_cell_state")
+        y, *states = (
+            np.asarray(found[name]).astype(like.dtype)
+            for name, like in zip(names, (Y, *last), strict=True)
+        )
+        return y[:, None], tuple(state[None] for state in states)
+
+
+# Name of the operator -> of the recurrence; and name in the kernel -> of the operator.
+_PARAMETERS = {"input_weights": "W", "recurrent_weights": "R", "biases": "Wb"}
+_STATES = ("output_state", "cell_state")
+_NAMES = {
+    "X": "input",
+    "h": "output_state",
+    "c": "cell_state",
+    "W": "input_weights",
+    "R": "recurrent_weights",
+    "bias": "biases",
+    "sx": "input_scale",
+    "zx": "input_zero_point",
+    "sh": "output_state_scale",
+    "zh": "output_state_zero_point",
+    "sw": "input_weight_scales",
+    "sr": "recurrent_weight_scales",
+    "sc": "cell_state_scale",
+    "clip": "cell_clip",
+}
+
+
+def _of_form(form: IntegerForm, name: str) -> Any:
+    """Return an attribute of the operator, or a reading."""
+    made_in = NUMBERS["float32" if form.reads("hidden-scale") == "intermediate" else "float64"]
+    own = {
+        "bits": form.bits,
+        "input_scale": form.inputs.scale,
+        "input_zero_point": form.inputs.zero_point,
+        "output_state_scale": form.hidden.scale,
+        "output_state_zero_point": form.hidden.zero_point,
+        "hidden_scale": made_in(form.made.scale),
+        "hidden_zero_point": form.made.zero_point,
+        "input_weight_scales": form.input_scales,
+        "recurrent_weight_scales": form.recurrent_scales,
+        "cell_state_scale": form.cell_scale,
+        "cell_clip": form.clip,
+    }
+    return own[name] if name in own else form.reads(name.replace("_", "-"))
+
+
+class _Prepared:
+    """What a kernel reads of the parameters of a step; sequences and states come later."""
+
+    input = output_state = cell_state = None
+
+    def __init__(self, kernel: IntegerKernel) -> None:
+        self._form = kernel.form
+        W, R = kernel.weights
+        bias = np.zeros(1) if kernel.biases is None else kernel.biases[..., 0, :]
+        self.input_weights, self.recurrent_weights, self.biases = (
+            each.astype(np.int64) for each in (W, R, bias)
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return _of_form(self._form, name)
+
+
+def _fitting(values: Array, like: Array) -> Array:
+    """Return integers in the type of others, if they fit it."""
+    own = values.astype(like.dtype)
+    return own if (own == values).all() else values
+
+
 def _state_of(state: Any, r: Recurrence, which: int) -> Array | None:
     """Return an initial state as a recurrence has it."""
     if state is ABSENT:
@@ -355,6 +525,7 @@ def _state_of(state: Any, r: Recurrence, which: int) -> Array | None:
 _CALLS: Mapping[str, type[KernelCall]] = {
     "LinearAttention": AttentionCall,
     "CausalConv": ConvolutionCall,
+    "IntegerLSTM": IntegerCall,
 }
 
 

@@ -31,6 +31,9 @@ _SCORED = (
     *("linear states", "linear formats", "linear losses", "linear approximations"),
     *("convolution taps", "convolution dilation", "convolution activation", "convolution states"),
     *("convolution formats", "convolution losses"),
+    *("integer gates", "integer weights", "integer points", "integer biases", "integer scales"),
+    *("integer cell", "integer clip", "integer saturation", "integer wide", "integer functions"),
+    *("integer states", "integer layout"),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.
 REPORTED = (

@@ -17,8 +17,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from rnncli.mutants import words_of_edits
-from rnncli.mutants.calls import READING, STEPPING, WRITING, call_of
+from rnncli.mutants.calls import PARTS, PREPARING, READING, STEPPING, WRITING, call_of
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS, CellOptions
 
@@ -81,7 +80,7 @@ def kernel_of(cell: str) -> str:
 def has_equations(cell: str) -> bool:
     """Whether the kernel has the equations of a cell, without which no bug edits them."""
     return bool(
-        re.search(r"^(new|o|y) = ", "\n".join(_lines(kernel_of(cell), STEPPING)), re.MULTILINE)
+        re.search(r"^(new|o|y|h) = ", "\n".join(_lines(kernel_of(cell), STEPPING)), re.MULTILINE)
     )
 
 
@@ -102,7 +101,7 @@ def difference(cells: Sequence[str], edits: Edits) -> str:
     shown: dict[str, list[str]] = {"": []} if not edits else {}
     for cell in cells if edits else ():
         lines: list[str] = []
-        for part in (READING, STEPPING, WRITING):
+        for part in PARTS:
             right, wrong = (_named(_lines(t, part)) for t in (kernel_of(cell), edited(cell, edits)))
             lines += (line for line in difflib.ndiff(right, wrong) if line[0] in "+-")
         shown.setdefault("\n".join(lines), []).append(cell)
@@ -132,31 +131,37 @@ def _part(text: str, name: str) -> str:
 
 
 def _lines(text: str, part: str) -> list[str]:
-    """Return the lines of a part of a kernel, without the indent of the first."""
+    """Return the lines of a part of a kernel, without their indent; [] if it has none."""
     lines = _part(text, part).splitlines()[1:]
-    indent = len(lines[0]) - len(lines[0].lstrip())
+    indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     return [line[indent:] for line in lines]
 
 
 @cache
 def compiled(cell: str, edits: Edits, part: str) -> Any:
     """Return a part of an edited kernel as a function; None if it is as it was."""
-    lines, right = (_lines(text, part) for text in (edited(cell, edits), kernel_of(cell)))
-    if lines == right:
+    wrong, text = edited(cell, edits), kernel_of(cell)
+    lines, right, prepared = _lines(wrong, part), _lines(text, part), _lines(wrong, PREPARING)
+    if lines == right and (part != STEPPING or prepared == _lines(text, PREPARING)):
         return None
     if part == READING:  # all others leave what they read as it is
         lines = [line for k, line in enumerate(lines) if k == 0 or line not in right]
     frame = call_of(cell).frames[part]
-    indent = re.search(r"^( *)\{lines\}", frame, re.MULTILINE)
-    assert indent is not None
+
+    def placed(name: str, lines: Sequence[str]) -> str:
+        indent = re.search(rf"^( *)\{{{name}\}}", frame, re.MULTILINE)
+        return ("\n" + indent[1]).join(lines) if indent else ""
+
     source = frame.format(
-        lines=("\n" + indent[1]).join(lines),
+        lines=placed("lines", lines),
+        reading=placed("reading", _lines(text, READING)),
+        preparing=placed("preparing", prepared),
         options=", ".join(CellOptions._fields),
         values=", ".join(f"p.options.{name}" for name in CellOptions._fields),
     )
     own = CELLS[cell]
     space = {
-        **vars(words_of_edits),
+        **call_of(cell).words,
         "LETTERS": own.activations,
         "DEFAULTS": tuple(ACTIVATIONS[name] for name in own.defaults),
     }

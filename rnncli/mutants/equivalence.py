@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import AttentionForm
+    from rnncli.recurrence.integers import IntegerForm
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Reason: TypeAlias = "Callable[[Recurrence], str]"
@@ -171,7 +172,7 @@ def sizes_of(recurrence: Recurrence) -> dict[str, int]:
     if (form := recurrence.options.attention) is not None:
         own = {"K": form.heads, "group": form.group, "dk": form.key_size, "dv": form.value_size}
         return found | own | {"N": N // form.heads}
-    if recurrence.cell.projects:
+    if recurrence.cell.projects or recurrence.options.integers:
         return found
     d = 1 + recurrence.options.gap
     return found | {"C": H, "w": G, "d": d, "held": (G - 1) * d}
@@ -181,6 +182,12 @@ def _form(recurrence: Recurrence) -> AttentionForm:
     """Return the form of a linear attention."""
     assert recurrence.options.attention is not None
     return recurrence.options.attention
+
+
+def _integers(recurrence: Recurrence) -> IntegerForm:
+    """Return the form of an integer LSTM."""
+    assert recurrence.options.integers is not None
+    return recurrence.options.integers
 
 
 def _numbers(recurrence: Recurrence, which: int) -> Array:
@@ -239,6 +246,8 @@ SHORT_CALL = _sizes(lambda n: n["T"] <= n["held"], "the call has k - 1 steps or 
 ADJACENT_TAPS = _sizes(lambda n: n["d"] == 1, "the dilation is 1")
 SILU = where(lambda r: r.options.silu, "the sum is activated")
 NO_SILU = where(lambda r: not r.options.silu, "there is no activation")
+# Those of integer LSTMs, by their readings.
+EIGHT_BITS = where(lambda r: _integers(r).bits == 8, "inputs have 8 bits")
 
 
 def no_decay_below(bound: float) -> Reason:

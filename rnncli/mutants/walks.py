@@ -14,6 +14,7 @@ import numpy as np
 
 from rnncli.mutants.equivalence import NOTHING_ADDS, lengths_of
 from rnncli.mutants.mutant import (
+    Change,
     directions,
     each_direction,
     initial_states,
@@ -29,7 +30,7 @@ from rnncli.recurrence.recurrence import Direction, Result
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.mutants.mutant import Change, Changed, Right, Run
+    from rnncli.mutants.mutant import Changed, Right, Run
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
@@ -326,6 +327,14 @@ WALKS: Mapping[str, Changed] = {
         )
     },
     "states-continue-over-heads": running(sequences_continue),
+    "integer-sequences-continue": running(sequences_continue),
+    "integer-hidden-state-updated-in-place": Change(stepped(state_updated_in_place)),
+    **{
+        f"integer-states-start-anew-every-{steps}-steps": running(
+            partial(restarting, steps, (0, 1), lambda state: state)
+        )
+        for steps in CHUNKS[:-1]
+    },
     "padding-right": running(partial(seeing, partial(padded_behind, 1.0))),
     "padding-on-both-sides": running(partial(seeing, partial(padded_behind, 0.5))),
     "input-before-past": running(

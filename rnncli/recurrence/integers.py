@@ -56,10 +56,16 @@ class IntegerForm(NamedTuple):
     recurrent_scales: tuple[float, ...]
     clip: float  # of the cell state; 0: none
     readings: tuple[tuple[str, str], ...]  # (name, choice), without presets
+    wraps: bool = False  # whether what leaves int32 wraps; it is refused otherwise
 
     def reads(self, name: str) -> str:
         """Return the choice of a reading."""
         return dict(self.readings)[name]
+
+    @property
+    def made(self) -> Scaled:
+        """The scale and zero point of hidden states as they are made."""
+        return self.product if self.reads("hidden-scale") == "intermediate" else self.hidden
 
     @property
     def exponent(self) -> int:
@@ -98,40 +104,43 @@ class Multiplier(NamedTuple):
             return cls((1 << 31) - 1, 30)
         return cls(value, shift)
 
-    def times(self, x: Array, *, is_single: bool = False) -> Array:
+    def times(self, x: Array, *, is_single: bool = False, wraps: bool = False) -> Array:
         """Return int32 values times the factor, rounded once or twice.
 
         Raises:
-            Unsupported: a value shifted to the left leaves int32, or the factor is 2^30 or more.
+            Unsupported: a value shifted to the left leaves int32, or the factor is 2^30 or more,
+                and nothing wraps.
         """
-        if self.shift > 30:
+        if self.shift > 30 and not wraps:
             raise Unsupported("a product of scales is 2^30 or more, which TFLite leaves undefined")
         if is_single:
-            return (x * self.value + (1 << (30 - self.shift))) >> (31 - self.shift)
-        product = _within(x << max(self.shift, 0), 31) * self.value
-        # The high half, rounded half away from 0, as SaturatingRoundingDoublingHighMul has it.
-        high = _toward_zero(product + np.where(product >= 0, 1 << 30, 1 - (1 << 30)), 31)
-        return rounded_shift(high, max(-self.shift, 0))
+            return shifted(x * self.value, 31 - self.shift)
+        product = _within(x << max(self.shift, 0), 31, wraps=wraps) * self.value
+        # SaturatingRoundingDoublingHighMul adds 2^30, or 1 - 2^30 to what is negative, and rounds
+        # toward 0: that is half up.
+        return rounded_shift(shifted(product, 31), max(-self.shift, 0))
 
-    def times_wide(self, x: Array) -> Array:
+    def times_wide(self, x: Array, *, wraps: bool = False) -> Array:
         """Return values of up to 47 bits times the factor, of which 16 bits are used.
 
         Raises:
-            Unsupported: a value or a result is too wide.
+            Unsupported: a value or a result is too wide, and does not wrap.
         """
         narrow = (self.value + (1 << 15)) >> 16 if self.value < 0x7FFF0000 else 0x7FFF
-        if self.shift > 7:
+        if self.shift > 7 and not wraps:
             raise Unsupported(f"a product of scales of 2^{self.shift} or more overflows")
-        wide = _within(x, MOST_BITS) * narrow + (1 << (14 - self.shift))
-        return _within(wide >> (15 - self.shift), 31)
+        wide = _within(x, MOST_BITS, wraps=wraps) * narrow
+        return _within(shifted(wide, 15 - self.shift), 31, wraps=wraps)
 
 
-def _within(x: Array, bits: int) -> Array:
-    """Return values if they fit a signed integer of as many bits and a sign.
+def _within(x: Array, bits: int, *, wraps: bool = False) -> Array:
+    """Return values if they fit a signed integer of as many bits and a sign; or what is left.
 
     Raises:
-        Unsupported: one does not.
+        Unsupported: one does not fit, and does not wrap.
     """
+    if wraps:
+        return wrapped(x, bits + 1)
     if x.size and (int(x.max()) >= 1 << bits or int(x.min()) < -(1 << bits)):
         raise Unsupported(
             f"a sum of products needs more than {bits + 1} bits, where TFLite's result is undefined"
@@ -139,9 +148,14 @@ def _within(x: Array, bits: int) -> Array:
     return x
 
 
-def _toward_zero(x: Array, bits: int) -> Array:
-    """Return x / 2^bits, rounded toward 0."""
-    return np.where(x >= 0, x >> bits, -(-x >> bits))
+def wrapped(x: Array, bits: int = 16) -> Array:
+    """Return what is left of integers in as many bits."""
+    return ((x + (1 << (bits - 1))) & ((1 << bits) - 1)) - (1 << (bits - 1))
+
+
+def shifted(x: Array, bits: int) -> Array:
+    """Return x / 2^bits, rounded half up."""
+    return (x + (1 << (bits - 1))) >> bits if bits > 0 else x << -bits
 
 
 def rounded_shift(x: Array, bits: int) -> Array:
@@ -152,7 +166,7 @@ def rounded_shift(x: Array, bits: int) -> Array:
 
 def saturated(x: Array, bits: int = 16) -> Array:
     """Return values clamped to a signed integer of as many bits."""
-    return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return np.minimum(np.maximum(x, -(1 << (bits - 1))), (1 << (bits - 1)) - 1)
 
 
 # sigmoid(n / 24) in units of 2^-16, n from 0 to 255, rounded to nearest; and where the table of
@@ -203,15 +217,9 @@ def table_tanh(x: Array, exponent: int = -ARGUMENT_BITS) -> Array:
 # number of `n` integer bits has 15 - n bits of fraction.
 
 
-def _wrapped(x: Array) -> Array:
-    """Return what is left of integers in 16 bits."""
-    return ((x + (1 << 15)) & 0xFFFF) - (1 << 15)
-
-
 def _doubled_product(a: Array, b: Array | int) -> Array:
-    """Return a * b / 2^15, rounded half away from 0 and saturated."""
-    product = a * b
-    return saturated(_toward_zero(product + np.where(product >= 0, 1 << 14, 1 - (1 << 14)), 15))
+    """Return a * b / 2^15, rounded half up and saturated."""
+    return saturated(shifted(a * b, 15))
 
 
 def _scaled_by_power(x: Array, exponent: int) -> Array:
@@ -230,23 +238,23 @@ _EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401,
 
 def _exp_of_last_quarter(a: Array) -> Array:
     """Return exp(a), a in [-1/4, 0) without integer bits, by the Taylor series at -1/8."""
-    x = _wrapped(a + (1 << 12))
+    x = wrapped(a + (1 << 12))
     x2 = _doubled_product(x, x)
     x3, x4 = _doubled_product(x2, x), _doubled_product(x2, x2)
     quarter = _scaled_by_power(x4, -2)
-    sixth = _doubled_product(_wrapped(quarter + x3), _constant(715827883))
-    rest = _scaled_by_power(_wrapped(sixth + x2), -1)
+    sixth = _doubled_product(wrapped(quarter + x3), _constant(715827883))
+    rest = _scaled_by_power(wrapped(sixth + x2), -1)
     factor = _constant(1895147668)
-    return saturated(factor + _doubled_product(_wrapped(x + rest), factor))
+    return saturated(factor + _doubled_product(wrapped(x + rest), factor))
 
 
 def _exp_of_negative(a: Array, integer_bits: int) -> Array:
     """Return exp(a), a <= 0, without integer bits."""
     fraction_bits = 15 - integer_bits
     quarter = 1 << (fraction_bits - 2)
-    within = _wrapped((a & (quarter - 1)) - quarter)
+    within = wrapped((a & (quarter - 1)) - quarter)
     result = _exp_of_last_quarter(_scaled_by_power(within, integer_bits))
-    remainder = _wrapped(within - a)
+    remainder = wrapped(within - a)
     for k, exponential in enumerate(_EXPONENTIALS, -2):
         if integer_bits > k:
             bit = fraction_bits + k
@@ -260,10 +268,10 @@ def _exp_of_negative(a: Array, integer_bits: int) -> Array:
 def _two_over_one_more(a: Array) -> Array:
     """Return 2 / (1 + a), a in [0, 1], with 2 integer bits, by three steps of Newton's method."""
     half = (a + INT16.max + 1) >> 1
-    x = _wrapped(_constant(1515870810) + _doubled_product(half, _constant(-1010580540)))
+    x = wrapped(_constant(1515870810) + _doubled_product(half, _constant(-1010580540)))
     for _ in range(3):
-        rest = _wrapped((1 << 13) - _doubled_product(half, x))
-        x = _wrapped(x + _scaled_by_power(_doubled_product(x, rest), 2))
+        rest = wrapped((1 << 13) - _doubled_product(half, x))
+        x = wrapped(x + _scaled_by_power(_doubled_product(x, rest), 2))
     return x
 
 
@@ -278,7 +286,7 @@ def gemmlowp_sigmoid(x: Array) -> Array:
 def gemmlowp_tanh(x: Array, integer_bits: int) -> Array:
     """Return tanh of arguments with some integer bits, with 15 bits of fraction."""
     exponential = _exp_of_negative(-np.abs(x), integer_bits + 1)
-    positive = _scaled_by_power(_wrapped(_two_over_one_more(exponential) - (1 << 13)), 2)
+    positive = _scaled_by_power(wrapped(_two_over_one_more(exponential) - (1 << 13)), 2)
     return np.where(x == 0, 0, np.where(x > 0, positive, -positive))
 
 
@@ -296,7 +304,7 @@ class IntegerKernel:
     """
 
     def __init__(self, form: IntegerForm, W: Array, R: Array, bias: Array | None) -> None:
-        self._form = form
+        self.form, self.weights, self.biases = form, (W, R), bias
         # Sums of products are exact in float64: terms are below 2^30, and sums below 2^53.
         self._W, self._R = (w.astype(np.float64).swapaxes(-1, -2) for w in (W, R))
         self._bias = 0 if bias is None else bias.astype(np.int64)
@@ -318,11 +326,9 @@ class IntegerKernel:
         self._of_inputs, self._of_hidden = inputs, hidden
         self._of_forgotten = self._multiplier(2.0**-GATE_BITS)
         self._of_written = self._multiplier(2.0 ** (-2 * GATE_BITS) / form.cell_scale)
-        self._out, scale = form.hidden, 2.0 ** (-2 * GATE_BITS) / form.hidden.scale
-        if form.reads("hidden-scale") == "intermediate":
-            self._out = form.product
-            scale = float(np.float32(2.0 ** (-2 * GATE_BITS)) / np.float32(form.product.scale))
-        self._of_output = self._multiplier(scale)
+        kind = np.float32 if form.reads("hidden-scale") == "intermediate" else np.float64
+        scale = kind(2.0 ** (-2 * GATE_BITS)) / kind(form.made.scale)
+        self._of_output = self._multiplier(float(scale))
         self._is_shifted = form.reads("cell-products") == "shift"
         is_power = math.frexp(form.cell_scale)[0] == 0.5
         self.sigmoid: Callable[[Array], Array] = table_sigmoid
@@ -351,7 +357,8 @@ class IntegerKernel:
         return Multiplier.of(factor, is_single=self._is_single)
 
     def _times(self, x: Array, factor: Multiplier) -> Array:
-        return factor.times(_within(x, 31), is_single=self._is_single)
+        wraps = self.form.wraps
+        return factor.times(_within(x, 31, wraps=wraps), is_single=self._is_single, wraps=wraps)
 
     def arguments(self, x: Array, H: Array) -> Array:
         """Return the arguments of the gates' functions, [G, L, N, H], with 12 bits of fraction.
@@ -360,14 +367,15 @@ class IntegerKernel:
             x: inputs without their zero point, [L, N, I].
             H: hidden states with theirs, [L, N, H].
         """
+        form = self.form
         of_inputs = (x.astype(np.float64) @ self._W).astype(np.int64) + self._bias
-        of_hidden = ((H - self._form.hidden.zero_point).astype(np.float64) @ self._R).astype(
-            np.int64
-        )
+        of_hidden = ((H - form.hidden.zero_point).astype(np.float64) @ self._R).astype(np.int64)
         found = []
         for terms in zip(of_inputs, of_hidden, self._of_inputs, self._of_hidden, strict=True):
             one, other = (
-                factor.times_wide(total) if self._form.bits == 16 else self._times(total, factor)
+                factor.times_wide(total, wraps=form.wraps)
+                if form.bits == 16
+                else self._times(total, factor)
                 for total, factor in (terms[::2], terms[1::2])
             )
             if self._saturates_terms:
@@ -377,10 +385,10 @@ class IntegerKernel:
 
     def cell(self, f: Array, C: Array, i: Array, g: Array) -> Array:
         """Return the new cell states from the gates and the old ones, saturated and clipped."""
-        form, bound = self._form, self._form.bound
+        form, bound = self.form, self.form.bound
         if self._is_shifted:
             kept = saturated(rounded_shift(f * C, GATE_BITS))
-            written = _wrapped(rounded_shift(i * g, 2 * GATE_BITS + form.exponent))
+            written = wrapped(rounded_shift(i * g, 2 * GATE_BITS + form.exponent))
         else:
             kept = saturated(self._times(f * C, self._of_forgotten))
             written = self._times(i * g, self._of_written)
@@ -390,5 +398,5 @@ class IntegerKernel:
 
     def hidden(self, o: Array, c: Array) -> Array:
         """Return the new hidden states from the output gate and tanh of the new cell states."""
-        made = self._times(o * c, self._of_output) + self._out.zero_point
-        return saturated(made, self._form.bits)
+        made = self._times(o * c, self._of_output) + self.form.made.zero_point
+        return saturated(made, self.form.bits)

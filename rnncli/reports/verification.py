@@ -15,6 +15,7 @@ from rnncli.files.described import as_data
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.judging.explaining.hypotheses import edit_of, sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN
+from rnncli.recurrence.readings import PRESETS, READINGS
 from rnncli.reports.failures import FailureGroup, excerpt, failure_groups, foreign, untried
 from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
@@ -176,6 +177,15 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         check_plot(plot)
 
 
+def _judged_by(reading: str) -> str:
+    """Return which implementation has a preset, and how to judge by it; "" of other readings."""
+    name, _, choice = reading.partition("=")
+    if choice not in PRESETS or name != "preset":
+        return ""
+    whose = f" ({READINGS[name].meanings[choice]})" if PRESETS[choice] else ""
+    return f"{whose}: --reading {reading} judges by that"
+
+
 def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
@@ -185,7 +195,10 @@ def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     """
     verdicts = (case.details for case in report.cases)
     readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
-    lines = [f"acceptable {count}: as {name} has it" for name, count in readings.most_common()]
+    lines = [
+        f"acceptable {count}: as {name} has it{_judged_by(name)}"
+        for name, count in readings.most_common()
+    ]
     reasons = [*skips(report)]
     more = len(reasons) - most
     lines += reasons[:most] if more > 1 else reasons

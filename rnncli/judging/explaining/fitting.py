@@ -93,6 +93,7 @@ class RequestedOutput(MeasuredOutput):
 
     got: Array
     which: int = 0  # index among a result's arrays; 0 is Y
+    is_exact: bool = False  # whether its integers are no real numbers that were rounded
 
     def allowed(self, values: Array) -> Array:
         """Return the tolerances of a hypothesis' values [S, ...].
@@ -101,7 +102,8 @@ class RequestedOutput(MeasuredOutput):
         output, even where the right output must be exact, as in padding.
         """
         if values.dtype.kind in "iu":
-            near = max(self.widest, float(values.dtype.itemsize > 1))  # float32 errors cross ties
+            crosses = values.dtype.itemsize > 1 and not self.is_exact  # float32 errors, ties
+            near = max(self.widest, float(crosses))
             return np.where(values == self.wanted, self.tolerance, near)
         size = np.abs(values.astype(np.float64))
         ulps = LEAST_ULPS * 2.0 ** (1 - dtype_of(values).precision) * size
@@ -125,9 +127,12 @@ class WrongOutputs:
             if each.got is not None and not each.problem:
                 tensors = (each.got, each.wanted, each.tolerance)
                 got, wanted, tolerance = (self._node.canonical(name, values) for values in tensors)
-                which = RESULTS.index(roles[name])
+                which, is_exact = (
+                    RESULTS.index(roles[name]),
+                    self.recurrence.options.integers is not None,
+                )
                 self.requested.append(
-                    RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which)
+                    RequestedOutput(name, got, wanted, tolerance, each.max_ulp, which, is_exact)
                 )
         self.is_comparable = found.is_complete and any(each.differs for each in self.requested)
         self.runs = Runs(self.recurrence)
