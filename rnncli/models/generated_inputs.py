@@ -186,13 +186,16 @@ def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
 _RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
 """Scalars identified by name, for which the model refuses any other number."""
 
+_MASKS = ("attention_mask", "input_mask")
+"""Integers identified by name, which are 1: every step counts."""
+
 
 class InputRecipe:
     """A recipe for the required inputs of a model that are not given.
 
     Floating-point values are bell-shaped; integers suit the nodes that read them: lengths up to the
     sequence's, valid indices. Those of 8 and 16 bits that no such node reads are levels, of the
-    type's whole range. Symbols take their size from `dims`, then from given inputs.
+    type's whole range; masks are 1. Symbols take their size from `dims`, then from given inputs.
 
     Args:
         model: the model.
@@ -297,6 +300,8 @@ def _values(
         return integers(keys, shape, 0, 1)[0].astype(bool) if shape else np.asarray(True)
     if dtype.numpy.kind in "iu" and _is_rate(value.name, shape):
         return np.asarray(_RATES[value.name], dtype.numpy)
+    if dtype.numpy.kind in "iu" and value.name in _MASKS:
+        return np.ones(shape, dtype.numpy)
     if purpose is None:
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be generated; pass it")
     low, high = purpose.low, purpose.high

@@ -107,8 +107,8 @@ def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
 
 def schema_of(domain: str, op_type: str, opset: int) -> OpSchema | None:
     """Return the declaration of an operator at an opset; None if there is none."""
-    if domain == contrib.DOMAIN:
-        return contrib.schemas().get(op_type)
+    if own := contrib.schema_of(domain, op_type):
+        return own
     is_known = onnx.defs.has(op_type, opset, domain)
     return onnx.defs.get_schema(op_type, opset, domain) if is_known else None
 
@@ -136,6 +136,9 @@ class KernelRun(OpRun):
         results = made if isinstance(made, tuple) else (made,)
         if len(results) < self._wanted:
             raise Unsupported(f"only {len(results)} of the {self._wanted} outputs can be computed")
+        for name, result in zip(self.onnx_node.output, results, strict=False):
+            if name and result is None:
+                raise Unsupported(f"output '{name}' cannot be computed")
         return tuple(map(np.asarray, results[: self._wanted]))
 
     def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
@@ -177,7 +180,7 @@ def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
     if not schema_of(domain, node.op_type, versions[domain]):
         known = {s.name for s in onnx.defs.get_all_schemas() if s.domain == domain}
         hint = did_you_mean(node.op_type, known - {node.op_type})
-        if not domain and node.op_type not in known:  # such as SimplifiedLayerNormalization
+        if not domain and node.op_type not in known:  # such as BiasGelu
             raise NotImplementedError(
                 f"no operator of ONNX; --host onnxruntime evaluates those that it has{hint}"
             )
@@ -188,9 +191,9 @@ def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
     """Check counts and attributes against ONNX's declaration; subgraphs are checked separately."""
     if node.op_type == "Constant" or subgraphs(node):
         return  # a constant's value may be large, and checking copies it
-    imports = dict(versions)
-    if node.domain == contrib.DOMAIN:
-        node, imports = contrib.as_onnx(node)
+    if own := contrib.schema_of(node.domain, node.op_type):
+        contrib.check(node, own)
+        return
     context = type(onnx.checker.DEFAULT_CONTEXT)()
-    context.ir_version, context.opset_imports = onnx.IR_VERSION, imports
+    context.ir_version, context.opset_imports = onnx.IR_VERSION, dict(versions)
     onnx.checker.check_node(node, context)

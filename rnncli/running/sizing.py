@@ -303,7 +303,7 @@ class NodeTrials:
             for k, (least, most) in enumerate(zip(read(below), read(above), strict=False)):
                 for wanted in (each for each in self._numbers if least < each <= most):
                     sizes = range(below + 1, above + 1)
-                    place = bisect_left(sizes, wanted, key=lambda size: (*read(size), *[0] * k)[k])
+                    place = bisect_left(sizes, wanted, key=lambda n: (*read(n), *[0] * (k + 1))[k])
                     if read(sizes[place])[k : k + 1] == (wanted,):
                         yield sizes[place]
 

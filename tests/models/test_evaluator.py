@@ -203,8 +203,8 @@ def test_unknown_operators_are_refused_before_running(parse, sentence, line, dep
     ("node", "sentence"),
     [
         ("QuantizeLinear <block_size = 2> (x, s)", "Unrecognized attribute: block_size"),
-        ("QuantizeLinear (x)", "has input size 1 not in range"),
-        ("QuantizeLinear <axis = 1.5> (x, s)", "Mismatched attribute type"),
+        ("QuantizeLinear (x)", "has 2 to 3 inputs, got 1"),
+        ("QuantizeLinear <axis = 1.5> (x, s)", "attribute axis must be of type INT"),
     ],
 )
 def test_a_contributed_node_is_checked_against_its_declaration(parse, node, sentence):

@@ -6,10 +6,11 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 from __future__ import annotations
 
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from onnx import NodeProto
+from onnx import AttributeProto
 from onnx.defs import OpSchema, get_schema
 from onnx.helper import make_attribute
 
@@ -21,6 +22,8 @@ from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from onnx import NodeProto
 
     from rnncli.numerics import Array
 
@@ -67,12 +70,85 @@ FUSED: Mapping[str, Fused] = {
 }
 
 
+class Layer(NamedTuple):
+    """An operator that ONNX lacks.
+
+    Inputs and outputs are words, `name:type?`: the type is T where none stands, and what has a
+    question mark is optional.
+    """
+
+    inputs: str
+    outputs: str
+    own: Mapping[str, Any]  # attributes, with defaults, or the type of those that have none
+    required: Mapping[str, Any] = MappingProxyType({})  # attributes that a node must have
+    types: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # but those of T
+    domain: str = DOMAIN
+
+
+_NARROW = (*FLOATS, "tensor(bfloat16)")
+_ROTARY = {
+    **dict.fromkeys(("num_heads", "rotary_embedding_dim", "interleaved"), _KINDS.INT),
+    "is_packed_batching": _KINDS.INT,
+    "scale": _KINDS.FLOAT,
+}
+_CACHE = (*_NARROW, "tensor(uint8)", "tensor(int8)", "tensor(float8e4m3fn)")
+LAYERS: Mapping[str, Layer] = {
+    "SimplifiedLayerNormalization": Layer(
+        "X scale:V",
+        "Y:V inv_std_var:U?",
+        {"axis": -1, "epsilon": 1e-5, "stash_type": 1},
+        types={"U": FLOATS[1:], "V": _NARROW},
+        domain="",
+    ),
+    "SkipSimplifiedLayerNormalization": Layer(
+        "input skip gamma bias?",
+        "output mean:U? inv_std_var:U? input_skip_bias_sum?",
+        {"epsilon": 1e-12},
+        types={"U": FLOATS[1:]},
+    ),
+    "GatedRMSNorm": Layer("X scale gate", "Y", {"activation": "silu", "epsilon": 1e-5}),
+    "LinearAttentionGate": Layer(
+        "a dt_bias:TF decay_scale:TF b?", "decay beta?", {}, types={"TF": FLOATS[1:]}
+    ),
+    "RotaryEmbedding": Layer(
+        "input position_ids:M cos_cache sin_cache", "output", _ROTARY, types={"M": WHOLE[2:3]}
+    ),
+    "MRotaryEmbedding": Layer(
+        "input position_ids:M cos_cache sin_cache",
+        "output",
+        {**_ROTARY, "mrope_layout": _KINDS.INT},
+        {"mrope_section": _KINDS.INTS},
+        types={"M": WHOLE[2:3]},
+    ),
+    "GroupQueryAttention": Layer(
+        "query key? value? past_key:T_CACHE? past_value:T_CACHE? seqlens_k:M"
+        " total_sequence_length:M cos_cache? sin_cache? position_ids:tensor(int64)?"
+        " attention_bias? head_sink? k_scale:T_KV_SCALE? v_scale:T_KV_SCALE? q_norm_weight?"
+        " k_norm_weight? query_seqlens:M?",
+        "output present_key:T_CACHE? present_value:T_CACHE? output_qk?",
+        {
+            **dict.fromkeys(("do_rotary", "rotary_interleaved", "kv_cache_bit_width"), _KINDS.INT),
+            **dict.fromkeys(("scale", "softcap", "q_norm_epsilon", "k_norm_epsilon"), _KINDS.FLOAT),
+            **dict.fromkeys(("local_window_size", "smooth_softmax"), -1),
+            **dict.fromkeys(("sliding_window_cache", "qk_output"), 0),
+            **dict.fromkeys(("k_quant_type", "v_quant_type"), "NONE"),
+            "causal": 1,
+            "qk_norm_epsilon": 1e-6,
+        },
+        dict.fromkeys(("num_heads", "kv_num_heads"), _KINDS.INT),
+        types={"T_CACHE": _CACHE, "T_KV_SCALE": FLOATS[1:], "M": WHOLE[:1]},
+    ),
+}
+"""The operators beside linear recurrences in exports of decoders, which ONNX lacks."""
+
+
 @cache
 def schemas() -> Mapping[str, OpSchema]:
     """Return the declarations by operator; onnx's registry, which others share, has none of them.
 
-    They are those of ONNX 21 without blocks and 8-bit floats; without `axis`, a vector of scales is
-    along axis 1.
+    QuantizeLinear and its inverse are those of ONNX 21 without blocks and 8-bit floats; without
+    `axis`, a vector of scales is along axis 1. The layers of ONNX Runtime take no float64; here
+    they do.
     """
     found = {}
     for name, side, types, (scale, point) in (
@@ -107,36 +183,72 @@ def schemas() -> Mapping[str, OpSchema]:
                 *(_attribute(own, value) for own, value in fused.own.items()),
             ],
         )
+    for name, layer in LAYERS.items():
+        kinds = {"T": _NARROW, **layer.types}
+        found[name] = OpSchema(
+            name,
+            layer.domain,
+            1,
+            inputs=[*map(_parameter, layer.inputs.split())],
+            outputs=[*map(_parameter, layer.outputs.split())],
+            type_constraints=[
+                (kind, [*each, *([DOUBLE] if FLOATS[1] in each else [])], "")
+                for kind, each in kinds.items()
+            ],
+            attributes=[
+                *(_attribute(own, value) for own, value in layer.own.items()),
+                *(_attribute(own, kind, required=True) for own, kind in layer.required.items()),
+            ],
+        )
     return found
 
 
-def _attribute(name: str, value: Any) -> OpSchema.Attribute:
+def _parameter(word: str) -> OpSchema.FormalParameter:
+    name, _, kind = word.removesuffix("?").partition(":")
+    option = _OPTIONAL if word.endswith("?") else OpSchema.FormalParameterOption.Single
+    return OpSchema.FormalParameter(name, kind or "T", param_option=option)
+
+
+def _attribute(name: str, value: Any, *, required: bool = False) -> OpSchema.Attribute:
     if isinstance(value, _KINDS):
-        return OpSchema.Attribute(name, value, name, required=False)
+        return OpSchema.Attribute(name, value, name, required=required)
     return OpSchema.Attribute(name, make_attribute(name, value), name)
 
 
-def as_onnx(node: NodeProto) -> tuple[NodeProto, dict[str, int]]:
-    """Return the node of ONNX 21 that says the same, and the opset to check it at.
+def schema_of(domain: str, op_type: str) -> OpSchema | None:
+    """Return the declaration of an operator; None if it is not one of these."""
+    found = schemas().get(op_type)
+    return found if found and found.domain == domain else None
+
+
+def check(node: NodeProto, schema: OpSchema) -> None:
+    """Check counts and attributes of a node, as onnx's checker does for operators of ONNX.
 
     Raises:
-        ValueError: it has an attribute that the operator lacks, as ONNX 21 does not.
+        ValueError: something is missing, or the operator has no such thing.
     """
-    for attribute in node.attribute:
-        if attribute.name not in schemas()[node.op_type].attributes:
+    given = {attribute.name: attribute for attribute in node.attribute}
+    for name, attribute in given.items():
+        declared = schema.attributes.get(name)
+        if declared is None:
+            raise ValueError(f"Unrecognized attribute: {name} for operator {node.op_type}")
+        wanted = str(declared.type).rpartition(".")[2]
+        if wanted != AttributeProto.AttributeType.Name(attribute.type):
+            raise ValueError(f"attribute {name} must be of type {wanted}")
+    for name, declared in schema.attributes.items():
+        if declared.required and name not in given:
+            raise ValueError(f"attribute {name} is required")
+    for side, names, formal, fewest in (
+        ("inputs", node.input, schema.inputs, schema.min_input),
+        ("outputs", node.output, schema.outputs, schema.min_output),
+    ):
+        if not fewest <= len(names) <= len(formal):
             raise ValueError(
-                f"Unrecognized attribute: {attribute.name} for operator {node.op_type}"
+                f"{node.op_type} has {fewest} to {len(formal)} {side}, got {len(names)}"
             )
-    alike = NodeProto()
-    alike.CopyFrom(node)
-    alike.domain = ""
-    if fused := FUSED.get(node.op_type):
-        alike.op_type = fused.base
-        del alike.input[fused.inputs :]
-        for attribute in node.attribute:
-            if attribute.name in fused.own:
-                alike.attribute.remove(attribute)
-    return alike, {"": 21}
+        for name, parameter in zip(names, formal, strict=False):
+            if not name and parameter.option != _OPTIONAL:
+                raise ValueError(f"{parameter.name} is required")
 
 
 def fused_conv(

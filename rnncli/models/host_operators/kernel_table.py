@@ -118,6 +118,26 @@ _ROWS = (
     Row("FusedConv", 1, None, "contrib:fused_conv", domain=DOMAIN),
     Row("FusedGemm", 1, None, "contrib:fused_gemm", domain=DOMAIN),
     Row("FusedMatMul", 1, None, "contrib:fused_matmul", domain=DOMAIN),
+    # What stands beside linear recurrences in exports, the first in ONNX's domain.
+    Row(
+        "SimplifiedLayerNormalization",
+        1,
+        None,
+        "decoders:simplified_layer_norm",
+        inert=("stash_type",),
+    ),
+    Row(
+        "SkipSimplifiedLayerNormalization",
+        1,
+        None,
+        "decoders:skip_simplified_layer_norm",
+        domain=DOMAIN,
+    ),
+    Row("GatedRMSNorm", 1, None, "decoders:gated_rms_norm", domain=DOMAIN),
+    Row("LinearAttentionGate", 1, None, "decoders:linear_attention_gate", domain=DOMAIN),
+    Row("RotaryEmbedding", 1, None, "decoders:rotary_embedding", domain=DOMAIN),
+    Row("MRotaryEmbedding", 1, None, "decoders:rotary_embedding", domain=DOMAIN),
+    Row("GroupQueryAttention", 1, None, "decoders:group_query_attention", domain=DOMAIN),
     # It has little of the older versions, and takes coordinates in float64, which are no ties where
     # ONNX Runtime's are; nearest elements take it eight times as long. It moves points beyond the
     # border before it weighs their neighbours, and loops over points in Python.

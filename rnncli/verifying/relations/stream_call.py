@@ -423,9 +423,14 @@ class ModelCall:
         return same_tensors(self.inputs, other.inputs)
 
     def disturbed(self, *names: str) -> ModelCall:
-        """Return a call with other numbers in some inputs, or all, that are real."""
-        some = real({name: self.inputs[name] for name in names or self.inputs})
-        other = {name: other_numbers(self.inputs[name]) for name in some}
+        """Return a call with other numbers in some inputs, or all.
+
+        They are those that are real, or else integers, such as tokens, in another order.
+        """
+        some = {name: self.inputs[name] for name in names or self.inputs}
+        other = {name: other_numbers(some[name]) for name in real(some)} or {
+            name: np.flip(values) for name, values in some.items()
+        }
         return ModelCall(self.id, self.source, {**self.inputs, **other})
 
 

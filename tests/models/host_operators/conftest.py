@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 def evaluate() -> Callable[..., list[Any]]:
     """Evaluate one node: `evaluate(op_type, opset, *inputs, outputs=1, **attributes)`."""
 
-    def run(op_type: str, opset: int, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
-        return ours(*model_of(op_type, opset, inputs, attributes, outputs))
+    def run(
+        op_type: str,
+        opset: int,
+        *inputs: Any,
+        outputs: int = 1,
+        domain: str = "",
+        **attributes: Any,
+    ) -> Any:
+        return ours(*model_of(op_type, opset, inputs, attributes, outputs, domain=domain))
 
     return run
 

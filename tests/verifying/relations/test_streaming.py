@@ -23,6 +23,7 @@ from rnncli.verifying.relations.streaming import STREAM_RELATIONS
 NUMPY = Implementation(backend="numpy")
 SILERO = DATA / "silero-vad/silero_vad_16k_op15.onnx"
 GTCRN = DATA / "gtcrn/gtcrn_simple.onnx"
+TOKENS = DATA / "genai/qwen3_5_linear.onnx"
 PACKED = DATA / "exports/lstm_packed_bi_ts.onnx"
 WINDOW = {"sequence": 512}
 CHUNKS = ["chunks-1", "chunks-2", "chunks-7"]
@@ -56,19 +57,31 @@ def failing(verdicts):
         (SILERO, WINDOW, {*CHUNKS, "padding"}),
         (GTCRN, {}, {*CHUNKS, "singles", "sizes", "steps-used", "padding"}),
         (PACKED, {}, {*CHUNKS, "states-used", "states-renewed"}),
+        (TOKENS, {}, {"padding"}),
     ],
-    ids=["layers", "silero", "gtcrn", "packed"],
+    ids=["layers", "silero", "gtcrn", "packed", "tokens"],
 )
 def test_sound_models_pass_and_say_what_does_not_apply(judged, model, dims, skipped):
-    """In ONNX Runtime, every relation that is not skipped passes; a branch of silero is idle."""
+    """In ONNX Runtime, every relation that is not skipped passes; a branch of silero is idle.
+
+    So are the states of a model that is called once, on all tokens.
+    """
     found = judged(model, Implementation(runtime="onnxruntime"), dims=dims)
-    idle = {"float64"} if model is SILERO else set()
+    idle = {"float64"} if any(model is each for each in (SILERO, TOKENS)) else set()
 
     assert {name for name, each in found.items() if each.verdict == "skipped"} == skipped
     assert {name for name, each in found.items() if each.verdict == "unexercised"} == idle
     assert {name for name, each in found.items() if each.verdict == "pass"} == (
         STREAM_RELATIONS.keys() - skipped - idle
     )
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(1, "skipped"), (2, "pass")])
+def test_tokens_in_another_order_renew_states(judged, steps, verdict):
+    """Of a model whose inputs are integers, of which one token alone has no order."""
+    found = judged(TOKENS, steps=steps, sequences=1, relation=["states-renewed"])
+
+    assert found["states-renewed"].verdict == verdict
 
 
 FAINT = """<ir_version: 8, opset_import: ["": 17]>
