@@ -82,7 +82,11 @@ def _attributes(case: Plain, needs: Requirements) -> None:
                 given.pop(name, None)
             continue
         named = [v for term in needs.terms if field in term.fields for v in term.values]
-        numbers = [float(v) if "." in v else int(v) for v in named if re.fullmatch(r"-?[\d.]+", v)]
+        numbers = [
+            int(v) if v.lstrip("-").isdecimal() else float(v)
+            for v in named
+            if re.fullmatch(r"-?\d[\d.e-]*", v)
+        ]
         own = given.pop(name, attribute.default)
         for value in (own, attribute.default, *attribute.choices, *numbers):
             read = str if field == "gate_order" else attribute.canonical

@@ -71,13 +71,15 @@ OF_ITS_OWN = 1 / 2
 # What a question counts, beside one bug or setting, and what a pair of settings does, that no
 # chosen case has.
 OF_A_QUESTION, OF_A_PAIR = 8, 1 / 10
-# The suites whose cases, in other sizes, are candidates for what is left, and how many of them.
+# The suites whose cases, in other sizes, are candidates for what is left, and how many of them: by
+# the kind of cells that the cases asked for have, of gated ones first those that are no units.
 POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
-POOL_OF_LINEAR = ("linear", "linear_contrib")
-POOL_OF_INTEGERS = ("quantised", "quantised_tiles", "units", "units_tiles")
+POOL_OF_UNITS = ("quantised", "quantised_tiles", "units", "units_tiles")
+POOL_OF_LINEAR, POOL_OF_INTEGERS = ("linear", "linear_contrib"), ("tflite",)
 MOST_CANDIDATES = 300
-# They are tried so many at once, until so many times nothing new is shown, by each bug until so
-# many cases show it: whichever are chosen, one of them is.
+# They are tried so many at once, those of linear recurrences half as many, until so many times
+# nothing new is shown, by each bug until so many cases show it: whichever are chosen, one of them
+# is.
 AT_ONCE, IDLE, ENOUGH = 48, 2, 30
 # The largest sizes of candidates, but for one in so many of which one is the device's own limit;
 # most have fewer steps, and many are as layers are: multiples of this.
@@ -202,7 +204,7 @@ def tailored(
         workers,
         done,
         seed=suite.seed,
-        gated=any(entry.operator.cell.projects for entry in entries),
+        beside={entry.operator for entry in entries},
         taken={*own},
         known=rows.values(),
         enough=ENOUGH,
@@ -275,24 +277,33 @@ def _suite(
     return parse_suite(as_yaml(told), f"{name}.yaml", of.folder if of else Path())
 
 
+def pool_beside(operators: Iterable[Operator], *, is_unit: bool) -> tuple[str, ...]:
+    """Return the suites of candidates beside cases of some operators: they have alike cells."""
+    cells = {row.cell for row in operators if not row.cell.projects}
+    if not cells:
+        return POOL_OF_UNITS if is_unit else (*POOL, *POOL_OF_UNITS)
+    return POOL_OF_INTEGERS if all(cell.of_integers for cell in cells) else POOL_OF_LINEAR
+
+
 def candidates(
-    device: Device, taken: Iterable[str] = (), *, gated: bool = True
+    device: Device, taken: Iterable[str] = (), *, beside: Collection[Operator] = ()
 ) -> dict[str, Plain]:
     """Return cases within what a device takes, by id: those of shipped suites, in other sizes.
 
-    They are all of gated cells, or none, and depend on nothing else but what the device takes.
+    They depend on nothing but what the device takes, and the operators that they are `beside`.
     """
     needs, names = device.requirements, {*taken}
     families = {row.family for row in operators_of(needs)}
     # Only fields of units have a dot: X.type.
     is_unit = any("." in name for term in needs.terms for name in term.fields)
     chance = random.Random(";".join(device.require))  # noqa: S311 -- no secret
-    suites = (*(() if is_unit else POOL), *POOL_OF_INTEGERS) if gated else POOL_OF_LINEAR
+    suites = pool_beside(beside, is_unit=is_unit)
+    profile = "exact" if suites == POOL_OF_INTEGERS else "standard"
     pool = [
         entry
         for name in suites
         for entry in load_suite(name).entries
-        if entry.operator.family in families and not entry.breakage and entry.profile == "standard"
+        if entry.operator.family in families and not entry.breakage and entry.profile == profile
     ]
     chance.shuffle(pool)
     alike: dict[tuple[str, bool], list[Entry]] = {}
@@ -446,7 +457,7 @@ def tried(
     done: Callable[[int], None] = lambda _: None,
     *,
     seed: int = 0,
-    gated: bool = True,
+    beside: Collection[Operator] = (),
     taken: Iterable[str] = (),
     known: Iterable[VectorRow | Unscored | str] = (),
     enough: int = 1,
@@ -457,9 +468,10 @@ def tried(
     """
     shown = Counter[Bug]()
     found: dict[str, VectorRow | Unscored | str] = {}
-    cases = candidates(device, taken, gated=gated)
+    cases = candidates(device, taken, beside=beside)
     names, idle, rows = [*cases], 0, [*known]
-    at_once = AT_ONCE if gated else AT_ONCE // 2
+    is_linear = pool_beside(beside, is_unit=False) == POOL_OF_LINEAR
+    at_once = AT_ONCE // 2 if is_linear else AT_ONCE
     for start in itertools.count(step=at_once):
         of_rows = Counter(b for row in rows if isinstance(row, VectorRow) for b in row.every_caught)
         idle = 0 if of_rows.keys() - shown.keys() else idle + 1

@@ -82,12 +82,12 @@ def _candidates(
         return
     numbers = sorted(taken)
     step = 0
-    for number in numbers:
+    for number in numbers if kind == "number" else ():
         step = gcd(step, number - numbers[0])
     most, least = listed("<=", numbers[-1:]), listed(">=", numbers[:1])
-    multiple = f"{field}%{step}={numbers[0] % step}"
     yield from (most, least, f"{least},{most}")
     if step > 1:
+        multiple = f"{field}%{step}={numbers[0] % step}"
         yield from (multiple, f"{multiple},{most}", f"{multiple},{least}")
         yield f"{multiple},{least},{most}"
     yield listed("=", sorted((*taken, *unknown)))

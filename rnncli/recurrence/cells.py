@@ -306,6 +306,7 @@ class Cell:
     # whether X is multiplied by W for each gate, and R by the first state, before the step; a cell
     # that does not sees X itself, and its first state is its output, which no step reads
     projects: bool = True
+    of_integers: bool = False  # whether all its tensors are integers, which have no tolerance
 
     @property
     def equations(self) -> str:
@@ -360,6 +361,7 @@ CELLS: Mapping[str, Cell] = {
             defaults=(),
             step=integer_lstm_step,
             projects=False,
+            of_integers=True,
         ),
     )
 }

@@ -90,6 +90,8 @@ MORE_SIZES = (
 # How many questions there are about an operator, as a rule.
 USUAL = 120
 A_NUMBER = 2.5  # of an attribute that may be any
+# Scales that may be taken where others are not, and one between them.
+POWERS = [*(2.0**-k for k in range(6, 18)), 0.0003]
 GROUPS = (1, 2, 3, 4, 8)  # of heads that share another
 # How many cases have several values at once of all that are taken alone.
 COMBINATIONS, MOST_TRIES = 24, 72
@@ -261,7 +263,10 @@ class Inquiry:
         messages = []
         # Only fields of units have a dot: X.type.
         is_unit = any("." in name for term in self.known.terms for name in term.fields)
-        starts = _units(operator) if is_unit else _starts(operator, self.way)
+        if any(row.cell.of_integers for row in versions_of(operator)):
+            starts = _shipped(operator, "tflite")  # has scales
+        else:
+            starts = _shipped(operator, "units") if is_unit else _starts(operator, self.way)
         for way, case in itertools.islice(starts, MOST_STARTS):
             reply = self.reply_to(case)
             if reply and reply.status is Status.RAN:
@@ -300,6 +305,9 @@ class Inquiry:
             for size in _admitted(self.known, name, family, MORE_SIZES):
                 ask(size)
             _narrow(having(Status.RAN), having(Status.REFUSED), ask)
+        elif name.endswith("_scale") and having(Status.REFUSED):
+            for power in POWERS:
+                ask(power)
         elif name == "inputs" and having(Status.REFUSED):
             # What is refused alone may be taken beside another, as one state beside the other.
             optional, own = max(values, key=len), {*values[0]}
@@ -401,6 +409,8 @@ def _beside(
         return ["share_size=2"]
     if name == "inputs" and row.demanding:
         return [term_of(row.demanding, FIELDS[row.demanding].of(record, record))]
+    if name == "dtype" and row.cell.of_integers:  # int16 has no zero points
+        return [f"{name}=0" for name in ("input_zero_point", "output_state_zero_point")]
     # States have the type of the other tensors as long as they do in the case.
     if name == "dtype" and row.states_dtypes and base["states_dtype"] == base["dtype"]:
         return [f"states_dtype={value}"]
@@ -516,9 +526,9 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
         )
 
 
-def _units(operator: str) -> Iterator[tuple[tuple[int, ...], Plain]]:
-    """Yield quantised units of an operator: those of a suite, in other sizes."""
-    entries = [each for each in load_suite("units").entries if each.operator.family == operator]
+def _shipped(operator: str, suite: str) -> Iterator[tuple[tuple[int, ...], Plain]]:
+    """Yield cases of an operator: those of a shipped suite, in other sizes."""
+    entries = [each for each in load_suite(suite).entries if each.operator.family == operator]
     for sizes, entry in itertools.product(STARTS, entries):
         plain = {n: v for n, v in entry.written.items() if n not in ("calls", "flags", "summary")}
         yield (), {**plain, "sizes": sizes, "calls": 1}

@@ -141,8 +141,8 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     if not plan.device:
         return matrix
     device = read_device(plan.device)
-    gated = any(operator_named(row.operator).cell.projects for row in rows)
-    _, found = tried(device, plan.workers, done, gated=gated, known=rows)
+    beside = {operator_named(row.operator) for row in rows}
+    _, found = tried(device, plan.workers, done, beside=beside, known=rows)
     return matrix.within(device.device, [e for e in found.values() if isinstance(e, VectorRow)])
 
 

@@ -117,7 +117,7 @@ def test_options_that_contradict_a_device_are_refused(rnncli, tmp_path):
 
 def test_bugs_are_outside_only_if_others_were_tried(rnncli, tmp_path, monkeypatch):
     """Otherwise every score would be 100 %."""
-    monkeypatch.setattr(tailoring, "candidates", lambda *_, gated: {})
+    monkeypatch.setattr(tailoring, "candidates", lambda *_, beside: {})
     (tmp_path / "gru.yaml").write_text("device: gru\nrequire: ['op=GRU, layout=0']\n")
 
     ran = rnncli(

@@ -75,6 +75,11 @@ DEVICES = [
         "CausalConvWithState",
         "activation=silu kernel_size<=4 channels%8=0 inputs>=bias dtype=float16",
     ),
+    (
+        "dtype=int8 cell_state_scale=6.103515625e-05|0.000244140625 input_zero_point=0",
+        "tflite.UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "dtype=int8 cell_state_scale=6.103515625e-05|0.000244140625 input_zero_point=0",
+    ),
 ]
 
 

@@ -511,7 +511,12 @@ def _term(text: str, expression: str) -> Term:
         raise invalid(f"'{field}' {what}; write {field}={'|'.join(values)}")
     for value in values:
         if is_number:
-            wanted = r"-?[0-9]{1,18}(\.[0-9]{1,18})?" if row.kind == "decimal" else "[0-9]{1,18}"
+            digits = (
+                r"[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?"
+                if row.kind == "decimal"
+                else "[0-9]{1,18}"
+            )
+            wanted = "-?" * (row.kind == "decimal" or names[0] in _NUMBERS) + digits
             may_lack = sign not in COMPARISONS and names[0] in _NUMBERS
             if not (re.fullmatch(wanted, value) or (may_lack and value == NEVER)):
                 what = "number" if row.kind == "decimal" else "whole number"

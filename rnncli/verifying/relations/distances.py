@@ -70,6 +70,8 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
             specification.
         profile: the errors that a correct kernel may make.
     """
+    if call.row.cell.of_integers:  # equal or wrong
+        return Closeness(DERIVED, {name: np.zeros(v.shape) for name, v in outputs.items()})
     kind = DERIVED if _work(call.recurrence) <= DERIVABLE else PERTURBED
     grants = profile_named(profile)
     truth, tolerance = SCALES[kind](call, grants)

@@ -95,6 +95,10 @@ def _linear(operator: Operator) -> bool:
     return not operator.cell.projects
 
 
+def _linear_reals(operator: Operator) -> bool:
+    return not (operator.cell.projects or operator.cell.of_integers)
+
+
 ALWAYS = Applicability("always", lambda _: "")
 RAGGED = Applicability(
     "a sequence is shorter than seq_length",
@@ -641,7 +645,7 @@ for _symbol, _name in ((N, "sequences"), (GROUPS, "heads"), ("channels", "channe
         f"NaN in some {_name}, then in the others",
         "NaN that is multiplied by zero instead of left out",
         _several(_symbol),
-        concerns=_linear if _symbol == N else _has(_symbol),
+        concerns=_linear_reals if _symbol == N else _has(_symbol),
         name=f"nan-{_name}",
     )(partial(_nan_apart, symbol=_symbol))
 
@@ -695,7 +699,7 @@ for _symbol, _name, _what in (
         "the convolution has no activation",
         lambda call: "silu is not linear" * call.recurrence.options.silu,
     ),
-    concerns=_linear,
+    concerns=_linear_reals,
 )
 def _scaled(call: NodeCall, ask: Asker) -> Tensors:
     roles = ("value", "initial_c") if call.named("value") else ("X", "Wb", "initial_c")
