@@ -15,7 +15,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from onnx import TensorProto, helper
 
 from rnncli.errors import InvalidOperator, UnreadableFile, Unsupported, listed
@@ -114,9 +113,11 @@ class TfliteModel:
         """Return the model if it consists of integer LSTMs alone.
 
         Raises:
-            Unsupported: it has other operators.
+            Unsupported: it has other operators, or none.
         """
         name = self.recurrent.name
+        if not (self.recurrent.proto.graph.node or self.unevaluated or self.others):
+            raise Unsupported(f"{name}: has no operators")
         if not self.recurrent.proto.graph.node and len(self.unevaluated) == 1 and not self.others:
             raise Unsupported(f"{name}: cannot be evaluated here: {self.unevaluated[0]}")
         if not self.others and not self.unevaluated:
@@ -234,9 +235,9 @@ class _TfliteReader:
             values = None
             buffer = self._file.Buffers(tensor.Buffer())
             if dtype and buffer.DataLength():
-                held = buffer.DataAsNumpy().tobytes()
                 stored = dtype_named(dtype).numpy.newbyteorder("<")
-                values = np.frombuffer(held, stored).reshape(shape)
+                # A view: many tensors of a hostile file may have the same buffer.
+                values = buffer.DataAsNumpy().view(stored).reshape(shape)
             unique = name if name and named.count(name) == 1 else f"{name or 'tensor'}:{k}"
             yield TfliteTensor(k, unique, dtype, shape, tuple(scales), tuple(points), values)
 

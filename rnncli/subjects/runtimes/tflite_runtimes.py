@@ -94,7 +94,7 @@ class TfliteMicro(TfliteRuntime):
         return runtime.Interpreter.from_bytes(model, arena_size=size, intrepreter_config=keep)
 
     def called(self, interpreter: Any, given: Mapping[int, Array]) -> Callable[[int], Array]:
-        """Call once; the input is the only tensor that is given."""
+        """Call once; what is given are the inputs of the graph, in its order."""
         interpreter.reset()
         for place, values in enumerate(given.values()):
             interpreter.set_input(values, place)
