@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row
-    for module in (
-        *(onnx_rows, openvino_rows, webnn_rows),
-        *(onnxruntime_rows, linear_rows, tflite_rows),
-    )
+    for module in (onnx_rows, openvino_rows, webnn_rows, onnxruntime_rows, linear_rows, tflite_rows)
     for row in module.ROWS
 }
 

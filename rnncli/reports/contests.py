@@ -235,13 +235,18 @@ def draw_contest(title: str, records: Sequence[MeasurementRecord]) -> None:
             _written(None if memory is None else memory / MIB, ".1f"),
         )
         rows.append(dict(zip(DRAWN, cells, strict=True)))
-    # Columns that fit the terminal; all of them if the output is not a terminal.
+    names = _fitting(rows)
+    _draw([names, *([row[name] for name in names] for row in rows)], title)
+
+
+def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the columns that fit the terminal; all of them if the output is not a terminal."""
     names = list(DRAWN)
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) + PADDING for name in names}
     for name in SPARE:
         if sum(widths[each] for each in names) > terminal_width():
             names.remove(name)
-    _draw([names, *([row[name] for name in names] for row in rows)], title)
+    return names
 
 
 def draw_nodes(times: dict[str, Mapping[str, float]]) -> None:

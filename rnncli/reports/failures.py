@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.comparing.requirements import Requirements, Term, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, RIGHT, Verdict
 from rnncli.numerics import dtype_named
 from rnncli.packs.vector import STEPS
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.judging.comparing.requirements import Requirements, Term
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
     from rnncli.packs.record import CaseRecord
@@ -126,6 +126,8 @@ class FailureGroup(NamedTuple):
         if not (example.relation or example.details.message or self.fits):
             yield from map(marked, notes(report, example))
         if self.apart:
+            from rnncli.judging.comparing.requirements import Requirements
+
             needs = Requirements((self.apart,))
             yield _left_out(report, "them and no case that passes", needs)
         yield marked(f"repeat {example.id}: {report.repeat(example.details)}")
@@ -179,6 +181,8 @@ def failure_groups(report: VerificationReport) -> list[FailureGroup]:
 
 def _set_apart(cases: Sequence[JudgedCase], right: Sequence[CaseRecord]) -> list[FailureGroup]:
     """Divide failing cases by the features that none of the right cases has."""
+    from rnncli.judging.comparing.requirements import leaving_out
+
     found, left = [], [*cases]
     for term in leaving_out([case.record for case in cases], right).terms:
         alone = [(value,) for value in term.values]
@@ -223,6 +227,8 @@ def refusals(report: VerificationReport) -> Iterator[str]:
 
 def untried(report: VerificationReport) -> str:
     """Return the requirements that would skip the refused cases, or leave them out of a claim."""
+    from rnncli.judging.comparing.requirements import Requirements, leaving_out
+
     refused = [
         case.record
         for case in report.cases

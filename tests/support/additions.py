@@ -285,7 +285,7 @@ ADDITIONS = {
         ],
     },
     "reading": {
-        "rnncli/recurrence/readings.py": [before("\n}\n\n\ndef source_of", UPDATE)],
+        "rnncli/recurrence/readings.py": [before("\n}\n# Choice of the reading `preset`", UPDATE)],
         "rnncli/recurrence/cells.py": [
             Edit(
                 "    peephole_previous: bool = False\n",
@@ -331,7 +331,7 @@ ADDITIONS = {
         "rnncli/operators/plain_rows.py": DIALECT,
         "rnncli/operators/operator_table.py": [
             Edit("    webnn_rows,\n", "    plain_rows,\n    webnn_rows,\n"),
-            Edit("linear_rows)\n", "linear_rows, plain_rows)\n"),
+            Edit("tflite_rows)\n", "tflite_rows, plain_rows)\n"),
         ],
         "specs/statements/plain.yaml": DIALECT_STATEMENTS,
     },
