@@ -43,7 +43,7 @@ def section(heading):
     }
 
 
-CORE, PACKS = section("core"), section("Packs")
+CORE, PACKS, TFLITE = section("core"), section("Packs"), section("TFLite's LSTM")
 
 
 def counts(cell, cases):
@@ -64,13 +64,29 @@ def test_every_flag_of_the_core_pack_is_a_row():
 
 def test_every_suite_is_a_row():
     """Of as many cases as it has, all of which a cell counts; a dash stands for no run."""
-    assert {name: n for name, (n, _) in PACKS.items()} == {
+    assert {name: n for name, (n, _) in (PACKS | TFLITE).items()} == {
         path.stem: len(suite(path.stem).entries) for path in (ROOT / "specs/suites").glob("*.yaml")
     }
-    for count, cells in PACKS.values():
-        assert {*cells} == {*CORE["all cases"][1]}
+    for count, cells in (*PACKS.values(), *TFLITE.values()):
         for words in {*cells.values()} - {"-"}:
             assert sum(map(int, re.findall(r"\d+", words))) == count
+
+
+@pytest.mark.parametrize("name", TFLITE["tflite"][1])
+def test_the_page_says_what_an_interpreter_does_with_the_integer_lstm(name, tmp_path):
+    """A run of the whole suite gives the words of its cell."""
+    pack = tmp_path / "lstm"
+    rnncli = [sys.executable, "-m", "rnncli"]
+    subprocess.run([*rnncli, "generate", "tflite", "-o", str(pack)], check=True)
+    judged = [*rnncli, "verify", str(pack), "--runtime", name, "--allow-refused"]
+    done = subprocess.run(judged, capture_output=True, text=True, check=False)
+    if "is not installed" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    version = re.search(rf"{name} (\S+) against", done.stderr)[1]
+    if version not in TEXT:
+        pytest.skip(f"the page is not of {name} {version}")
+
+    assert f" s: {TFLITE['tflite'][1][name]}. " in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(("name", "pack"), QUICK)
@@ -88,8 +104,9 @@ def test_the_page_says_what_a_runtime_does_with_a_pack(name, pack):
 
 def test_every_runtime_is_a_column():
     """And ONNX Runtime Web, which the harness in docs/harnesses judges; QNN has units alone."""
-    known = {*SUBJECTS, "onnxruntime-web"} - {"onnxruntime-qnn"}
-    assert {*CORE["all cases"][1]} == {*JUDGED} == known
+    known = {*SUBJECTS, "onnxruntime-web"} - {"onnxruntime-qnn", *TFLITE["tflite"][1]}
+    assert {*JUDGED} == known
+    assert all({*cells} == known for _, cells in (*CORE.values(), *PACKS.values()))
 
 
 @pytest.mark.parametrize("name", JUDGED)
