@@ -222,6 +222,22 @@ class Inquiry:
         for name, values in _values(record, self.known).items():
             beside = partial(_beside, base, record, fields, name)
             fields[name] = self._field(base, name, values, beside)
+        # Queries that are refused only beside heads that are refused anyway have no limit.
+        queries, heads = HEADS
+        if queries in fields and (limit := fields[heads].requirement):
+            needs, each = Requirements.parse([limit]), fields[queries]
+            family = operator_named(base["op"]).family
+            own = [
+                (value, said)
+                for value, said in each.refused
+                if any(
+                    needs.admits(family, **{heads: count})
+                    for count in _other_heads(fields, queries, value)
+                )
+            ]
+            refused, broken = ([value for value, _ in some] for some in (own, each.broken))
+            requirement = simplest(queries, each.taken, refused, broken)
+            fields[queries] = replace(each, refused=own, requirement=requirement)
         together: list[tuple[str, str]] = []
         for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
             together += self._sum(base, pair, fields)
@@ -279,9 +295,13 @@ class Inquiry:
         return None, next(iter(messages), "no case meets what --require says")
 
     def _field(
-        self, base: Plain, name: str, values: Sequence[Any], beside: Callable[[Any], list[str]]
+        self,
+        base: Plain,
+        name: str,
+        values: Sequence[Any],
+        beside: Callable[[Any], list[list[str]]],
     ) -> FieldAnswers:
-        """Ask other values of a field, and what is asked beside each.
+        """Ask other values of a field, beside each way of others until one is taken.
 
         The first is the case's own, which is taken.
         """
@@ -289,10 +309,13 @@ class Inquiry:
 
         def ask(value: Any) -> Status | None:
             text = shown_value(value)
-            if text not in replies and (
-                reply := self.reply_to(base, term_of(name, value), *beside(value))
-            ):
-                replies[text] = value, reply
+            for others in beside(value) if text not in replies else ():
+                reply = self.reply_to(base, term_of(name, value), *others)
+                is_taken = reply is not None and reply.status is Status.RAN
+                if reply and (is_taken or text not in replies):
+                    replies[text] = value, reply
+                if is_taken:
+                    break
             return replies[text][1].status if text in replies else None
 
         def having(*statuses: Status) -> list[Any]:
@@ -393,31 +416,45 @@ class Inquiry:
 
 def _beside(
     base: Plain, record: CaseRecord, fields: Mapping[str, FieldAnswers], name: str, value: Any
-) -> list[str]:
-    """Return what is required beside a value of a field, so that nothing else changes."""
+) -> list[list[str]]:
+    """Return what is required beside a value of a field, so that nothing else changes.
+
+    Heads are as many of queries as of others, or share: a limit of one is not one of the other.
+    """
     row, sizes = operator_named(base["op"]), record.sizes
     tensor, _, entry = name.partition(".")
     # A tensor of another type has another zero point, unless it is 0.
     if entry == "type" and base["quantise"][tensor].get("zero_point", 0) == 0:
-        return [f"{tensor}.zero_point=0"]
-    if name in HEADS:  # of which the case has as many of each
-        return [f"{other}={value}" for other in HEADS if other != name]
+        return [[f"{tensor}.zero_point=0"]]
+    if name in HEADS:
+        (other,) = (each for each in HEADS if each != name)
+        return [[f"{other}={count}"] for count in _other_heads(fields, name, value)]
     if name in SHARED:
         one, many = HEADS if name == "share_size" else HEADS[::-1]
-        return [f"{one}={sizes[one]}", f"{many}={sizes[one] * value}"]
+        return [[f"{one}={sizes[one]}", f"{many}={sizes[one] * value}"]]
     if name == "key_form":  # keys can only be shared where queries are
-        return ["share_size=2"]
+        return [["share_size=2"]]
     if name == "inputs" and row.demanding:
-        return [term_of(row.demanding, FIELDS[row.demanding].of(record, record))]
+        return [[term_of(row.demanding, FIELDS[row.demanding].of(record, record))]]
     if name == "dtype" and row.cell.of_integers:  # int16 has no zero points
-        return [f"{name}=0" for name in ("input_zero_point", "output_state_zero_point")]
+        return [[f"{name}=0" for name in ("input_zero_point", "output_state_zero_point")]]
     # States have the type of the other tensors as long as they do in the case.
     if name == "dtype" and row.states_dtypes and base["states_dtype"] == base["dtype"]:
-        return [f"states_dtype={value}"]
+        return [[f"states_dtype={value}"]]
     if name == "states_dtype":
         dtype = value if fields["mixed_dtypes"].refused else base["dtype"]
-        return [f"dtype={dtype}"]
-    return []
+        return [[f"dtype={dtype}"]]
+    return [[]]
+
+
+def _other_heads(fields: Mapping[str, FieldAnswers], name: str, value: int) -> Sequence[int]:
+    """Return how many heads of the other kind there may be beside some of one kind."""
+    fewer, more = (
+        fields[each].taken if each in fields else (1,)
+        for each in (SHARED if name == HEADS[0] else SHARED[::-1])
+    )
+    counts = [value // many for many in fewer if value % many == 0]
+    return [*dict.fromkeys([*counts, *(value * many for many in more)])]
 
 
 def _under_others(row: Operator, there: Sequence[str]) -> Iterator[list[str]]:

@@ -63,7 +63,12 @@ DEVICES = [
     (
         "dtype!=float32 states_dtype=float32 key_size=64 group_size=1|2|4 kv_num_heads<=32",
         "LinearAttention",
-        f"{MIXED} key_size=64 group_size=1|2|4 q_num_heads<=32 kv_num_heads<=32",
+        f"{MIXED} key_size=64 group_size=1|2|4 kv_num_heads<=32",
+    ),
+    (
+        "share_size<=2 kv_num_heads%2=0",
+        "com.microsoft.LinearAttention",
+        "share_size<=2 kv_num_heads%2=0",
     ),
     (
         "update_rule!=linear|delta decay_form=per_head beta_form=per_head seq_length>=1",
