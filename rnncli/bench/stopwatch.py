@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import re
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,11 @@ class Stopwatch:
         """Prepare a vector's model, warm it up and return its outputs."""
         if not hasattr(self._runtime, "prepare"):
             raise Refusal("cannot be timed: it has no method prepare")
-        before = _forget_peak()
+        gc.collect()
+        before = None  # the resident memory, bytes, where its peak can be reset
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+            before = _memory("VmRSS")
         self._vector = vector
         start = time.perf_counter()
         prepared = self._runtime.prepare(vector)
@@ -133,16 +138,6 @@ class Stopwatch:
         for _ in range(calls):
             call()
         return clock() - start
-
-
-def _forget_peak() -> int | None:
-    """Reset the peak of this process's resident memory and return it, bytes; None if unknown."""
-    gc.collect()
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        return _memory("VmRSS")
-    except OSError:
-        return None
 
 
 def _memory(name: str) -> int:

@@ -80,7 +80,9 @@ def outcomes(entries: Sequence[CaseSource]) -> Iterator[tuple[str, Vector | Exce
     """
     alone: list[list[CaseSource]] = []
     for found in (groups(entries), alone):
-        drafts = [(group, _attempt(group, _drafts)) for group in found]
+        drafts = [
+            (group, _attempt(group, lambda some: [*map(draft_of, stacks(some))])) for group in found
+        ]
 
         # The tolerances of all solutions of a profile are derived at once.
         by_profile: dict[str, list[Solution]] = {}
@@ -118,10 +120,6 @@ def _attempt(given: Sequence[Given], function: Callable[[Any], Produced]) -> Pro
         return Unsupported(f"{name}: {error}")
     except Exception as error:  # noqa: BLE001 -- a bug of ours in one case must not stop others
         return error
-
-
-def _drafts(group: Sequence[CaseSource]) -> list[Draft]:
-    return [draft_of(stack) for stack in stacks(group)]
 
 
 def _vectors_of(drafts: Sequence[Draft]) -> Iterator[Vector]:

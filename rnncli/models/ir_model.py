@@ -344,7 +344,15 @@ class IrModel:
             Unsupported: it has others.
         """
         name = self.recurrent.name
-        others = [op for op in self.net.get_ordered_ops() if not self._belongs(op)]
+        others = []  # but for inputs and outputs of recurrent nodes
+        for op in self.net.get_ordered_ops():
+            if op.get_type_name() == "Result":
+                belongs = row_of(op.input_value(0).get_node()) is not None
+            elif op.get_type_name() == "Parameter":
+                belongs = any(each.get_node() == op for each in self.graph.sources.values())
+            else:
+                belongs = row_of(op) is not None or is_constant(op)
+            others += [] if belongs else [op]
         if not others and len(self.unevaluated) == 1 and not self.graph.proto.node:
             raise Unsupported(f"{name}: cannot be evaluated here: {self.unevaluated[0]}")
         nodes = self.graph.proto.node
@@ -357,15 +365,6 @@ class IrModel:
             " only those of one recurrent node are evaluated, and `rnncli extract` takes recurrent"
             " nodes out of larger ones"
         )
-
-    def _belongs(self, op: Any) -> bool:
-        """Whether a node is recurrent, a constant, or an input or output of a recurrent node."""
-        kind = op.get_type_name()
-        if kind == "Result":
-            return row_of(op.input_value(0).get_node()) is not None
-        if kind == "Parameter":
-            return any(source.get_node() == op for source in self.graph.sources.values())
-        return row_of(op) is not None or is_constant(op)
 
 
 def read_ir(path: Path) -> IrModel:

@@ -221,7 +221,11 @@ def round_to(values: Array, dtype: DType) -> Array:
 
             info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
             _, above = math.frexp(float(info.smallest_subnormal))  # a power of two, which has 0.5
-            values = _nearest(values, dtype.precision, above - 1)
+            # Scaling by powers of two is exact, so `rint` is the only rounding. A carry to the next
+            # power of two is harmless, because the result is a float64.
+            _, exponent = np.frexp(values)
+            quantum = np.maximum(exponent - dtype.precision, above - 1)
+            values = np.asarray(np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum))
         return values.astype(dtype.numpy)
 
 
@@ -235,17 +239,6 @@ def ready_to_round(values: Array, dtype: DType) -> Array:
         return values
     once = values.dtype == np.float32 or dtype.native_to_numpy
     return np.ascontiguousarray(values) if once else round_to(values, dtype)
-
-
-def _nearest(values: Array, precision: int, smallest_exponent: int) -> Array:
-    """Round to `precision` bits, or to multiples of 2**smallest_exponent if that is coarser.
-
-    Scaling by powers of two is exact, so `rint` is the only rounding. A carry to the next power of
-    two is harmless, because the result is a float64.
-    """
-    _, exponent = np.frexp(values)
-    quantum = np.maximum(exponent - precision, smallest_exponent)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum))
 
 
 def ulp_distance(a: Array, b: Array) -> Array:

@@ -73,12 +73,12 @@ class _PackTensors(Mapping[str, "Array"]):
 
     def items(self) -> ItemsView[str, Array]:
         """Return the items, which read one case at a time."""
-        return cast("ItemsView[str, Array]", self._read())
-
-    def _read(self) -> Iterator[tuple[str, Array]]:
-        for vector in self.pack.vectors():
-            for name, values in vector.tensors():
-                yield f"{vector.id}/{name}", values
+        pairs = (
+            (f"{vector.id}/{name}", values)
+            for vector in self.pack.vectors()
+            for name, values in vector.tensors()
+        )
+        return cast("ItemsView[str, Array]", pairs)
 
 
 def _names_at_a_call(record: CaseRecord) -> Iterator[str]:

@@ -198,7 +198,13 @@ class RunChanges:
         found = self.by_change
         broken = _by_cause(Effect.BROKEN, self.after, [c.after for c in found[Effect.BROKEN]])
         yield from (each for each, _ in broken)
-        yield from _alike(Effect.LOST, found[Effect.LOST], self._reason)
+        messages = {each.id: each.details.message for each in self.after.cases}
+
+        def lost(case: CaseChange) -> str:
+            was = f"was {case.before.verdict}; " if case.before else ""
+            return f"{was}{messages.get(case.id, 'it has no line')}"
+
+        yield from _alike(Effect.LOST, found[Effect.LOST], lost)
         pairs = [(c.id, c.before) for c in found[Effect.OTHER] if c.before]
         was = {i: listed([*bugs_of(self.before, c)]) or str(c.verdict) for i, c in pairs}
         others = _by_cause(Effect.OTHER, self.after, [c.after for c in found[Effect.OTHER]])
@@ -221,12 +227,6 @@ class RunChanges:
         yield from (each for each, _ in _by_cause(Effect.ADDED, self.after, failing))
         right = [case for case in found[Effect.ADDED] if _is_right(case.after)]
         yield from _alike(Effect.ADDED, right, lambda _: "right")
-
-    def _reason(self, case: CaseChange) -> str:
-        """Return why a case is no longer judged."""
-        messages = [each.details.message for each in self.after.cases if each.id == case.id]
-        was = f"was {case.before.verdict}; " if case.before else ""
-        return f"{was}{messages[0] if messages else 'it has no line'}"
 
 
 def _judged(case: JudgedCase | None) -> JudgedCase | None:

@@ -128,8 +128,13 @@ def _show_counts(report: VerificationReport, screen: TerminalRows, *, verbose: b
     tables = {"operator": report.by_operator, report.flag_noun: report.by_flag}
     by = "operator" if report.verb == "verify" else report.flag_noun
     for name, tallies in tables.items():
-        if verbose or (name == by and screen.has_table(len(tallies))):
-            _draw(name, tallies)
+        if not tallies or not (verbose or (name == by and screen.has_table(len(tallies)))):
+            continue
+        # Without columns that are zero everywhere, and with zeros left blank.
+        rows = [dict(zip(COLUMNS, _row(name, tally), strict=True)) for tally in tallies]
+        columns = [each for each in COLUMNS[1:] if each in ALWAYS or any(row[each] for row in rows)]
+        heading = [name if each == "name" else each for each in columns]
+        draw_table(heading, [[drawn(row[each]) for each in columns] for row in rows])
 
 
 def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
@@ -177,15 +182,6 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         check_plot(plot)
 
 
-def _judged_by(reading: str) -> str:
-    """Return which implementation has a preset, and how to judge by it; "" of other readings."""
-    name, _, choice = reading.partition("=")
-    if choice not in PRESETS or name != "preset":
-        return ""
-    whose = f" ({READINGS[name].meanings[choice]})" if PRESETS[choice] else ""
-    return f"{whose}: --reading {reading} judges by that"
-
-
 def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
@@ -195,10 +191,14 @@ def closing(report: VerificationReport, most: int = sys.maxsize) -> list[str]:
     """
     verdicts = (case.details for case in report.cases)
     readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
-    lines = [
-        f"acceptable {count}: as {name} has it{_judged_by(name)}"
-        for name, count in readings.most_common()
-    ]
+    lines = []
+    for reading, count in readings.most_common():
+        name, _, choice = reading.partition("=")
+        line = f"acceptable {count}: as {reading} has it"
+        if name == "preset" and choice in PRESETS:
+            whose = f" ({READINGS[name].meanings[choice]})" if PRESETS[choice] else ""
+            line += f"{whose}: --reading {reading} judges by that"
+        lines.append(line)
     reasons = [*skips(report)]
     more = len(reasons) - most
     lines += reasons[:most] if more > 1 else reasons
@@ -264,15 +264,6 @@ def outcome(total: Tally) -> str:
 def _row(by: str, tally: Tally) -> tuple[Any, ...]:
     counts = (tally.cases, *tally.counts.values(), tally.expected, tally.allowed, tally.fails)
     return by, visible(tally.name), *counts, tally.margin
-
-
-def _draw(by: str, tallies: Sequence[Tally]) -> None:
-    """Draw a table without columns that are zero everywhere, and with zeros left blank."""
-    rows = [dict(zip(COLUMNS, _row(by, tally), strict=True)) for tally in tallies]
-    columns = [name for name in COLUMNS[1:] if name in ALWAYS or any(row[name] for row in rows)]
-    if rows:
-        heading = [by if name == "name" else name for name in columns]
-        draw_table(heading, [[drawn(row[name]) for name in columns] for row in rows])
 
 
 def run_record(report: VerificationReport) -> dict[str, Any]:
@@ -356,18 +347,18 @@ def show_diagnosis(report: DiagnosisReport, *, as_json: bool, verbose: bool = Fa
         for line in screen.fitted(blocks, lines, _more_causes):
             show_text(one_line(line))
     elif diagnosis.causes and not as_json:
-        print_table(CAUSES, map(_cause_row, diagnosis.causes))
+        rows = [
+            (
+                *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
+                *(cause.predicts, len(cause.refuted), cause.margin, cause.others or None),
+                *(cause.where or None, len(cause.contradicted), sentence_of(cause.hypothesis)),
+            )
+            for cause in diagnosis.causes
+        ]
+        print_table(CAUSES, rows)
     sys.stdout.flush()
     for sentence in below:
         say(sentence)
-
-
-def _cause_row(cause: Cause) -> tuple[Any, ...]:
-    return (
-        *(cause.cell, cause.hypothesis, len(cause.explains), cause.of),
-        *(cause.predicts, len(cause.refuted), cause.margin, cause.others or None),
-        *(cause.where or None, len(cause.contradicted), sentence_of(cause.hypothesis)),
-    )
 
 
 def sentence_of_causes(causes: Sequence[Cause]) -> str:

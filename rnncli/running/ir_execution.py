@@ -171,7 +171,13 @@ def _repeat(op: Any, body: _GraphRun, feeds: list[Array], inputs: Sequence[Array
     for trip in _trips(op, slices, inputs):
         turn(trip)
         for each in slices:
-            feeds[each.body_parameter_index] = _part(inputs[each.input_index], each, trip)
+            values = inputs[each.input_index]
+            begin = _bounds(values, each)[0] + trip * each.stride
+            if each.stride < 0:  # goes backwards
+                begin -= each.part_size - 1
+            axis = (slice(None),) * each.axis
+            part = values[(*axis, slice(begin, begin + each.part_size))]
+            feeds[each.body_parameter_index] = part
         if counter in range(len(feeds)):
             parameter = body.parameters[counter]
             shape = parameter.get_partial_shape()
@@ -208,13 +214,3 @@ def _bounds(values: Array, described: Any) -> tuple[int, int]:
     size = values.shape[described.axis]
     first, last = (k + size if k < 0 else k for k in (described.start, described.end))
     return first, last
-
-
-def _part(values: Array, described: Any, trip: int) -> Array:
-    """Return the part of a sliced input for a trip; a negative stride goes backwards."""
-    first, _ = _bounds(values, described)
-    begin = first + trip * described.stride
-    if described.stride < 0:
-        begin -= described.part_size - 1
-    axis = (slice(None),) * described.axis
-    return values[(*axis, slice(begin, begin + described.part_size))]

@@ -193,7 +193,11 @@ def short_names(targets: Sequence[str]) -> list[str]:
     """Name each target by its file, with folder or number if two are alike."""
     ids = [target.partition(OF_SUITE)[2] or target for target in targets]
     paths = [Path("stdin" if name == STDIN else name) for name in ids]
-    names = [_stem(path) for path in paths]
+    known = (*ARCHIVES, *FORMATS, *NATIVE, *YAML)
+    names = [
+        next((name[: -len(end)] for end in known if name.lower().endswith(end)), name)
+        for name in (path.name for path in paths)
+    ]
     names = [
         f"{path.absolute().parent.name}_{name}" if names.count(name) > 1 else name
         for path, name in zip(paths, names, strict=True)
@@ -202,10 +206,3 @@ def short_names(targets: Sequence[str]) -> list[str]:
         f"{name}_{names[: k + 1].count(name)}" if names.count(name) > 1 else name
         for k, name in enumerate(names)
     ]
-
-
-def _stem(path: Path) -> str:
-    for suffix in (*ARCHIVES, *FORMATS, *NATIVE, *YAML):
-        if path.name.lower().endswith(suffix):
-            return path.name[: -len(suffix)]
-    return path.name

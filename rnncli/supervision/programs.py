@@ -248,15 +248,10 @@ def require_started(said: str, program: Path, ending: Ending | None) -> None:
         InvalidRequest: the system, a shell or a loader reports that it could not be started.
     """
     if ending and (ending.unstartable is not None or ending.exit in UNSTARTABLE):
-        why = _not_started(ending, program)
+        why = f"{program} {ending.sentence}"
+        if ending.unstartable is not None:
+            with open_regular(program) as stream:
+                is_script = stream.read(2) == b"#!"
+            hint = "; the interpreter named in its first line may be missing" if is_script else ""
+            why = f"{program}: {ending.unstartable}{hint}"
         raise InvalidRequest(f"{said}: the program could not be started: {why}")
-
-
-def _not_started(ending: Ending, program: Path) -> str:
-    """Name a program that did not start, with the reason in its or the system's words."""
-    if ending.unstartable is None:
-        return f"{program} {ending.sentence}"
-    with open_regular(program) as stream:
-        is_script = stream.read(2) == b"#!"
-    hint = "; the interpreter named in its first line may be missing" if is_script else ""
-    return f"{program}: {ending.unstartable}{hint}"

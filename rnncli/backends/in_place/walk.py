@@ -153,7 +153,12 @@ class Walk:
         self.T, self.N, _ = recurrence.X.shape
         self.batch = LongestFirst.of(recurrence)
         self.is_reverse = recurrence.directions[d] is Direction.REVERSE
-        self.states = [self._initial(state) for state in recurrence.initial]
+        zeros = partial(np.zeros, (self.N, recurrence.W.shape[2]), self.dtype)
+        own = self.batch.rows(self.N)
+        self.states = [
+            zeros() if state is None else state[self.d][own].astype(self.dtype, order="C")
+            for state in recurrence.initial
+        ]
         self.constants = recurrence.constants or Constants()  # at least those of this walk
 
     def run(self, Y: Array | None) -> None:
@@ -201,12 +206,6 @@ class Walk:
             ran = state if self.recurrence.keep_initial else state[:live]
             if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
-
-    def _initial(self, state: Array | None) -> Array:
-        if state is None:
-            return np.zeros((self.N, self.recurrence.W.shape[2]), self.dtype)
-        own: Array = state[self.d]
-        return own[self.batch.rows(self.N)].astype(self.dtype, order="C")
 
 
 class NumPyBackend:

@@ -288,10 +288,13 @@ class _CellDiagnosis:
             ]
         )
         # So do those that failures contradict for which there is no other bug after all.
-        while len(kept := [c for c in self.causes if len(c.contradicted) <= self._most(c)]) < len(
-            self.causes
-        ):
-            self.keep(kept)
+        while contradicted := [
+            cause
+            for cause in self.causes
+            if cause.hypothesis not in LEAKS  # a leak may leave more
+            and len(cause.contradicted) > UNEXPLAINED * len(cause.explains)
+        ]:
+            self.keep([cause for cause in self.causes if cause not in contradicted])
 
     def keep(self, causes: list[Cause]) -> None:
         """Keep some of the causes, and doubt what fits the unexplained cases, the most first."""
@@ -309,10 +312,6 @@ class _CellDiagnosis:
             best = min(fitting, key=_merit)
             self.doubts.append(best)
             left = [each for each in left if each.id not in best.explains]
-
-    def _most(self, cause: Cause) -> float:
-        """Return how many unexplained failures may contradict a cause; a leak may leave more."""
-        return math.inf if cause.hypothesis in LEAKS else UNEXPLAINED * len(cause.explains)
 
     def _fitting(self, left: Sequence[Evidence]) -> list[Cause]:
         """Return every hypothesis that fits some unexplained cases, as their cause.

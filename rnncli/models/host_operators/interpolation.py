@@ -326,21 +326,13 @@ def _inside(
     inside = np.ones(taps[0].shape, bool)
     index = np.zeros(taps[0].shape, np.int64)
     for tap, length in zip(taps, lengths, strict=True):
-        if padding_mode == "reflection":
-            position = _reflected(tap, length, align_corners)
-        else:
-            position = np.clip(tap, 0, length - 1)
+        position = tap
+        if padding_mode == "reflection":  # at the centres, or the edges, of the outermost elements
+            low, span = (0.0, length - 1) if align_corners else (-0.5, length)
+            distance = np.abs(tap - low) % (2 * span) if span else np.zeros_like(tap)
+            position = low + np.minimum(distance, 2 * span - distance)
+        position = np.clip(position, 0, length - 1)
         if padding_mode == "zeros":
             inside &= position == tap
         index = index * length + np.nan_to_num(position).astype(np.int64)
     return index, inside
-
-
-def _reflected(tap: Array, length: int, align_corners: int) -> Array:
-    """Reflect positions at the centres, or the edges, of the outermost elements."""
-    low, span = (0.0, length - 1) if align_corners else (-0.5, length)
-    if not span:
-        return np.zeros_like(tap)
-    distance = np.abs(tap - low) % (2 * span)
-    nearer = np.minimum(distance, 2 * span - distance)
-    return np.asarray(np.clip(low + nearer, 0, length - 1))
