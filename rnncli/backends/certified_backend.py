@@ -59,7 +59,7 @@ class CertifiedBackend:
             numbers = [decay[decay != -np.inf]]
         tensors = (
             *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
-            *(*recurrence.initial, X),
+            *(*recurrence.initial, X, recurrence.projection),
         )
         numbers += [values for values in tensors if values is not None]
         parameters = [

@@ -301,7 +301,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
             options=lanes.options,
             integers=kernel,
         )
-    if not lanes.cell.projects:
+    if not (lanes.cell.projects or lanes.options.projected):
         return _unprojected(lanes, engine)
     R = engine.matrix(engine.widen(lanes.R))
 
@@ -325,7 +325,25 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         P=None if lanes.P is None else engine.widen(lanes.P),
         Rbh=0 if Rbh is None else Rbh,
         options=lanes.options,
+        **(_of_projection(lanes, engine) if lanes.options.projected else {}),
     )
+
+
+def _of_projection(lanes: Lanes, engine: Engine) -> dict[str, Any]:
+    """Return what an LSTM with a projection has besides, and its products with X."""
+    W, project = engine.matrix(engine.widen(lanes.W)), None
+    bias, _ = _biases(engine, lanes)
+    if lanes.projection is not None:
+        Wp = engine.matrix(engine.widen(lanes.projection[..., :-1]))
+        of_Wp = engine.widen(lanes.projection[0, ..., -1][:, None])
+
+        def project(m: Value) -> Value:
+            return engine.multiply(m, Wp)[0] + of_Wp
+
+    def products(x: Value) -> Value:
+        return engine.multiply(x, W) + (0 if bias is None else bias)
+
+    return {"numbers": engine.math, "x": products, "project": project}
 
 
 def _unprojected(lanes: Lanes, engine: Engine) -> Parameters:

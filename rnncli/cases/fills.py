@@ -385,12 +385,13 @@ FILLS: Mapping[str, Fill] = {
     ),
 }
 
-# The default fills of required inputs, by role.
+# The default fills of required inputs, by role or its first word.
 _DEFAULT_FILLS: Mapping[str, str] = {
     "X": "normal",
     "W": "weights",
     "R": "weights",
     "B": "uniform",
+    "bias": "uniform",
     "Wb": "uniform",
     "Rb": "uniform",
     "P": "uniform",
@@ -435,7 +436,8 @@ def _default(row: Input) -> tuple[str, Mapping[str, float]]:
         role = row.role if row.role in _LARGEST else row.role.partition("_")[0]
         return "uniform", {"low": float(-_LARGEST[role]), "high": float(_LARGEST[role])}
     is_weight = row.role in ("W", "R")
-    name = "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]
+    role = row.role if row.role in _DEFAULT_FILLS else row.role.partition("_")[0]
+    name = "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[role]
     return name, _OWN_PARAMETERS.get(row.role, {})
 
 

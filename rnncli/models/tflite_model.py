@@ -28,6 +28,7 @@ from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
 from rnncli.models.steps import OwnRecurrentNode
 from rnncli.numerics import DTYPES, dtype_named
 from rnncli.operators import operator_named
+from rnncli.operators.tflite_float_rows import OWN_INPUT_GATE, PEEPHOLES
 from rnncli.operators.tflite_rows import GATES
 from rnncli.talk.installing import install_line
 
@@ -43,18 +44,21 @@ DOMAIN = "tflite"
 OPERATOR = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 OPTIONS = "UnidirectionalSequenceLSTMOptions"
 INPUTS = 24  # of the operator, absent ones included
-# Our name of an input -> its place. Between them are peepholes and a projection, behind them the
-# scales of layer normalisation.
+# Our name of an input -> its place. Behind them are the scales of layer normalisation.
 SLOTS: Mapping[str, int] = {
     "input": 0,
     **{f"input_to_{gate}_weights": 1 + k for k, gate in enumerate(GATES)},
     **{f"recurrent_to_{gate}_weights": 5 + k for k, gate in enumerate(GATES)},
+    **{name: 9 + k for k, name in enumerate(PEEPHOLES)},
     **{f"{gate}_gate_bias": 12 + k for k, gate in enumerate(GATES)},
+    "projection_weights": 16,
+    "projection_bias": 17,
     "output_state": 18,
     "cell_state": 19,
 }
 STATES = ("output_state", "cell_state")
-_PARTS = {"peepholes": (9, 10, 11), "a projection": (16, 17), "layer normalisation": (20,)}
+NORMS = (20, 21, 22, 23)
+_PARTS = {"peepholes": (9, 10, 11), "a projection": (16, 17)}
 GATE_SCALE = 2.0**-12  # of the intermediate tensors of the gates
 # Our names of element types; the schema has them in capitals.
 TYPES = (
@@ -254,12 +258,45 @@ class _TfliteReader:
         options = self._tflite.UnidirectionalSequenceLSTMOptions()
         if op.BuiltinOptions():
             options.Init(op.BuiltinOptions().Bytes, op.BuiltinOptions().Pos)
-        if reason := next(self._faults(given, output, slots, options), ""):
+        is_real = slots[0] >= 0 and self._tensors[slots[0]].dtype == "float32"
+        faults = self._faults_of_floats(given) if is_real else self._faults(given, output, slots)
+        tanh, function = self._tflite.ActivationFunctionType.TANH, options.FusedActivationFunction()
+        if reason := next(faults, ""):
             raise Unsupported(reason)
+        if function != tanh:
+            raise Unsupported(f"its fused activation function is {function}, not TANH")
+        if any(slots[k] >= 0 for k in NORMS):
+            raise Unsupported("it has layer normalisation")
+        kind, more = _float_form(given, options) if is_real else (OPERATOR, self._scales(given, op))
+        attributes = {"time_major": options.TimeMajor(), "cell_clip": options.CellClip(), **more}
+
+        row = operator_named(f"{DOMAIN}.{kind}")
+        fed = self._graph.InputsAsNumpy().tolist()  # of which a state may be one
+        inputs = [
+            given[name].name
+            if name in given and (name not in STATES or given[name].number in fed)
+            else ""
+            for name in (each.name for each in row.inputs)
+        ]
+        # What the variables hold after the call.
+        finals = [f"{name} / final_{state}" for state in STATES]
+        outputs = [output.name, *finals]
+        node = helper.make_node(row.type, inputs, outputs, name, domain=DOMAIN)
+        node.attribute.extend(node_attribute(row, *pair) for pair in sorted(attributes.items()))
+        try:
+            OwnRecurrentNode(node, row, EvaluationSettings())  # which refuses wrong ones
+        except InvalidOperator as error:
+            sentences = listed([problem.sentence for problem in error.problems], "; ")
+            raise Unsupported(sentences) from error
+        self._held |= {t.name: t.values for t in given.values() if t.values is not None}
+        states = (given[state] for state in STATES)
+        after = [t._replace(name=n).info for t, n in zip(states, finals, strict=True)]
+        return node, [output.info, *after]
+
+    def _scales(self, given: Mapping[str, TfliteTensor], op: Any) -> dict[str, Any]:
+        """Return the attributes of an integer LSTM that say what its integers stand for."""
         x, h, c = (given[n] for n in ("input", *STATES))
         attributes: dict[str, Any] = {
-            "time_major": options.TimeMajor(),
-            "cell_clip": options.CellClip(),
             "input_scale": x.scales[0],
             "input_zero_point": x.zero_points[0],
             "output_state_scale": h.scales[0],
@@ -274,38 +311,29 @@ class _TfliteReader:
             own = [(*each.scales[:1], *each.zero_points[:1]) for each in (inner, h)]
             if own[0] and own[0] != own[1]:
                 attributes |= {"hidden_scale": own[0][0], "hidden_zero_point": own[0][1]}
+        return attributes
 
-        row = operator_named(f"{DOMAIN}.{OPERATOR}")
-        fed = self._graph.InputsAsNumpy().tolist()  # of which a state may be one
-        inputs = [
-            tensor.name if name not in STATES or tensor.number in fed else ""
-            for name, tensor in ((each.name, given[each.name]) for each in row.inputs)
-        ]
-        # What the variables hold after the call.
-        finals = [f"{name} / final_{state}" for state in STATES]
-        outputs = [output.name, *finals]
-        node = helper.make_node(row.type, inputs, outputs, name, domain=DOMAIN)
-        node.attribute.extend(node_attribute(row, *pair) for pair in sorted(attributes.items()))
-        try:
-            OwnRecurrentNode(node, row, EvaluationSettings())  # which refuses wrong ones
-        except InvalidOperator as error:
-            faults = listed([problem.sentence for problem in error.problems], "; ")
-            raise Unsupported(faults) from error
-        self._held |= {t.name: t.values for t in given.values() if t.values is not None}
-        after = [t._replace(name=n).info for t, n in zip((h, c), finals, strict=True)]
-        return node, [output.info, *after]
+    def _faults_of_floats(self, given: Mapping[str, TfliteTensor]) -> Iterator[str]:
+        """Yield why an operator with float32 inputs is not an LSTM that is evaluated here."""
+        optional = {*OWN_INPUT_GATE, *PEEPHOLES, "projection_weights", "projection_bias"}
+        yield from (_missing(name) for name in SLOTS if name not in {*given, *optional})
+        for name, tensor in given.items():
+            if tensor.dtype != "float32":
+                yield f"it has float32 inputs, and {name} is of {tensor.dtype or 'another type'}"
+            yield from _wrong_kind(name, tensor)
+        if "projection_bias" in given and "projection_weights" not in given:
+            yield "it has the bias of a projection without its weights"
 
     def _faults(
         self,
         given: Mapping[str, TfliteTensor],
         output: TfliteTensor,
         slots: Sequence[int],
-        options: Any,
     ) -> Iterator[str]:
         """Yield why an operator is not an integer LSTM that is evaluated here."""
-        if missing := [name for name in SLOTS if name not in given]:
-            ends = ", which ends the processes of tflite-micro and LiteRT"
-            yield f"no {missing[0]}{ends if missing[0].endswith('bias') else ''}"
+        needed = (row.name for row in operator_named(f"{DOMAIN}.{OPERATOR}").inputs)
+        if missing := [name for name in needed if name not in given]:
+            yield _missing(missing[0])
             return
         yield from (
             f"it has {part}"
@@ -317,17 +345,36 @@ class _TfliteReader:
         if kinds[0] not in {"int8", "int16"} or kinds[1:] != ("int8", "int16"):
             told = zip(("inputs", "weights", "cell states"), kinds, strict=True)
             words = ", ".join(f"{kind or 'another type'} {what}" for what, kind in told)
-            yield f"it has {words}; evaluated are int8 or int16 inputs, int8 weights, int16 states"
+            yield (
+                f"it has {words}; evaluated are int8 or int16 inputs, int8 weights, int16 states,"
+                " or all of float32"
+            )
         for name, tensor in given.items():
             counts = {len(tensor.scales), len(tensor.zero_points)}
             if counts != {1} and not name.endswith("bias"):
                 yield f"{name} has {len(tensor.scales)} scales; one of all values is evaluated"
             elif (name.endswith("weights") or name == "cell_state") and any(tensor.zero_points):
                 yield f"{name} has zero point {tensor.zero_points[0]}, not 0"
-            if (tensor.values is None) != (name == "input" or name in STATES):
-                yield f"{name} is {'not ' if tensor.values is None else ''}a constant"
+            yield from _wrong_kind(name, tensor)
         if (output.scales, output.zero_points) != (h.scales, h.zero_points):
             yield "output and output_state have different scales or zero points"
-        tanh = self._tflite.ActivationFunctionType.TANH
-        if (function := options.FusedActivationFunction()) != tanh:
-            yield f"its fused activation function is {function}, not TANH"
+
+
+def _float_form(given: Mapping[str, TfliteTensor], options: Any) -> tuple[str, dict[str, Any]]:
+    """Return the type of a float LSTM, and the attributes that its tensors and options say."""
+    words = {"coupled": OWN_INPUT_GATE[0] not in given, "peephole": PEEPHOLES[1] in given}
+    variant = "_".join(word for word, holds in words.items() if holds) or "plain"
+    if "projection_weights" not in given:
+        return f"{OPERATOR}_FLOAT", {"variant": variant}
+    return f"{OPERATOR}_PROJECTED", {"variant": variant, "proj_clip": options.ProjClip()}
+
+
+def _missing(name: str) -> str:
+    ends = ", which ends the processes of tflite-micro and LiteRT"
+    return f"no {name}{ends if name.endswith('bias') else ''}"
+
+
+def _wrong_kind(name: str, tensor: TfliteTensor) -> Iterator[str]:
+    """Yield whether a tensor is a constant that should not be, or is not one that should."""
+    if (tensor.values is None) != (name == "input" or name in STATES):
+        yield f"{name} is {'not ' if tensor.values is None else ''}a constant"

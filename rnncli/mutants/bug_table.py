@@ -279,6 +279,6 @@ class SemanticBugs(BugTable[Mutant]):
 
 BUGS: Mapping[str, list[Mutant]] = {
     key: rows
-    for name in ("bugs.txt", "linear_bugs.txt", "integer_bugs.txt")
+    for name in ("bugs.txt", "linear_bugs.txt", "integer_bugs.txt", "projected_bugs.txt")
     for key, rows in SemanticBugs(text_of(name), name).families.items()
 }

@@ -451,6 +451,93 @@ def function(r, y, h, c):
         return y[:, None], tuple(state[None] for state in states)
 
 
+class ProjectedCall(KernelCall):
+    """What a kernel of TFLite's float LSTM reads: the tensors and the bounds of the node."""
+
+    kernel = "projected_kernel.txt", "projected_lstm"
+    frames: Mapping[str, str] = {
+        READING: _READING,
+        STEPPING: """\
+def function(r):
+    def step(p, x, states):
+        (h, c), form, (sigmoid, tanh) = states, p.options.projected, (p.f, p.h)
+        products, times, project, peepholes = p.x, p.R, p.project, p.P
+        coupled, cell_clip, proj_clip = form
+        minimum, maximum = p.numbers.minimum, p.numbers.maximum
+        bounded = lambda values, bound: maximum(minimum(values, bound), -bound)
+        {lines}
+        return h, c
+    return step
+""",
+        WRITING: """\
+def function(r, y, h, c):
+    written, h_0, c_0 = SimpleNamespace(), r.output_state, r.cell_state
+    {lines}
+    return vars(written)
+""",
+    }
+
+    def __getattr__(self, name: str) -> Any:
+        r = self._recurrence
+        form = r.options.projected
+        assert form is not None
+        O, H = (width for (width,) in r.widths)  # noqa: E741 -- as of the operator's sizes
+        states = {"output_state": (0, O), "cell_state": (1, H)}
+        if name in states:
+            which, width = states[name]
+            given = r.initial[which]
+            return np.zeros((r.X.shape[1], width), r.X.dtype) if given is None else given[0]
+        if name in _PROJECTED:
+            field, index = _PROJECTED[name]
+            values = getattr(r, field)
+            if values is None:
+                return None if field == "P" else ABSENT
+            return values[index]
+        return dict(zip(_OF_FORM, form, strict=True))[name]
+
+    def reading(self, values: Mapping[str, Any]) -> Recurrence:
+        """Return the recurrence of a kernel that reads some names otherwise."""
+        r, form = self._recurrence, self._recurrence.options.projected
+        assert form is not None
+        changed: dict[str, Any] = {}
+        for name, field in (("W", "W"), ("R", "R"), ("bias", "Wb"), ("peepholes", "P")):
+            if name in values and values[name] is not None:
+                changed[field] = np.asarray(values[name])[None].astype(r.X.dtype)
+        if "X" in values:
+            changed["X"] = values["X"].astype(r.X.dtype)
+        if not values.keys().isdisjoint({"h", "c"}):
+            pairs = (values.get(n, getattr(self, of)) for n, of in (("h", _H), ("c", _C)))
+            changed["initial"] = tuple(state[None].astype(r.X.dtype) for state in pairs)
+        parts = [values.get(n, getattr(self, of)) for n, of in (("Wp", _WP), ("bp", _BP))]
+        if r.projection is not None and not values.keys().isdisjoint({"Wp", "bp"}):
+            weights, bias = parts
+            both = np.concatenate([weights, bias[:, None]], axis=-1)
+            changed["projection"] = both[None].astype(r.X.dtype)
+        own = (values.get(name, getattr(self, name)) for name in _OF_FORM)
+        options = r.options._replace(projected=type(form)(*own))
+        other = replace(r, options=options, **changed)
+        return r if is_same(r, other) else other
+
+    def writing(self, function: Callable[..., Any], Y: Array, last: States) -> tuple[Array, States]:
+        """Return what a kernel writes of right results by a function, that of its lines."""
+        found = function(self, Y[:, 0], *(state[0] for state in last))
+        names = ("output", "final_output_state", "final_cell_state")
+        y, *states = (np.asarray(found[name]).astype(Y.dtype) for name in names)
+        return y[:, None], tuple(state[None] for state in states)
+
+
+_OF_FORM = ("coupled", "cell_clip", "proj_clip")
+# Name of an operator of a projected LSTM -> the field that has it, and where.
+_H, _C, _WP, _BP = "output_state", "cell_state", "projection_weights", "projection_bias"
+_PROJECTED: Mapping[str, tuple[str, Any]] = {
+    "input": ("X", ...),
+    "input_weights": ("W", 0),
+    "recurrent_weights": ("R", 0),
+    "biases": ("Wb", 0),
+    "peepholes": ("P", 0),
+    _WP: ("projection", np.s_[0, :, :-1]),
+    _BP: ("projection", np.s_[0, :, -1]),
+}
 # Name of the operator -> of the recurrence; and name in the kernel -> of the operator.
 _PARAMETERS = {"input_weights": "W", "recurrent_weights": "R", "biases": "Wb"}
 _STATES = ("output_state", "cell_state")
@@ -526,6 +613,7 @@ _CALLS: Mapping[str, type[KernelCall]] = {
     "LinearAttention": AttentionCall,
     "CausalConv": ConvolutionCall,
     "IntegerLSTM": IntegerCall,
+    "ProjectedLSTM": ProjectedCall,
 }
 
 

@@ -34,6 +34,8 @@ _SCORED = (
     *("integer gates", "integer weights", "integer points", "integer biases", "integer scales"),
     *("integer cell", "integer clip", "integer saturation", "integer wide", "integer functions"),
     *("integer states", "integer layout"),
+    *("projected gates", "projected weights", "projected coupling", "projected peepholes"),
+    *("projected clip", "projected projection", "projected states", "projected layout"),
 )
 # Families of bugs that were reported of runtimes or converters; no other mutant covers them.
 REPORTED = (

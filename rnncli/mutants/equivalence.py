@@ -172,7 +172,7 @@ def sizes_of(recurrence: Recurrence) -> dict[str, int]:
     if (form := recurrence.options.attention) is not None:
         own = {"K": form.heads, "group": form.group, "dk": form.key_size, "dv": form.value_size}
         return found | own | {"N": N // form.heads}
-    if recurrence.cell.projects or recurrence.options.integers:
+    if recurrence.cell.projects or recurrence.options.integers or recurrence.options.projected:
         return found
     d = 1 + recurrence.options.gap
     return found | {"C": H, "w": G, "d": d, "held": (G - 1) * d}
@@ -246,6 +246,7 @@ SHORT_CALL = _sizes(lambda n: n["T"] <= n["held"], "the call has k - 1 steps or 
 ADJACENT_TAPS = _sizes(lambda n: n["d"] == 1, "the dilation is 1")
 SILU = where(lambda r: r.options.silu, "the sum is activated")
 NO_SILU = where(lambda r: not r.options.silu, "there is no activation")
+NO_PROJECTION = where(lambda r: r.projection is None, "there is no projection")
 # Those of integer LSTMs, by their readings.
 EIGHT_BITS = where(lambda r: _integers(r).bits == 8, "inputs have 8 bits")
 

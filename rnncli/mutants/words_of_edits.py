@@ -73,6 +73,17 @@ def sum_in(name: str, terms: Array) -> Array:
     return total
 
 
+def whole(weights: Array, width: int) -> Array:
+    """Return weights whose columns beyond the last whole width are zero."""
+    columns = weights.shape[-1]
+    return np.where(np.arange(columns) < columns // width * width, weights, 0)
+
+
+def stored_transposed(weights: Array) -> Array:
+    """Return weights [O, H] as they are read if they are stored as [H, O]."""
+    return weights.reshape(weights.shape[::-1]).T
+
+
 def tabulated(x: Array) -> Array:
     """Return e^x by a straight line between 64 values from -8 to 0."""
     places = np.linspace(-8, 0, 64)

@@ -281,7 +281,7 @@ class Node:
         options: dict[str, Any] = {
             name: bool(values.get(name)) or name in second for name in CellOptions._fields
         }
-        options |= {"attention": None, "integers": None}
+        options |= {"attention": None, "integers": None, "projected": None}
         return {
             "cell": self.operator.cell,
             "directions": self.directions,
@@ -334,7 +334,7 @@ class Node:
             fields = {k: v for k, v in found.items() if k not in options}
             settings = {**self._settings, "options": self._settings["options"]._replace(**options)}
             absent: dict[str, Any] = dict.fromkeys(("Rb", "P", "lengths"))
-            return Recurrence(dtype=dtype_of(tensors["X"]), **fields, **absent, **settings)
+            return Recurrence(dtype=dtype_of(tensors["X"]), **{**absent, **fields}, **settings)
         lengths = tensors.get("lengths")
         if lengths is not None:
             is_full = bool(np.all(lengths == tensors["X"].shape[-3]))

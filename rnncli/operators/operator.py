@@ -18,6 +18,7 @@ SYMBOLS = {
     "I": "input_size",
     "H": "hidden_size",
     "D": "num_directions",
+    "O": "output_size",
     "Q": "q_num_heads",
     "K": "kv_num_heads",
     "k": "key_size",

@@ -11,6 +11,7 @@ from rnncli.operators import (
     onnx_rows,
     onnxruntime_rows,
     openvino_rows,
+    tflite_float_rows,
     tflite_rows,
     webnn_rows,
 )
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row
-    for module in (onnx_rows, openvino_rows, webnn_rows, onnxruntime_rows, linear_rows, tflite_rows)
+    for module in (
+        *(onnx_rows, openvino_rows, webnn_rows),
+        *(onnxruntime_rows, linear_rows, tflite_rows, tflite_float_rows),
+    )
     for row in module.ROWS
 }
 

@@ -27,7 +27,7 @@ from rnncli.recurrence.integers import IntegerForm, Scaled
 from rnncli.recurrence.readings import PRESETS, READINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from rnncli.numerics import Array
     from rnncli.operators.translation import Moves
@@ -40,7 +40,8 @@ CELL_STATES = {"int8": "int16", "int16": "int16"}
 POINTS = {"int8": (-128, 127), "int16": (0, 0)}
 
 
-def _moves(values: Mapping[str, Any]) -> dict[str, Moves]:
+def moves(values: Mapping[str, Any], parameters: Iterable[str]) -> dict[str, Moves]:
+    """Return the moves of the tensors of an LSTM, whose parameters stay as they are."""
     is_first = values["time_major"]
 
     def steps(x: Array) -> Array:  # [T, N, I] or [N, T, I] -> [T, N, I]
@@ -63,7 +64,7 @@ def _moves(values: Mapping[str, Any]) -> dict[str, Moves]:
 
     return {
         "input": (steps, steps),
-        **dict.fromkeys((row.name for row in _PARAMETERS), (gate, gate)),
+        **dict.fromkeys(parameters, (gate, gate)),
         **dict.fromkeys(("output_state", "cell_state"), (state, final)),
         "output": (output, of_output),
         **dict.fromkeys(("final_output_state", "final_cell_state"), (state, final)),
@@ -128,22 +129,26 @@ def _rules(values: Mapping[str, Any], dtype: str) -> Iterator[str]:
             yield f"{name} must be {wanted} of {dtype or 'int8'}, got {values[name]}"
 
 
-def _weights(role: str, of: str, columns: str) -> tuple[Input, ...]:
+def weights(
+    role: str, of: str, columns: str, types: Mapping[str, str], optional: Collection[str] = ()
+) -> tuple[Input, ...]:
+    """Return the rows of input or recurrent weights, those of some gates optional."""
     return tuple(
         Input(
             f"{of}_to_{gate}_weights",
             f"{role}_{gate}",
             (shape(f"H {columns}"),),
             f"{of} weights of the {gate} gate",
-            types=LEVELS,
+            optional=gate in optional,
+            types=types,
         )
         for gate in GATES
     )
 
 
 _PARAMETERS = (
-    *_weights("W", "input", "I"),
-    *_weights("R", "recurrent", "H"),
+    *weights("W", "input", "I", LEVELS),
+    *weights("R", "recurrent", "H", LEVELS),
     *(
         Input(
             f"{gate}_gate_bias",
@@ -155,6 +160,24 @@ _PARAMETERS = (
         for gate in GATES
     ),
 )
+SETTINGS = (
+    Attribute("time_major", "bool", "true: time comes first; false: the batch does", default=False),
+    Attribute("cell_clip", "float", "bound of the cell state; 0: none", default=0.0),
+    Attribute(
+        "fused_activation_function",
+        "string",
+        "activation of the cell gate and of the new cell state",
+        default="TANH",
+        choices=("TANH",),
+    ),
+)
+FIXED: Mapping[str, Any] = {
+    "direction": "forward",
+    "clip": None,
+    "activations": None,
+    "activation_alpha": None,
+    "activation_beta": None,
+}
 _STEPS, _STATE = (shape("N T I"), shape("T N I")), (shape("N H"),)
 
 
@@ -210,17 +233,7 @@ _LSTM = Operator(
         ),
     ),
     attributes=by_name(
-        Attribute(
-            "time_major", "bool", "true: time comes first; false: the batch does", default=False
-        ),
-        Attribute("cell_clip", "float", "bound of the cell state; 0: none", default=0.0),
-        Attribute(
-            "fused_activation_function",
-            "string",
-            "activation of the cell gate and of the new cell state",
-            default="TANH",
-            choices=("TANH",),
-        ),
+        *SETTINGS,
         _scale("input_scale", "input"),
         _zero_point("input_zero_point", "input"),
         _scale("output_state_scale", "output and output_state"),
@@ -248,18 +261,12 @@ _LSTM = Operator(
     bias="sum",
     empty_sizes=False,
     shapes_by="time_major",
-    fixed={
-        "direction": "forward",
-        "clip": None,
-        "activations": None,
-        "activation_alpha": None,
-        "activation_beta": None,
-    },
+    fixed=FIXED,
     readings={
         "preset": "tflm",
         **{name: READINGS[name].choices[0] for name in PRESETS["litert"]},
     },
-    translation=Translation(_moves, _fields),
+    translation=Translation(lambda values: moves(values, (r.name for r in _PARAMETERS)), _fields),
     rules=_rules,
 )
 

@@ -3,10 +3,10 @@
     test_ID/model.tflite            one operator; weights and biases are constants
     test_ID/calls/1/model.tflite    of a second call, if its constants are others
 
-The model is what a converter writes of a quantised LSTM: 24 inputs, of which peepholes, projection
-and layer normalisation are absent, states that are variables, and 5 intermediate tensors. A file
-has no values of variables, and an interpreter starts from their zero points. States that a case
-gives are inputs of the graph as well, so that they can be set before the call.
+The model is what a converter writes of an LSTM: 24 inputs, of which those that it lacks are absent,
+states that are variables, and of a quantised one 5 intermediate tensors. A file has no values of
+variables, and an interpreter starts from their zero points. States that a case gives are inputs of
+the graph as well, so that they can be set before the call.
 """
 
 from __future__ import annotations
@@ -56,16 +56,24 @@ class FileTensor(NamedTuple):
     name: str
     dtype: str
     shape: Sequence[int]
-    scale: float
+    scale: float | None = None  # None of real numbers
     zero_point: int = 0
     values: Array | None = None  # of a constant
     is_variable: bool = False
 
 
 def tensors_of(vector: Vector) -> Iterator[FileTensor]:
-    """Yield the tensors of a vector's model: the inputs, the output, and 5 intermediates."""
+    """Yield the tensors of a vector's model: inputs, output, and 5 intermediates of integers."""
     node, given, sizes = vector.node, vector.inputs, vector.record.sizes
     values, dtype = node.values, vector.record.dtype
+    if dtype == "float32":
+        for row in (*node.operator.inputs, node.operator.outputs[0]):
+            held = given.get(row.name) if row.role not in {"X", "initial_h", "initial_c"} else None
+            is_state = row.name in STATES
+            if held is not None or is_state or row.role in {"X", "Y"}:
+                shape = [sizes[dim.symbol] for dim in row.shape(node.variant)]
+                yield FileTensor(row.name, dtype, shape, values=held, is_variable=is_state)
+        return
     hidden = values["output_state_scale"], values["output_state_zero_point"]
     batch, units = sizes["batch_size"], sizes["hidden_size"]
     X, scale = given["input"], np.float32(values["input_scale"])
@@ -124,8 +132,8 @@ class _TfliteWriter:
         given, values = [*tensors_of(vector)], vector.node.values
         numbers = {tensor.name: k for k, tensor in enumerate(given)}
         slots = [-1] * INPUTS
-        for name, slot in SLOTS.items():
-            slots[slot] = numbers[name]
+        for name in SLOTS.keys() & numbers:
+            slots[SLOTS[name]] = numbers[name]
 
         buffers, tensors = [table("Buffer")], []  # the first is that of all without values
         for tensor in given:
@@ -138,6 +146,7 @@ class _TfliteWriter:
             OPTIONS,
             FusedActivationFunction=tflite.ActivationFunctionType.TANH,
             CellClip=values["cell_clip"],
+            ProjClip=values.get("proj_clip", 0.0),
             TimeMajor=values["time_major"],
         )
         code = tflite.BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM
@@ -175,11 +184,13 @@ class _TfliteWriter:
         return bytes(self._builder.Output())
 
     def _tensor(self, tensor: FileTensor, place: int) -> int:
-        quantisation = self._table(
-            "QuantizationParameters",
-            Scale=self._builder.CreateNumpyVector(np.atleast_1d(np.float32(tensor.scale))),
-            ZeroPoint=self._builder.CreateNumpyVector(np.array([tensor.zero_point], np.int64)),
-        )
+        scaled = {}
+        if tensor.scale is not None:
+            scales = np.atleast_1d(np.array(tensor.scale, np.float32))
+            points = np.array([tensor.zero_point])
+            scaled["Scale"] = self._builder.CreateNumpyVector(scales)
+            scaled["ZeroPoint"] = self._builder.CreateNumpyVector(points)
+        quantisation = self._table("QuantizationParameters", **scaled)
         return self._table(
             "Tensor",
             Shape=self._integers(tensor.shape),

@@ -99,6 +99,14 @@ class AttentionForm(NamedTuple):
         return [q.reshape(*q.shape[:-1], self.group, self.key_size), *others]
 
 
+class ProjectedForm(NamedTuple):
+    """The form of an LSTM whose hidden state may be a projection: its gates and its bounds."""
+
+    coupled: bool = False  # whether the input gate is 1 - ft
+    cell_clip: float = 0.0  # the bound of the cell state; 0: none
+    projection_clip: float = 0.0  # the bound of a projected hidden state; 0: none
+
+
 # A NamedTuple, because keys of prepared calls hash and compare it at every call.
 class CellOptions(NamedTuple):
     """The options of a cell: which line holds where its equations have several.
@@ -119,6 +127,7 @@ class CellOptions(NamedTuple):
         rounded_states: states are rounded to their type after each step, not only after the last.
         attention: linear attention: its form; None of other cells.
         integers: integer LSTM: its scales and readings; None of other cells.
+        projected: LSTM with a projection: its form; None of other cells.
     """
 
     input_forget: bool = False
@@ -131,6 +140,7 @@ class CellOptions(NamedTuple):
     rounded_states: bool = False
     attention: AttentionForm | None = None
     integers: IntegerForm | None = None
+    projected: ProjectedForm | None = None
 
 
 NO_OPTIONS = CellOptions()
@@ -166,6 +176,10 @@ class Parameters:
     W: Value | None = None  # the weights of a cell that does not project inputs, gates first
     scale: Value = 1  # the factor of a linear attention's outputs
     integers: IntegerKernel | None = None  # the arithmetic of an integer LSTM
+    # Xt -> Xt*(W^T) + Wb of each gate [gates, N, H], of a cell that sees X itself
+    x: Callable[[Value], Value] | None = None
+    # a projected LSTM's o (.) h(C) -> its product with the projection, and its bias; None without
+    project: Callable[[Value], Value] | None = None
 
 
 def rnn_step(p: Parameters, x: Value, states: States) -> States:
@@ -277,6 +291,35 @@ def integer_lstm_step(p: Parameters, x: Value, states: States) -> States:
     return H.astype(np.float64), C.astype(np.float64)
 
 
+def projected_lstm_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance an LSTM whose hidden state may be a projection by one time step.
+
+    it = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Pi (.) Ct-1 + Wbi)         or 1 - ft where it is coupled
+    ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf)
+    ct = g(Xt*(Wc^T) + Ht-1*(Rc^T) + Wbc)
+    Ct = clip(ft (.) Ct-1 + it (.) ct, cell_clip)
+    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo)
+    mt = ot (.) h(Ct)
+    Ht = clip(mt*(Wp^T) + Wbp, projection_clip)                 or mt without a projection
+    """
+    form, numbers = p.options.projected, p.numbers
+    assert form is not None
+    assert numbers is not None
+    assert p.x is not None
+
+    def clip(values: Value, bound: float) -> Value:
+        return numbers.maximum(numbers.minimum(values, bound), -bound) if bound else values
+
+    H, C = states
+    i, o, f, c = p.x(x) + p.R(H)
+    Pi, Po, Pf = (None, None, None) if p.P is None else p.P
+    f = p.f(_peep(f, Pf, C))
+    i = 1 - f if form.coupled else p.f(_peep(i, Pi, C))
+    C = clip(f * C + i * p.g(c), form.cell_clip)
+    m = p.f(_peep(o, Po, C)) * p.h(C)
+    return m if p.project is None else clip(p.project(m), form.projection_clip), C
+
+
 def placed(Wb: Value | None, Rb: Value | None, options: CellOptions) -> tuple[Value, Value]:
     """Return the bias added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None if absent.
 
@@ -362,6 +405,15 @@ CELLS: Mapping[str, Cell] = {
             step=integer_lstm_step,
             projects=False,
             of_integers=True,
+        ),
+        Cell(
+            "ProjectedLSTM",
+            gates="iofc",
+            states=2,
+            activations="fgh",
+            defaults=("Sigmoid", "Tanh", "Tanh"),
+            step=projected_lstm_step,
+            projects=False,
         ),
     )
 }

@@ -49,6 +49,8 @@ class Lanes:
     states_dtype: DType  # that of the states but the first
     # how products take states, if those are quantised; X is quantised already
     quantiser: Quantiser | None = None
+    # projection weights, and their bias in a last column [1, L, O, H + 1]; or None
+    projection: Array | None = None
 
 
 def lanes_of(recurrence: Recurrence) -> Lanes:
@@ -91,6 +93,7 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         quantiser=r.quantiser,
         dtype=r.dtype,
         states_dtype=r.dtypes[-1],
+        projection=None if r.projection is None else gates_first(r.projection[..., None, :, :]),
     )
 
 
@@ -267,6 +270,7 @@ def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
         Wb=part_of(recurrence.Wb, part),
         Rb=part_of(recurrence.Rb, part),
         P=part_of(recurrence.P, part),
+        projection=part_of(recurrence.projection, part),
         initial=tuple(part_of(state, part) for state in recurrence.initial),
         directions=recurrence.directions[part],
         activations=recurrence.activations[part],

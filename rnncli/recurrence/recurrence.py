@@ -74,6 +74,8 @@ class Recurrence:
         Wb: input bias [D, G, H], or None.
         Rb: recurrent bias [D, G, H], or None.
         P: peephole weights [D, 3, H], gates i, o, f, or None.
+        projection: weights [D, O, H] that make the hidden state of o (.) h(C), and their bias in a
+            last column, [D, O, H + 1]; or None. R is [D, G, H, O] then.
         initial: one initial state [D, N, H] per state of the cell; None means zero.
         lengths: valid steps of each sequence [N], int64, in 0..T; None means T.
         directions: the D directions.
@@ -114,6 +116,7 @@ class Recurrence:
     wants_Y: bool = True
     unit: UnitTensors | None = None
     states_dtype: DType | None = None
+    projection: Array | None = None
     constants: Constants | None = field(default=None, init=False)
 
     @property
@@ -125,6 +128,8 @@ class Recurrence:
     def widths(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each state of a sequence in a direction: [H]; or another, of other cells."""
         *_, G, H, _ = self.W.shape
+        if self.options.projected:
+            return (self.R.shape[-1],), (H,)
         if self.cell.projects or self.options.integers:
             return ((H,),) * self.cell.states
         if (form := self.options.attention) is not None:
@@ -186,7 +191,7 @@ class UnitTensors:
 
 
 # The fields that are arrays, or None; `initial` is a tuple of them. All others are settings.
-TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
+TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "projection", "lengths")
 
 
 def all_but(*names: str) -> Callable[[Recurrence], tuple[Any, ...]]:

@@ -80,7 +80,7 @@ def test_these_suites_ship():
     assert sorted(SUITES) == sorted(
         [
             *("core", "tiles", "large", "smoke", "diagnostic", "pairwise", "three-way"),
-            *("linear", "linear_contrib", "linear_tiles", "tflite"),
+            *("linear", "linear_contrib", "linear_tiles", "tflite", "tflite_float"),
             "edge",
             "reject",
             "exact",

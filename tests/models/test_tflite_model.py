@@ -82,8 +82,12 @@ def test_other_operators_are_named():
         ({"output": {"scale": 0.5}}, "output and output_state have different scales or zero point"),
         ({"cell_state": {"scale": 0.0}}, "cell_state_scale must be positive and finite, got 0.0"),
         (
+            {"cell_state": {"dtype": "int32"}},
+            "it has int8 inputs, int8 weights, int32 cell states; evaluated are int8 or int16",
+        ),
+        (
             {"input": {"dtype": "float32"}},
-            "it has float32 inputs, int8 weights, int16 cell states; evaluated are int8 or int16",
+            "it has float32 inputs, and input_to_input_weights is of int8",
         ),
     ],
 )

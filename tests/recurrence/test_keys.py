@@ -36,6 +36,7 @@ OTHER = {
     **{name: getattr(RIGHT, name).copy() for name in MATRICES},
     **dict.fromkeys(OPTIONAL),
     "initial": (None, None),
+    "projection": np.zeros((2, 1, 1)),
     "cell": replace(CELLS["LSTM"], defaults=("Relu",) * 3),
     "dtype": DTYPES["float64"],
     "directions": (Direction.REVERSE, Direction.FORWARD),
@@ -62,15 +63,16 @@ KEYS = {
     "results of mutants": (fingerprint, set()),
     "stacks of mutants": (kind_of, MATRICES),
     "whole runs": (of_whole_runs, STEP),
-    "tolerances": (kind_of_steps, MATRICES | SEQUENCES),
+    "tolerances": (kind_of_steps, MATRICES | SEQUENCES | {"projection"}),
     "equations": (equations_of, ALL - EQUATIONS),
     "prepared calls": (
         lambda r: features_of(r, np.dtype(np.float64)),
-        MATRICES | OPTIONAL | {"initial", "keep_initial", "wants_Y"},
+        MATRICES | OPTIONAL | {"projection", "initial", "keep_initial", "wants_Y"},
     ),
     "compiled routines": (  # which compute neither changed cells nor what is quantised
         kind_of_calls,
-        MATRICES | {"Wb", "Rb", "initial", "cell", "quantiser", "keep_initial", "wants_Y"},
+        MATRICES
+        | {"Wb", "Rb", "projection", "initial", "cell", "quantiser", "keep_initial", "wants_Y"},
     ),
 }
 
@@ -128,7 +130,9 @@ def set_to(option):
 
 
 # An integer LSTM has equations of its own, over integers.
-@pytest.mark.parametrize("option", [name for name in CellOptions._fields if name != "integers"])
+@pytest.mark.parametrize(
+    "option", [name for name in CellOptions._fields if name not in ("integers", "projected")]
+)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_options_of_a_cell_reach_its_equations_whole(name, option):
     """Whatever runs them, and so does an option that is added later."""
@@ -141,7 +145,7 @@ def test_the_options_of_a_cell_reach_its_equations_whole(name, option):
 
 
 # Options of linear recurrences, which have no kernels.
-OF_OTHERS = {"silu", "unrounded_sum", "gap", "rounded_states", "attention", "integers"}
+OF_OTHERS = {"silu", "unrounded_sum", "gap", "rounded_states", "attention", "integers", "projected"}
 
 
 @pytest.mark.parametrize("option", [name for name in CellOptions._fields if name not in OF_OTHERS])

@@ -331,7 +331,7 @@ ADDITIONS = {
         "rnncli/operators/plain_rows.py": DIALECT,
         "rnncli/operators/operator_table.py": [
             Edit("    webnn_rows,\n", "    plain_rows,\n    webnn_rows,\n"),
-            Edit("tflite_rows)\n", "tflite_rows, plain_rows)\n"),
+            Edit("tflite_float_rows),\n", "tflite_float_rows, plain_rows),\n"),
         ],
         "specs/statements/plain.yaml": DIALECT_STATEMENTS,
     },

@@ -36,6 +36,7 @@ from rnncli.judging.tolerances.expressions import (
 )
 from rnncli.judging.tolerances.linear_errors import linear_tolerances
 from rnncli.judging.tolerances.operation_errors import Trajectory
+from rnncli.judging.tolerances.projected_errors import projected_tolerances
 from rnncli.numerics import FLOAT64, dtype_named, round_to
 from rnncli.packs.vector import Answers
 from rnncli.recurrence.lanes import (
@@ -124,7 +125,8 @@ def derive_all(
         if is_exact or not goldens[k].Y.size:
             continue
         if not recurrence.cell.projects:
-            steps, state = map(round_up, linear_tolerances(recurrence, profile))
+            derived = projected_tolerances if recurrence.options.projected else linear_tolerances
+            steps, state = map(round_up, derived(recurrence, profile))
             assemble(recurrence, steps, (steps[:, -1], state), found[k])
             continue
         for part in alike(recurrence):

@@ -161,6 +161,8 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     """
     if recurrence.options.integers is not None:
         return ""
+    if recurrence.options.projected:
+        return _projected_overflow_problem(recurrence)
     if not recurrence.cell.projects:
         return _linear_overflow_problem(recurrence, profile)
     dtype, R = recurrence.dtype, recurrence.R  # sums have at least the dtype's own precision
@@ -208,6 +210,18 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
                 f" canonical {name}{place}, where {wanted:g} is expected"
             )
     return ""
+
+
+def _projected_overflow_problem(recurrence: Recurrence) -> str:
+    """Return the same of an LSTM with a projection, unless magnitudes alone rule it out."""
+    largest = float(ml_dtypes.finfo(recurrence.dtype.numpy).max)  # type: ignore[no-untyped-call]
+    r, size = recurrence, 0.0
+    if r.projection is not None:
+        size = r.projection.shape[-1] * _size(r.projection)
+    h = np.full(1, max(size, _size(r.initial[0])))
+    if _is_small(replace(r, initial=(h, r.initial[1])), largest, largest):
+        return ""
+    return f"weights or inputs are so large that a sum might exceed {largest:.3g}: use smaller ones"
 
 
 def _linear_overflow_problem(recurrence: Recurrence, profile: Profile) -> str:

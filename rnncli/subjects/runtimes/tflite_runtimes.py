@@ -85,6 +85,13 @@ class TfliteMicro(TfliteRuntime):
         """Return the version."""
         return {"version": version("tflite_micro"), "kernels": "reference"}
 
+    @staticmethod
+    def lacks(vector: Vector) -> str:
+        """Return what of a vector it cannot run."""
+        if (variant := vector.node.values.get("variant", "plain")) != "plain":
+            return f"its LSTM has no variant {variant}"
+        return "its LSTM has no projection" * (vector.recurrence.projection is not None)
+
     def interpreter(self, model: bytes) -> Any:
         """Return an interpreter that keeps every tensor."""
         from tflite_micro.python.tflite_micro import runtime
@@ -115,10 +122,10 @@ class LiteRt(TfliteRuntime):
     @staticmethod
     def lacks(vector: Vector) -> str:
         """Return what of a vector it cannot run, or does without a defined result."""
-        if vector.record.dtype != "int8":
-            return f"its LSTM has no {vector.record.dtype} activations"
-        form = vector.recurrence.options.integers
-        assert form is not None
+        if vector.record.dtype == "int16":
+            return "its LSTM has no int16 activations"
+        if (form := vector.recurrence.options.integers) is None:
+            return ""
         if form.cell_scale != 2.0**form.exponent or form.exponent not in GEMMLOWP_EXPONENTS:
             return (
                 f"what it does with a cell_state_scale of {form.cell_scale:g} is undefined: it"
