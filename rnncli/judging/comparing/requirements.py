@@ -289,6 +289,7 @@ FIELDS: Mapping[str, RequirementField] = {
 CAPABILITIES = (
     *("layout", "dtype", "opset", "operator", "direction", "weights"),
     *("attributes", "activations", "inputs", "outputs"),
+    *("update_rule", "activation", *FORMS, "mixed_dtypes", *SHARED),  # of linear recurrences
 )
 
 
@@ -471,7 +472,7 @@ def _needs(record: CaseRecord, fields: Iterable[str]) -> Iterator[tuple[str, str
     """Yield field and value of all that a case has in some fields."""
     for field in fields:
         has = FIELDS[field].of(record, record)
-        if has is not None:
+        if has not in (None, ELSEWHERE):
             yield from ((field, str(value)) for value in (has if isinstance(has, list) else [has]))
 
 

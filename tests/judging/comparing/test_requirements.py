@@ -206,6 +206,26 @@ def test_what_is_refused_can_be_left_out(is_refused):
     assert [record.id for record in kept if found.reason(record)] == []
 
 
+LINEAR_LIMITS = {
+    "update_rule!=linear|gated": "update_rule!=linear|gated",
+    "decay_form!=per_key": "decay_form!=per_key",
+    "mixed_dtypes=0": "mixed_dtypes!=1",
+    "group_size=1": "group_size!=2|3|4",
+    "activation!=silu": "activation!=silu",
+}
+
+
+@every("limit, told", LINEAR_LIMITS.items())
+def test_what_linear_recurrences_lack_has_its_own_fields(limit, told):
+    """Their rules, forms and heads are not said by inputs that happen to be there."""
+    records, needs = open_pack(CORE.parent / "linear").manifest.cases, Requirements.parse([limit])
+    refused = [record for record in records if needs.reason(record)]
+
+    found = leaving_out(refused, [record for record in records if record not in refused])
+
+    assert found == Requirements.parse([told])
+
+
 @every("has", [lambda r: r.requirements.layout == 1, lambda r: "Clip" in r.flags])
 def test_all_cases_are_left_out_if_asked_for(has):
     """By flags, too; a single one as well, and then others with it."""
