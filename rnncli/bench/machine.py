@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -108,13 +109,17 @@ def environment(threads: int) -> dict[str, str]:
 
 def facts() -> dict[str, str]:
     """Return processor, system and versions."""
+    versions = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {
         "processor": _processor(),
         "cores": str(cores()),
         "load": f"{load():.2f}",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: found for name in PACKAGES if (found := _version(name))},
+        **versions,
     }
 
 
@@ -126,13 +131,6 @@ def cores() -> int:
 def load() -> float:
     """Return the machine's load average of the last minute; 0 if unknown."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def _processor() -> str:

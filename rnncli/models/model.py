@@ -207,8 +207,15 @@ def _text(value: Any) -> Any:
 
 
 def captured_names(node: NodeProto) -> frozenset[str]:
-    """Return the outer values that a node's subgraphs read, at any depth."""
-    return frozenset().union(*(_free_names(graph) for _, graph in subgraphs(node)))
+    """Return the outer values that a node's subgraphs read but do not define, at any depth.
+
+    A graph's outputs count as read: a branch may return an outer value unchanged.
+    """
+    free: set[str] = set()
+    for _, graph in subgraphs(node):
+        read = {value.name for value in graph.output}.union(*map(reads_of, graph.node))
+        free |= read - defined_names(graph).union(*(each.output for each in graph.node))
+    return frozenset(free)
 
 
 def reads_of(node: NodeProto) -> set[str]:
@@ -219,19 +226,6 @@ def reads_of(node: NodeProto) -> set[str]:
 def draws(node: NodeProto) -> bool:
     """Return whether a node draws random numbers; Dropout does if it is told to train."""
     return node.op_type in RANDOM and (node.op_type != "Dropout" or len(node.input) > 2)
-
-
-def _free_names(graph: GraphProto) -> set[str]:
-    """Return the names that a graph reads but does not define.
-
-    A graph's outputs count as read: a branch may return an outer value unchanged.
-    """
-    defined = defined_names(graph)
-    free: set[str] = {value.name for value in graph.output} - defined
-    for node in graph.node:
-        free |= ({*node.input} | captured_names(node)) - defined - {""}
-        defined.update(node.output)
-    return free - defined
 
 
 def defined_names(body: Body) -> set[str]:

@@ -159,24 +159,17 @@ def _infos(
     tensors: Mapping[str, Array | DType], rows: Sequence[Tensor], variant: int | None
 ) -> list[ValueInfoProto]:
     """Return declarations; a variant of the rows' shapes leaves their open dimensions open."""
-    by_name = {row.name: row for row in rows}
-    return [
-        _info(name, values.onnx, None)
-        if isinstance(values, DType)
-        else _info(name, dtype_of(values).onnx, _shape(values.shape, by_name.get(name), variant))
-        for name, values in tensors.items()
-    ]
-
-
-def _shape(
-    sizes: tuple[int, ...], row: Tensor | None, variant: int | None
-) -> tuple[int | str, ...]:
-    if row is None or variant is None:
-        return sizes
-    dims = row.fitting(sizes, {}, variant)
-    return tuple(
-        dim.symbol if dim.symbol in OPEN else size for dim, size in zip(dims, sizes, strict=True)
-    )
+    by_name, infos = {row.name: row for row in rows}, []
+    for name, values in tensors.items():
+        if isinstance(values, DType):
+            infos.append(_info(name, values.onnx, None))
+            continue
+        shape: tuple[int | str, ...] = values.shape
+        if name in by_name and variant is not None:
+            dims = zip(by_name[name].fitting(values.shape, {}, variant), values.shape, strict=True)
+            shape = tuple(dim.symbol if dim.symbol in OPEN else size for dim, size in dims)
+        infos.append(_info(name, dtype_of(values).onnx, shape))
+    return infos
 
 
 @lru_cache(maxsize=4096)  # a suite has few names and shapes; graphs copy the result

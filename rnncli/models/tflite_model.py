@@ -267,10 +267,17 @@ class _TfliteReader:
             raise Unsupported(f"its fused activation function is {function}, not TANH")
         if any(slots[k] >= 0 for k in NORMS):
             raise Unsupported("it has layer normalisation")
-        kind, more = _float_form(given, options) if is_real else (OPERATOR, self._scales(given, op))
-        attributes = {"time_major": options.TimeMajor(), "cell_clip": options.CellClip(), **more}
+        attributes = {"time_major": options.TimeMajor(), "cell_clip": options.CellClip()}
+        form = ""
+        if is_real:
+            words = {"coupled": OWN_INPUT_GATE[0] not in given, "peephole": PEEPHOLES[1] in given}
+            attributes["variant"] = "_".join(word for word in words if words[word]) or "plain"
+            form = "_PROJECTED" if "projection_weights" in given else "_FLOAT"
+            attributes |= {"proj_clip": options.ProjClip()} if form == "_PROJECTED" else {}
+        else:
+            attributes |= self._scales(given, op)
 
-        row = operator_named(f"{DOMAIN}.{kind}")
+        row = operator_named(f"{DOMAIN}.{OPERATOR}{form}")
         fed = self._graph.InputsAsNumpy().tolist()  # of which a state may be one
         inputs = [
             given[name].name
@@ -358,15 +365,6 @@ class _TfliteReader:
             yield from _wrong_kind(name, tensor)
         if (output.scales, output.zero_points) != (h.scales, h.zero_points):
             yield "output and output_state have different scales or zero points"
-
-
-def _float_form(given: Mapping[str, TfliteTensor], options: Any) -> tuple[str, dict[str, Any]]:
-    """Return the type of a float LSTM, and the attributes that its tensors and options say."""
-    words = {"coupled": OWN_INPUT_GATE[0] not in given, "peephole": PEEPHOLES[1] in given}
-    variant = "_".join(word for word, holds in words.items() if holds) or "plain"
-    if "projection_weights" not in given:
-        return f"{OPERATOR}_FLOAT", {"variant": variant}
-    return f"{OPERATOR}_PROJECTED", {"variant": variant, "proj_clip": options.ProjClip()}
 
 
 def _missing(name: str) -> str:

@@ -139,8 +139,11 @@ class _TfliteWriter:
         for tensor in given:
             place = 0
             if tensor.values is not None:
-                place = len(buffers)
-                buffers.append(table("Buffer", Data=self._data(tensor.values)))
+                place, content, to = len(buffers), content_of(tensor.values), self._builder
+                to.StartVector(1, len(content), ALIGNMENT)
+                to.head -= len(content)
+                to.Bytes[to.head : to.head + len(content)] = content
+                buffers.append(table("Buffer", Data=int(to.EndVector())))
             tensors.append(self._tensor(tensor, place))
         options = table(
             OPTIONS,
@@ -219,10 +222,3 @@ class _TfliteWriter:
 
     def _text(self, text: str) -> int:
         return int(self._builder.CreateString(text))
-
-    def _data(self, values: Array) -> int:
-        content = content_of(values)
-        self._builder.StartVector(1, len(content), ALIGNMENT)
-        self._builder.head -= len(content)
-        self._builder.Bytes[self._builder.head : self._builder.head + len(content)] = content
-        return int(self._builder.EndVector())

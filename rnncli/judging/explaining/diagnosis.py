@@ -267,7 +267,7 @@ class _CellDiagnosis:
         self.left = self.failing
         self.causes: list[Cause] = []
         for best in (
-            partial(self._best, self._is_single),
+            partial(self._best, lambda cause: len(cause.parts) == 1 and self._is_likely(cause)),
             partial(self._best, self._is_likely),
             self._best_of_sizes,
             self._best_of_regions,
@@ -371,10 +371,6 @@ class _CellDiagnosis:
                 )
                 places[cause] = region_in_words(regions)
         return _foremost(places)
-
-    def _is_single(self, cause: Cause) -> bool:
-        """Whether a cause is likely and a single hypothesis."""
-        return len(cause.parts) == 1 and self._is_likely(cause)
 
     def _is_rest(self, cause: Cause) -> bool:
         """Whether a single hypothesis may cause the rest when nearly all failures are explained.
