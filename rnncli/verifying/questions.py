@@ -70,7 +70,7 @@ STARTS = (
     {"seq_length": 16, "batch_size": 16, "input_size": 128, "hidden_size": 128},
 )
 LINEAR_STARTS = [
-    dict(zip((*SIZES[:2], *SIZES[4:]), sizes, strict=True))
+    dict(zip((*SIZES[:2], *SIZES[SIZES.index(HEADS[0]) :]), sizes, strict=True))
     for sizes in (
         # steps, sequences, heads of queries and of keys, their sizes, channels, taps, dilation
         (4, 1, 2, 2, 16, 16, 16, 4, 1),
