@@ -75,7 +75,11 @@ OF_A_QUESTION, OF_A_PAIR = 8, 1 / 10
 # the kind of cells that the cases asked for have, of gated ones first those that are no units.
 POOL = ("core", "tiles", "webnn", "webnn_tiles", "openvino", "openvino_tiles")
 POOL_OF_UNITS = ("quantised", "quantised_tiles", "units", "units_tiles")
-POOL_OF_LINEAR, POOL_OF_INTEGERS = ("linear", "linear_contrib"), ("tflite",)
+POOL_OF = {
+    **dict.fromkeys(("LinearAttention", "CausalConv"), ("linear", "linear_contrib")),
+    "IntegerLSTM": ("tflite",),
+    "ProjectedLSTM": ("tflite_float",),
+}
 MOST_CANDIDATES = 300
 # They are tried so many at once, those of linear recurrences half as many, until so many times
 # nothing new is shown, by each bug until so many cases show it: whichever are chosen, one of them
@@ -281,10 +285,10 @@ def _suite(
 
 def pool_beside(operators: Iterable[Operator], *, is_unit: bool) -> tuple[str, ...]:
     """Return the suites of candidates beside cases of some operators: they have alike cells."""
-    cells = {row.cell for row in operators if not row.cell.projects}
+    cells = dict.fromkeys(row.cell.name for row in operators if not row.cell.projects)
     if not cells:
         return POOL_OF_UNITS if is_unit else (*POOL, *POOL_OF_UNITS)
-    return POOL_OF_INTEGERS if all(cell.of_integers for cell in cells) else POOL_OF_LINEAR
+    return tuple(dict.fromkeys(suite for cell in sorted(cells) for suite in POOL_OF[cell]))
 
 
 def candidates(
@@ -299,13 +303,12 @@ def candidates(
     # Only fields of units have a dot: X.type.
     is_unit = any("." in name for term in needs.terms for name in term.fields)
     chance = random.Random(";".join(device.require))  # noqa: S311 -- no secret
-    suites = pool_beside(beside, is_unit=is_unit)
-    profile = "exact" if suites == POOL_OF_INTEGERS else "standard"
     pool = [
         entry
-        for name in suites
+        for name in pool_beside(beside, is_unit=is_unit)
         for entry in load_suite(name).entries
-        if entry.operator.family in families and not entry.breakage and entry.profile == profile
+        if entry.operator.family in families and not entry.breakage
+        if entry.profile == ("exact" if entry.operator.cell.of_integers else "standard")
     ]
     chance.shuffle(pool)
     alike: dict[tuple[str, bool], list[Entry]] = {}
@@ -472,8 +475,7 @@ def tried(
     found: dict[str, VectorRow | Unscored | str] = {}
     cases = candidates(device, taken, beside=beside)
     names, idle, rows = [*cases], 0, [*known]
-    is_linear = pool_beside(beside, is_unit=False) == POOL_OF_LINEAR
-    at_once = AT_ONCE // 2 if is_linear else AT_ONCE
+    at_once = AT_ONCE // 2 if "linear" in pool_beside(beside, is_unit=False) else AT_ONCE
     for start in itertools.count(step=at_once):
         of_rows = Counter(b for row in rows if isinstance(row, VectorRow) for b in row.every_caught)
         idle = 0 if of_rows.keys() - shown.keys() else idle + 1

@@ -47,7 +47,7 @@ AXES = {
     T: "t",
     D: "direction",
     N: "sequence",
-    H: "unit",
+    **dict.fromkeys((H, "output_size"), "unit"),
     Q: "head",
     K: "head",
     "output_heads": "head",

@@ -520,7 +520,7 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
     has_weights = any(tensor.role == "W" for tensor in row.inputs)
     ways: list[Sequence[Any]] = [
         rows,
-        LINEAR_STARTS if is_linear else STARTS,
+        STARTS if row.has("input_size") else LINEAR_STARTS,
         ("initializers", "inputs")[: 2 if has_weights else 1],
         ("float32", "float16", *["bfloat16"] * is_linear),
         of_states,
@@ -551,7 +551,8 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
             way,
             {
                 "op": row.name,
-                "sizes": {name: sizes[name] for name in size_names(row)},
+                # A projection is as wide as what it projects.
+                "sizes": {n: sizes.get(n, sizes.get("hidden_size")) for n in size_names(row)},
                 "dtype": dtype,
                 **typed,
                 "attributes": attributes,

@@ -99,6 +99,10 @@ def _linear_reals(operator: Operator) -> bool:
     return not (operator.cell.projects or operator.cell.of_integers)
 
 
+def _linear_in_states(operator: Operator) -> bool:
+    return operator.has(GROUPS) or operator.has("channels")
+
+
 ALWAYS = Applicability("always", lambda _: "")
 RAGGED = Applicability(
     "a sequence is shorter than seq_length",
@@ -699,7 +703,7 @@ for _symbol, _name, _what in (
         "the convolution has no activation",
         lambda call: "silu is not linear" * call.recurrence.options.silu,
     ),
-    concerns=_linear_reals,
+    concerns=_linear_in_states,
 )
 def _scaled(call: NodeCall, ask: Asker) -> Tensors:
     roles = ("value", "initial_c") if call.named("value") else ("X", "Wb", "initial_c")

@@ -25,7 +25,7 @@ from rnncli.verifying.relations.judging import AnsweredCall, Asker, judge_case
 from rnncli.verifying.relations.relations import RELATIONS, relations_of
 
 BOTH = ("output", "present_state")
-INTEGERS = "tflite.UNIDIRECTIONAL_SEQUENCE_LSTM"
+INTEGERS, FLOATS = (f"tflite.UNIDIRECTIONAL_SEQUENCE_LSTM{form}" for form in ("", "_PROJECTED"))
 
 
 class Kernel:
@@ -155,6 +155,15 @@ def test_each_operator_is_asked_its_own():
     }
     assert readers("CausalConvWithState-27") == of_both | of_channels
     assert readers(INTEGERS) == {"steps", "continued", "continued-259"}
+    assert readers(FLOATS) == of_both - {"scaled"}
+
+
+@every("entry", suite("tflite_float").entries[::5])
+def test_an_lstm_with_a_projection_keeps_every_relation(entry):
+    """It is no linear recurrence, although it multiplies X itself."""
+    found = judged(backend("numpy"), NodeCall.of_case(entry.case(), "inputs"))
+
+    assert {verdict.verdict for verdict in found.values()} == {Verdict.PASS, Verdict.SKIPPED}
 
 
 @every("entry", suite("tflite").entries[::9])
