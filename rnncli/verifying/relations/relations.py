@@ -95,14 +95,6 @@ def _linear(operator: Operator) -> bool:
     return not operator.cell.projects
 
 
-def _linear_reals(operator: Operator) -> bool:
-    return not (operator.cell.projects or operator.cell.of_integers)
-
-
-def _linear_in_states(operator: Operator) -> bool:
-    return operator.has(GROUPS) or operator.has("channels")
-
-
 ALWAYS = Applicability("always", lambda _: "")
 RAGGED = Applicability(
     "a sequence is shorter than seq_length",
@@ -592,8 +584,8 @@ def _threads(call: NodeCall, ask: Asker) -> Tensors:
     return ask.in_threads(call)
 
 
-def _has(symbol: str) -> Callable[[Operator], bool]:
-    return lambda operator: operator.has(symbol)
+def _has(*symbols: str) -> Callable[[Operator], bool]:
+    return lambda operator: any(map(operator.has, symbols))
 
 
 @relation(
@@ -643,13 +635,17 @@ def _nan_apart(call: NodeCall, ask: Asker, symbol: str) -> Tensors:
     return joined(call, parts, symbol)
 
 
-# Of what is computed alike and apart: the size, and the relations' name.
-for _symbol, _name in ((N, "sequences"), (GROUPS, "heads"), ("channels", "channels")):
+# Of what is computed alike and apart: the size, the relations' name, who is asked.
+for _symbol, _name, _is_asked in (
+    (N, "sequences", lambda row: _linear(row) and not row.cell.of_integers),  # which have no NaN
+    (GROUPS, "heads", _has(GROUPS)),
+    ("channels", "channels", _has("channels")),
+):
     relation(
         f"NaN in some {_name}, then in the others",
         "NaN that is multiplied by zero instead of left out",
         _several(_symbol),
-        concerns=_linear_reals if _symbol == N else _has(_symbol),
+        concerns=_is_asked,
         name=f"nan-{_name}",
     )(partial(_nan_apart, symbol=_symbol))
 
@@ -703,7 +699,7 @@ for _symbol, _name, _what in (
         "the convolution has no activation",
         lambda call: "silu is not linear" * call.recurrence.options.silu,
     ),
-    concerns=_linear_in_states,
+    concerns=_has(GROUPS, "channels"),
 )
 def _scaled(call: NodeCall, ask: Asker) -> Tensors:
     roles = ("value", "initial_c") if call.named("value") else ("X", "Wb", "initial_c")
