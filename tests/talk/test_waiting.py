@@ -17,6 +17,7 @@ with waiting.waiting({command!r}) as line:
     while {drawn} and not line._is_drawn:
         time.sleep(0.01)
     time.sleep(0 if {drawn} else 0.2)
+    waiting.PATIENCE = 60  # nothing is drawn between what is removed and what is written
     print("done", flush=True)
     line and line._ended.set()
 print("after", file=sys.stderr)
