@@ -75,6 +75,8 @@ def sum_in(name: str, terms: Array) -> Array:
 
 def whole(weights: Array, width: int) -> Array:
     """Return weights whose columns beyond the last whole width are zero."""
+    if weights is ABSENT:
+        return weights
     columns = weights.shape[-1]
     return np.where(np.arange(columns) < columns // width * width, weights, 0)
 
