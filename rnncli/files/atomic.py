@@ -230,12 +230,7 @@ def atomic_folder(path: Path, listed: Listing | None = None) -> Iterator[Path]:
             with _held(temporary):
                 yield temporary
                 if listed is None:
-                    files = sorted(files_in(temporary))
-                    sums = {each: sha256_of(temporary / each) for each in files}
-                    folders = (each for each in sorted(temporary.rglob("*")) if each.is_dir())
-                    empty = [each for each in folders if not any(each.iterdir())]
-                    sums |= {f"{each.relative_to(temporary).as_posix()}/": "#" for each in empty}
-                    put_file(temporary, RECORD, _record(sums).encode())
+                    put_file(temporary, RECORD, _record(_sums_of(temporary)).encode())
                 for file in filter(Path.is_file, temporary.rglob("*")):
                     with file.open("rb+") as stream:
                         os.fsync(stream.fileno())  # a renamed file is never empty
@@ -388,6 +383,14 @@ def recorded(folder: Path) -> dict[str, str]:
 
 def _record(sums: Mapping[str, str]) -> str:
     return _TITLE + "".join(f"{checksum}  {path}\n" for path, checksum in sums.items())
+
+
+def _sums_of(folder: Path) -> dict[str, str]:
+    empty = [each for each in folder.rglob("*") if each.is_dir() and not any(each.iterdir())]
+    return {
+        **{path: sha256_of(folder / path) for path in sorted(files_in(folder))},
+        **{f"{path.relative_to(folder).as_posix()}/": "#" for path in sorted(empty)},
+    }
 
 
 def _first_stranger(folder: Path, known: Mapping[str, str], above: str = "") -> str:

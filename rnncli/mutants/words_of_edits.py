@@ -73,8 +73,8 @@ def sum_in(name: str, terms: Array) -> Array:
     return total
 
 
-def whole(weights: Array, width: int) -> Array:
-    """Return weights whose columns beyond the last whole width are zero."""
+def whole(weights: Any, width: int) -> Any:
+    """Return weights whose columns beyond the last whole width are zero; ABSENT is ABSENT."""
     if weights is ABSENT:
         return weights
     columns = weights.shape[-1]

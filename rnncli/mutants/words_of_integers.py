@@ -199,11 +199,13 @@ def hard_sigmoid(x: Array) -> Array:
     return np.asarray(np.clip(2 * x + (1 << 14), 0, (1 << 15) - 1))
 
 
-def _gemmlowp_tanh(x: Array, exponent: int = -ARGUMENT_BITS) -> Array:
-    return gemmlowp_tanh(x, 15 + exponent)
-
-
-FUNCTIONS = {"table": functions(), "gemmlowp": (gemmlowp_sigmoid, _gemmlowp_tanh)}
+FUNCTIONS = {
+    "table": functions(),
+    "gemmlowp": (
+        gemmlowp_sigmoid,
+        lambda x, exponent=-ARGUMENT_BITS: gemmlowp_tanh(x, 15 + exponent),
+    ),
+}
 # How often products are rounded -> how multipliers are made, and what multiplies by one.
 FIXED_POINT = {
     "double": (Multiplier.of, scaled),

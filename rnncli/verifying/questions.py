@@ -437,7 +437,7 @@ def _beside(
     if name == "inputs" and row.demanding:
         return [[term_of(row.demanding, FIELDS[row.demanding].of(record, record))]]
     if name == "dtype" and row.cell.of_integers:  # int16 has no zero points
-        return [[f"{name}=0" for name in ("input_zero_point", "output_state_zero_point")]]
+        return [[f"{point}=0" for point in ("input_zero_point", "output_state_zero_point")]]
     # States have the type of the other tensors as long as they do in the case.
     if name == "dtype" and row.states_dtypes and base["states_dtype"] == base["dtype"]:
         return [[f"states_dtype={value}"]]

@@ -420,14 +420,8 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
                     warnings.simplefilter("always", UndefinedDefault)
                     _ = case.node.activations
                 told = [str(each.message) for each in said]
-                for each in map(entry.case, range(entry.calls)):
-                    if each.unit is None or not each.node.recurrence(each.inputs).has_steps:
-                        continue
-                    named = ("attributes", "outputs", "readings", "unit")
-                    asked = {name: getattr(each, name) for name in named}
-                    outputs = evaluate(each.operator, each.inputs, **asked)
-                    if why := says_nothing(outputs.values()):
-                        told.append(f"shows nothing: {why}; {FINER}")
+                cases = map(entry.case, range(entry.calls))
+                told += [f"shows nothing: {why}; {FINER}" for why in map(_idle, cases) if why]
                 found = [(entry.place, sentence) for sentence in told]
             elif entry.refusal() is None:
                 found = [(entry.place, f"{entry.breakage.written} breaks nothing")]
@@ -437,6 +431,14 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
             first.setdefault(finding, entry.id)
     of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
     return [*of_cases, *dict.fromkeys(about_flags)]
+
+
+def _idle(case: Case) -> str:
+    """Return why the expected outputs of a quantised unit say nothing of a computation, or ""."""
+    if case.unit is None or not case.node.recurrence(case.inputs).has_steps:
+        return ""
+    asked = {name: getattr(case, name) for name in ("attributes", "outputs", "readings", "unit")}
+    return says_nothing(evaluate(case.operator, case.inputs, **asked).values())
 
 
 def _entries(

@@ -203,7 +203,9 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
         return f"a state reaches {max(seen.kept):.3g}, beyond the largest {accumulator}"
 
     for form in BLENDS if seen.overflows else ():
-        if wrong := _first_wrong(_stored_in_dtype(recurrence, form), golden, _are_other_kinds):
+        stored = _stored_in_dtype(recurrence, form)
+        # Of two elements one is finite, an infinity or NaN, and the other is not.
+        if wrong := _first_wrong(stored, golden, lambda a, b: np.asarray(_kind(a) != _kind(b))):
             name, place, got, wanted = wrong
             return (
                 f"a kernel that keeps its states in {dtype} has {got:g} at"
@@ -337,11 +339,6 @@ def _stored_in_dtype(recurrence: Recurrence, blend: Blend | None) -> Result:
         return cell.step(replace(p, blend=blend or p.blend), x, tuple(rounded))
 
     return evaluate(replace(recurrence, cell=replace(cell, step=step)), NumPyEngine(FLOAT64))
-
-
-def _are_other_kinds(values: Array, wanted: Array) -> Array:
-    """Return the mask of elements of which one is finite, an infinity or NaN and one is not."""
-    return np.asarray(_kind(values) != _kind(wanted))
 
 
 def _kind(values: Array) -> Array:
