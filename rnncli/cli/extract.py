@@ -65,7 +65,7 @@ def extract(
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
     MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
-    runs it (extra `runtimes`), or model.tflite, whose integer LSTMs are taken (extra `tflite`);
+    runs it (extra `runtimes`), or model.tflite, whose LSTMs are taken (extra `tflite`);
     LiteRT runs what is before them (extra `litert`), unless -i gives what they read. It runs once,
     on the given inputs, those of its test data sets, or generated ones, of 16 steps and 3 sequences
     where these are free. Each execution of a recurrent node, including those in If, Loop, Scan and

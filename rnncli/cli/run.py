@@ -67,7 +67,7 @@ def run(
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
-    node alone (extra `runtimes`), model.tflite of integer LSTMs alone (extra `tflite`),
+    node alone (extra `runtimes`), model.tflite of LSTMs alone (extra `tflite`),
     config.yaml, suite.yaml (every valid case), suite.yaml::ID, a folder or archive with a model and
     test_data_set_N/, the name of a shipped config or suite, or - for a config on standard input.
 

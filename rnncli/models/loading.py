@@ -95,7 +95,7 @@ FOREIGN: Mapping[str, str] = {
     **dict.fromkeys((".keras", ".weights.h5"), _KERAS),
     **dict.fromkeys((".h5", ".hdf5"), f"{_TENSORS}; or {_KERAS}"),
     **dict.fromkeys((".npz", ".npy"), _TENSORS),
-    TFLITE: "a model of TFLite, of which `rnncli extract {0}` takes its integer LSTMs; `python -m"
+    TFLITE: "a model of TFLite, of which `rnncli extract {0}` takes its LSTMs; `python -m"
     " tf2onnx.convert --tflite {0} --output model.onnx` makes an ONNX model of many",
     ".ort": "ONNX Runtime's own form of a model; give the .onnx file that it was made from",
 }

@@ -1,6 +1,6 @@
 """Models of TFLite, `model.tflite`, and their recurrent operators.
 
-The package `tflite` has the classes of the schema; nothing of a graph is run. The integer LSTMs of
+The package `tflite` has the classes of the schema; nothing of a graph is run. The LSTMs of
 the main subgraph become a model of ours. Its inputs are the tensors that they read, but for
 constants, which are initializers. States are variables, which start from zero; one that is also an
 input of the file's graph is one of ours.
@@ -107,14 +107,14 @@ class TfliteModel:
     """A model of TFLite."""
 
     content: bytes
-    recurrent: Model  # the integer LSTMs, with their constants
+    recurrent: Model  # the LSTMs, with their constants
     interface: Model  # its own inputs and outputs, as a model without nodes
     unevaluated: tuple[UnevaluatedNode, ...]  # recurrent operators that are not supported
     others: tuple[str, ...]  # the other operators, in order
     numbers: Mapping[str, int]  # of the tensors by name
 
     def single(self) -> Model:
-        """Return the model if it consists of integer LSTMs alone.
+        """Return the model if it consists of LSTMs alone.
 
         Raises:
             Unsupported: it has other operators, or none.
@@ -249,7 +249,7 @@ class _TfliteReader:
         """Return the node of an operator, and its outputs.
 
         Raises:
-            Unsupported: it is not an integer LSTM as the row has it.
+            Unsupported: it is not an LSTM as a row has it.
         """
         slots = op.InputsAsNumpy().tolist()
         slots += [-1] * (INPUTS - len(slots))

@@ -34,7 +34,7 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
 
     Args:
         target: `model.onnx` (or .textproto, .json, .onnxtxt), a folder or archive that holds one,
-            `model.xml` of OpenVINO with one recurrent node, `model.tflite` of integer LSTMs alone,
+            `model.xml` of OpenVINO with one recurrent node, `model.tflite` of LSTMs alone,
             `config.yaml`, `suite.yaml::ID`, the name of a shipped spec instead of a YAML file, or
             `-` for a config on standard input.
         seed: replaces the seed of a config or suite.

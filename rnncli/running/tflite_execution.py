@@ -1,4 +1,4 @@
-"""Execution of TFLite's models for the values that reach their integer LSTMs.
+"""Execution of TFLite's models for the values that reach their LSTMs.
 
 LiteRT computes what is before the LSTMs, in a process of its own, unless they read the model's own
 inputs alone, or the user gives what they read.

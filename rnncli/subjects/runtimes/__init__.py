@@ -113,7 +113,7 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
     ),
     "tflite-micro": RuntimeRow(
         "rnncli.subjects.runtimes.tflite_runtimes:TfliteMicro",
-        "tflite-micro's interpreter with its reference kernels, TFLite's integer LSTM alone",
+        "tflite-micro's interpreter with its reference kernels, TFLite's LSTM alone",
         "tflite_micro",
         "tflite-micro",
         threads=False,
