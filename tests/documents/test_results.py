@@ -72,12 +72,14 @@ def test_every_suite_is_a_row():
             assert sum(map(int, re.findall(r"\d+", words))) == count
 
 
-@pytest.mark.parametrize("name", TFLITE["tflite"][1])
-def test_the_page_says_what_an_interpreter_does_with_the_integer_lstm(name, tmp_path):
+@pytest.mark.parametrize(
+    ("suite_name", "name"), [(row, name) for row in TFLITE for name in TFLITE[row][1]]
+)
+def test_the_page_says_what_an_interpreter_does(suite_name, name, tmp_path):
     """A run of the whole suite gives the words of its cell."""
     pack = tmp_path / "lstm"
     rnncli = [sys.executable, "-m", "rnncli"]
-    subprocess.run([*rnncli, "generate", "tflite", "-o", str(pack)], check=True)
+    subprocess.run([*rnncli, "generate", suite_name, "-o", str(pack)], check=True)
     judged = [*rnncli, "verify", str(pack), "--runtime", name, "--allow-refused"]
     done = subprocess.run(judged, capture_output=True, text=True, check=False)
     if "is not installed" in done.stderr:
@@ -86,7 +88,7 @@ def test_the_page_says_what_an_interpreter_does_with_the_integer_lstm(name, tmp_
     if version not in TEXT:
         pytest.skip(f"the page is not of {name} {version}")
 
-    assert f" s: {TFLITE['tflite'][1][name]}. " in " ".join(done.stderr.split())
+    assert f" s: {TFLITE[suite_name][1][name]}. " in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(("name", "pack"), QUICK)

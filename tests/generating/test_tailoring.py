@@ -14,6 +14,7 @@ from rnncli.generating.production import make_vectors
 from rnncli.generating.tailoring import POOL, TAILORED, candidates, record_of, tailored
 from rnncli.jobs.workers import HERE
 from rnncli.judging.device import Device
+from rnncli.operators import operator_named
 
 NPU = Device(
     "NPU 2.1",
@@ -84,6 +85,28 @@ def test_candidates_depend_on_nothing_but_the_device(monkeypatch):
     assert len(some) == 12
     sizes = {tuple(case["sizes"].values()) for case in some.values()}
     assert len(sizes) > 4
+
+
+TFLITE = "tflite.UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+KINDS = {
+    "LSTM-14": {"RNN", "GRU", "LSTM"},
+    "LinearAttention-27": {"LinearAttention", "CausalConv"},
+    TFLITE: {"IntegerLSTM"},
+    f"{TFLITE}_PROJECTED": {"ProjectedLSTM"},
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS.items())
+def test_candidates_have_cells_of_the_kind_that_was_asked_for(name, kind, monkeypatch):
+    """An attention would say nothing of a device's integer LSTM."""
+    monkeypatch.setattr(tailoring, "MOST_CANDIDATES", 12)
+
+    found = candidates(Device("small", ["seq_length<=3"]), beside={operator_named(name)})
+
+    assert len(found) == 12
+    assert {operator_named(case["op"]).cell.name for case in found.values()} <= kind
 
 
 def test_candidates_have_parts_of_several_cases():
