@@ -50,7 +50,7 @@ def case_of(operator, direction, ragged, sizes):
         if tensor.role == "lengths" and not ragged:
             inputs[tensor.name][...] = sizes[0]
     varying = {name: values for name, values in inputs.items() if name not in weights}
-    held = {name: fixed[name] for name in weights}
+    held = {name: fixed[name] for name in weights & fixed.keys()}
     wanted = evaluate(operator, {**varying, **held}, attributes=attributes, backend="reference")
     return attributes, varying, held, wanted
 

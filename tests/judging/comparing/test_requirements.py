@@ -262,7 +262,7 @@ COMMITTED = {record.operator for record in RECORDS}
 ABSENT = {
     name for row in OPERATORS.values() if row.name not in COMMITTED for name in row.attributes
 }
-UNCOMMITTED = {"dilation", "key_form"} | ABSENT.difference(
+UNCOMMITTED = {"dilation", "key_form", "output_size"} | ABSENT.difference(
     *(row.attributes for row in OPERATORS.values() if row.name in COMMITTED)
 )
 
