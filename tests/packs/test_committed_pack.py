@@ -134,6 +134,7 @@ UNITS = tuple(f"unit of {family}" for family in PLAIN)
 # What cannot stand alone -> the smallest set of others that carries it.
 TOGETHER = {"activation_alpha": {"activations"}, "activation_beta": {"activations"}}
 USUAL = {"direction": "forward", "returnSequence": True}  # where a dialect has no such default
+QUANTISATION = ("_scale", "_scales", "_zero_point")  # what ends their names: each tensor has them
 
 
 def features(case):
@@ -144,8 +145,12 @@ def features(case):
     told = sizes | {row.demanding}  # by other features
     return frozenset(
         {each.name for each in row.inputs if each.optional and each.name in case.inputs}
-        | {name for name, value in case.attributes.items() if value != usual[name]} - told
-        | ({case.dtype} - {"float32"})
+        | {
+            name
+            for name, value in case.attributes.items()
+            if value != usual[name] and name not in told and not name.endswith(QUANTISATION)
+        }
+        | ({case.dtype} - {"float32", "int8"})
         | {"later calls" for _ in case.calls[1:]}
     )
 

@@ -41,7 +41,7 @@ RECORD = replace(
 # Cases of every dialect, of quantised units and of linear recurrences.
 RECORDS = [
     record
-    for pack in ("core", "tiles", "units", "linear", "webnn_tiles", "openvino_tiles")
+    for pack in ("core", "tiles", "units", "linear", "tflite", "webnn_tiles", "openvino_tiles")
     for record in open_pack(CORE.with_name(pack)).manifest.cases
 ]
 

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJNр4л>яFьошкуояшGю

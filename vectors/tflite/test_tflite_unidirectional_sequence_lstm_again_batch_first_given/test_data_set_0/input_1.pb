@@ -1,0 +1,2 @@
+Boutput_stateJ
+Ÿ VÙ¿ú·ÑÜ

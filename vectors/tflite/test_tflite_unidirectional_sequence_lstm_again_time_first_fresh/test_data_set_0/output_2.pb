@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ7ú[ôLøfûûƒü»ıiı¡ñ

@@ -1,0 +1,1 @@
+Boutput_stateJ[FP¨HÖ¶TaĞ¤û³

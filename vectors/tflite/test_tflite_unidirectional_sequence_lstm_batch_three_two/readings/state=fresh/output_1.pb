@@ -1,0 +1,1 @@
+Bfinal_output_stateJπιρωθμÿ6ρύ

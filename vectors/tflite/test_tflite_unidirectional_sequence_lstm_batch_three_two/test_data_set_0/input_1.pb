@@ -1,0 +1,1 @@
+Boutput_stateJXc×ó×ì(íJÁ/ª°É

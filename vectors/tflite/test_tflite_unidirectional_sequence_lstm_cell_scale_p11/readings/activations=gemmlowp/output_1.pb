@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+Õ¸	$ùí÷ì

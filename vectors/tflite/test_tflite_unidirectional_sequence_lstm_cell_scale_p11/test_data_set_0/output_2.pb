@@ -1,0 +1,1 @@
+Bfinal_cell_stateJdügúÈ¢ÿtý‰ÿ:0qþ

@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+áÿÿù6õýú

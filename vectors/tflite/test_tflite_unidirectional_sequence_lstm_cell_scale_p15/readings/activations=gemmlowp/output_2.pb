@@ -1,0 +1,1 @@
+Bfinal_cell_stateJí	Ìp—RêD‚CŒ©w>ïÿƒ

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJÎ	4p—ÄEƒC‹©w>íÿ„

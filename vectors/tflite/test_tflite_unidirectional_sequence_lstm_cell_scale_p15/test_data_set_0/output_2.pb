@@ -1,0 +1,2 @@
+Bfinal_cell_stateJ
+†p—OME‚C‹©w>êÿ†

@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+õ0ğ:Óüí

@@ -1,0 +1,2 @@
+Bfinal_cell_stateJќbqсIш­юNх3
+Еь·'^иfзяда0У

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ¬ıÍx<ø!ùoüj1ıaÄü

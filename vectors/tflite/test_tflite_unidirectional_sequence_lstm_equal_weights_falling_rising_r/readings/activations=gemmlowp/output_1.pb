@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+στψίρω

@@ -1,0 +1,7 @@
+Bfinal_cell_stateJò
+´
+_
+në
+®
+X
+h

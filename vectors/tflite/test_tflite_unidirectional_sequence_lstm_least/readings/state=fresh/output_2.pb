@@ -1,0 +1,7 @@
+Bfinal_cell_stateJñ
+¬
+	S
+lî
+©
+P
+i

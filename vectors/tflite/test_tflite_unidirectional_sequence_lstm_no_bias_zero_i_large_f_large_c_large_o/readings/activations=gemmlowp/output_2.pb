@@ -1,0 +1,1 @@
+Bfinal_cell_stateJÿ÷j×ËùþD÷B	¹*ò

@@ -1,0 +1,3 @@
+Bfinal_output_stateJ
+פתםנפ
+ÿףף

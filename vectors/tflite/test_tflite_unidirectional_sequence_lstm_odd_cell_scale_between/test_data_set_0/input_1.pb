@@ -1,0 +1,2 @@
+B
+cell_stateJх—тъё@3dbЪNncGY

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJÁ‰YKÿ¤ [oœr+^¶D²³O

@@ -1,0 +1,2 @@
+B
+cell_stateJŽdY“$ª+_$U¸H¤)SGlÖL

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ·‰YKÿ¤ [o¢r+^¶D²³O

@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+l6½0EÓï

@@ -1,0 +1,2 @@
+Bfinal_output_stateJ
+l6Н0Eвя

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJş³şşiüdøøT¶øcıô

@@ -1,0 +1,2 @@
+Boutput_stateJ
+¤+ÅGÒş"ç!

@@ -1,0 +1,3 @@
+Bfinal_output_stateJ
+û	õ
+	óø

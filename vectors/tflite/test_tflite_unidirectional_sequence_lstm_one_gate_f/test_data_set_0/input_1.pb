@@ -1,0 +1,2 @@
+Boutput_stateJ
+ÿ¿Y0«ØåG

@@ -1,0 +1,2 @@
+Boutput_stateJ
+c1»W _¼·

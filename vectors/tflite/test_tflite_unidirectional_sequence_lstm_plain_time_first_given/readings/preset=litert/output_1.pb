@@ -1,0 +1,3 @@
+Bfinal_output_stateJ
+וש‎Ì
+פד?ü

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ=ıTÊeöMİû±šò5

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ;ıSÊeöOŞû°šò4

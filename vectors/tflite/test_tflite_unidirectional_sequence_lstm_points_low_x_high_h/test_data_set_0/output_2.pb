@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ;ıTÊeöOŞû°šò3

@@ -1,0 +1,1 @@
+BoutputJ2<^U^]_[c[ChWb\;iV][?aVgb#\[][g[jZ(^[oZKkLn]AePp^

@@ -1,0 +1,1 @@
+BoutputJ2<^U^]_[c[ChWb\;iV][?bVgb#\[][g[jZ(^[oZKkLn]AePp^

@@ -1,0 +1,1 @@
+BoutputJ2wpttu}{xk~zk|uoszuav}q}m{

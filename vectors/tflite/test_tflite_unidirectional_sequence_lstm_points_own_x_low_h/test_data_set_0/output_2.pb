@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ/üGş™ğü"gùÇôş_êí

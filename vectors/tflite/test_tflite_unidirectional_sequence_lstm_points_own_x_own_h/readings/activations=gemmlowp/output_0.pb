@@ -1,0 +1,1 @@
+BoutputJ2\gcfewRjS[qP^Rk|ZRkk`X]jzX=doN?ldeT^^e\\Wcpl

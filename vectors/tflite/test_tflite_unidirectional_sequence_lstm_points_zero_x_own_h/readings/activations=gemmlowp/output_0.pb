@@ -1,0 +1,1 @@
+BoutputJ2eaOWZl\PMFdd[K[aZWO<8`_K\XVEL[RX<PvL@-l_gQ6^Rb7U

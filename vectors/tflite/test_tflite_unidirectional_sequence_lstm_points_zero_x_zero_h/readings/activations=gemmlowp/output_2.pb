@@ -1,0 +1,2 @@
+Bfinal_cell_stateJ	
+Hÿ˜ôÆû¿ÿÉşa

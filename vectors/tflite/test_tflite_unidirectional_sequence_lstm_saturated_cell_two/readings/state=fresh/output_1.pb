@@ -1,0 +1,1 @@
+Bfinal_output_stateJH4μΉ¬πϊͺ;Mρόκ«ιϊ

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ…üBKת4	‰¸üJSרי

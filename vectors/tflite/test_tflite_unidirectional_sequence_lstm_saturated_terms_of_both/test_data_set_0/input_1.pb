@@ -1,0 +1,1 @@
+Boutput_stateJÓmyöıd†âŒH®÷4„

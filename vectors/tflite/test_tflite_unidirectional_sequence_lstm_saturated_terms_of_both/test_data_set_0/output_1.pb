@@ -1,0 +1,1 @@
+Bfinal_output_stateJûûûû“á¦Uûùük¨

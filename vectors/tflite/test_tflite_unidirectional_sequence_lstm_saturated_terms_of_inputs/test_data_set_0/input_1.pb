@@ -1,0 +1,1 @@
+Boutput_stateJµİ‹u¬–ƒÔ†3g¥l`

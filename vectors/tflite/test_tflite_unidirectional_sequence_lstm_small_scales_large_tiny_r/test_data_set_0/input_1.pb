@@ -1,0 +1,2 @@
+Boutput_stateJ
+ĞÇÒZ%-Òè

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJ>ıÏırü´ş9ıñütı±úcı

@@ -1,0 +1,1 @@
+Boutput_stateJöÜJ'6­B

@@ -1,0 +1,1 @@
+Bfinal_output_stateJ2סל‎תס‏	שÞלכ

@@ -1,0 +1,1 @@
+Boutput_stateJV`µÏ6B²Ÿ¢±ÖG´©É1

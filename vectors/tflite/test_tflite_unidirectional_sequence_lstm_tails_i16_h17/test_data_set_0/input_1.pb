@@ -1,0 +1,1 @@
+Boutput_stateJ"XüÓ®)LFµOğĞÅ©şJPëöß8I"Ãº&A¼½

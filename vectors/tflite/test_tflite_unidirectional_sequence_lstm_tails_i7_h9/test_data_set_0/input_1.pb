@@ -1,0 +1,1 @@
+	Boutput_stateJ#Â»²ÿ>-ESK	Ê	ìÌ4

@@ -1,0 +1,2 @@
+Bfinal_output_stateJh·æÑê×…Ø	hÆ
+ù

@@ -1,0 +1,1 @@
+Bfinal_output_stateJ▒Ик>$шH╥HЄ>ши	Ў"U&╦ P

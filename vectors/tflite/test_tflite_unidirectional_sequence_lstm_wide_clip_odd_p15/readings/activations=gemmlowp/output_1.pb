@@ -1,0 +1,1 @@
+Bfinal_output_stateJ*¢þ|²üðóuð!çnëz	-¢þ›ÿzôþ

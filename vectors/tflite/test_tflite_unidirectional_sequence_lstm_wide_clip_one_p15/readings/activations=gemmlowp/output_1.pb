@@ -1,0 +1,1 @@
+Bfinal_output_stateJÔğÑsT#v“/kæÉ^ÇÖìÑëèû²à

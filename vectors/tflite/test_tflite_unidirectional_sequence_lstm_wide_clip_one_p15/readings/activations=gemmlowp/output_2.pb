@@ -1,0 +1,1 @@
+Bfinal_cell_stateJУ µЉтAшfq+4;t1бЊё≈]а}”каfЁ

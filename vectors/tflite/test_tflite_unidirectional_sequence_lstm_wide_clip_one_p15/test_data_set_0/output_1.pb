@@ -1,0 +1,1 @@
+Bfinal_output_stateJÓóÑtP#r™/kçÉ\ÊÖìÏëêû°à

@@ -1,0 +1,1 @@
+Bfinal_cell_stateJС єЉпAфf`+8;u1еЊў≈\а{”каfЁ

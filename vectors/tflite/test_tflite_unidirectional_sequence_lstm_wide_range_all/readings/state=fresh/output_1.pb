@@ -1,0 +1,1 @@
+Bfinal_output_stateJcó[ı{¼N÷¨	şg1ÛŸ§áå

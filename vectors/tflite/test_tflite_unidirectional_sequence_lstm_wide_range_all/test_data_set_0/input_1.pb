@@ -1,0 +1,1 @@
+Boutput_stateJÀ(1 ·w8r‰¾Cz‚¿ªJ‘

@@ -1,0 +1,1 @@
+Bfinal_output_stateJòPôpÎâúiVÿ·Bß¡£Û

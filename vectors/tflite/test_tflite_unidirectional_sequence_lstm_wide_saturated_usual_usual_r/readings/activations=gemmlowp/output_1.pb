@@ -1,0 +1,2 @@
+Bfinal_output_stateJ(
+Gú5(Æñ£¿80&A÷&ž¢‘

@@ -1,0 +1,2 @@
+Bfinal_output_stateJ)
+Sú<(Éñ¥º8&&=÷)ž³‘

@@ -1,0 +1,1 @@
+Boutput_stateJMåŞ’’`Kdˆ$"öşğ

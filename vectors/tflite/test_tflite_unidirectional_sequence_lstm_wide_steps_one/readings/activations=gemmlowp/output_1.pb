@@ -1,0 +1,1 @@
+Bfinal_output_stateJ(û?~äWåkúsVæÌJç£ú•û-ÿ­ö

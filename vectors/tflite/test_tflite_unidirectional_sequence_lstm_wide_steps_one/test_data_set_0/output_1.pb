@@ -1,0 +1,1 @@
+Bfinal_output_stateJû?säYåiúrXæÊOç§ú–û.ÿ­ö

@@ -1,0 +1,1 @@
+	Bfinal_output_stateJ$Kри|С¶±ЯhвщK GюLyяOЭ–ц¤ьh

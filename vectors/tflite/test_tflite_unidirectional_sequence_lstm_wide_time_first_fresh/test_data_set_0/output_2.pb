@@ -1,0 +1,1 @@
+Bfinal_cell_stateJv$IüÉø²ıÓı‚ı’÷Œøú

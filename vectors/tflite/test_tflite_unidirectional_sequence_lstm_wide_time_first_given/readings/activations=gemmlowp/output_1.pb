@@ -1,0 +1,1 @@
+Bfinal_output_stateJËEü¸Òt¡Çžå…c

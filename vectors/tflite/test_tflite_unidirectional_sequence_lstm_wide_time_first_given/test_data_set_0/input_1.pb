@@ -1,0 +1,1 @@
+Boutput_stateJC×•Îoÿñ¸œ!‡Õ[l#À
