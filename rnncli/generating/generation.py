@@ -69,7 +69,7 @@ from rnncli.packs.manifest import (
     differences,
     read_manifest,
 )
-from rnncli.packs.pack import Pack
+from rnncli.packs.pack import Pack, is_pack
 from rnncli.talk.display import Conclusion
 
 if TYPE_CHECKING:
@@ -163,10 +163,13 @@ class GenerationPlan:
 
         Raises:
             NothingSelected: no case is selected.
-            Unsupported: they ask for goldens that need an extra.
+            Unsupported: they ask for goldens that need an extra, or the layout cannot hold one.
         """
         entries = self.suite.select(self.selection)
         require_backends(entries)
+        for entry in entries:
+            is_rejected = entry.breakage is not None
+            LAYOUTS[self.layout].require(entry.id, entry.operator, is_rejected=is_rejected)
         return entries
 
 
@@ -307,12 +310,13 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
         done: called with a number of cases as they are done.
 
     Raises:
-        InvalidRequest: the folder does not exist.
+        InvalidRequest: the folder does not exist, or is an unfinished pack.
         NothingSelected: the selection is empty.
         Unsupported: the suite asks for goldens that need an extra.
     """
     if not folder.is_dir():
         raise InvalidRequest(f"{folder}: no such folder")
+    is_pack(folder)  # an unfinished one is no pack with files missing
     entries = plan.entries()
     with tempfile.TemporaryDirectory() as scratch:
         spool = Path(scratch)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as with_entries
 
-from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import atomic_folder, put_file, write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
@@ -51,6 +51,7 @@ def convert_pack(
     Raises:
         InvalidRequest: a file is missing or altered, the folder has other files or is the pack
             itself, the layout has no such option or cannot hold a case, or writing fails.
+        Unsupported: see `PackLayout.require`.
     """
     if strange := [name for name in options if name not in LAYOUTS[layout].options]:
         able = {name: row for name, row in LAYOUTS.items() if strange[0] in row.options}
@@ -59,6 +60,9 @@ def convert_pack(
         raise InvalidRequest(f"{folder}: {flags.pop()} is of the layout {listed}, not of {layout}")
     if folder.resolve() == pack.folder.resolve():
         raise InvalidRequest(f"cannot write {folder}: it is the pack to convert")
+    for case in pack.cases:
+        is_rejected = case.expect == "rejection"
+        LAYOUTS[layout].require(case.id, operator_named(case.operator), is_rejected=is_rejected)
     with atomic_folder(folder, partial(files_of_pack, pack.manifest.header["suite"])) as temporary:
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)
@@ -80,8 +84,6 @@ def write_cases(header: Mapping[str, Any], pack: Pack, folder: Path, **options: 
     files_of_case = pkgutil.resolve_name(LAYOUTS[layout].files)
     records = []
     for vector in pack.vectors():
-        if vector.record.unit and not LAYOUTS[layout].has_units:
-            raise Unsupported(f"{vector.id}: the layout {layout} has no quantised units yet")
         record, files = with_files(vector, files_of_case(vector, **options))
         write_files(folder, files)
         records.append(record)

@@ -23,7 +23,6 @@ from rnncli.errors import Unsupported
 from rnncli.files.formats.raw import content_of
 from rnncli.files.formats.stored import encode
 from rnncli.numerics import dtype_of
-from rnncli.operators import operator_named
 from rnncli.packs.layouts import folder_of
 from rnncli.packs.raw_form import RAW, raw_case
 from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
@@ -46,19 +45,6 @@ class NamedTensor(NamedTuple):
     name: str
     path: str  # its path in the raw form, without the extension; there, scales have none
     values: Array  # its elements; a tolerance that the raw form writes as 0 is an array of zeros
-
-
-def require_result(vector: Vector, dialect: str) -> None:
-    """Raise unless a form of a dialect's own models can hold a vector.
-
-    Raises:
-        Unsupported: the operator is another dialect's, or the case must be refused.
-    """
-    record = vector.record
-    if operator_named(record.operator).dialect != dialect:
-        raise Unsupported(f"{vector.id}: {record.operator} is not an operator of {dialect}")
-    if record.expect == "rejection":
-        raise Unsupported(f"{vector.id}: a case that must be refused has no outputs to declare")
 
 
 def prefix_of(case_id: str) -> str:

@@ -18,7 +18,6 @@ from rnncli.files.formats.raw import content_of
 from rnncli.models.ir_model import TYPES
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.packs import raw_form
-from rnncli.packs.derived_forms import require_result
 from rnncli.packs.vector import held_inputs
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 XML, BIN = "model.xml", "model.bin"
-DIALECT = "OpenVINO"
 IR_VERSION = "11"
 
 
@@ -37,10 +35,8 @@ def files_of(vector: Vector) -> dict[str, bytes]:
     """Return the files of a vector by their path within its folder.
 
     Raises:
-        Unsupported: the operator is not OpenVINO's, the case must be refused, so that outputs have
-            no shape, or the raw form cannot hold it.
+        Unsupported: the raw form cannot hold it.
     """
-    require_result(vector, DIALECT)
     return {**raw_form.files_of(vector), **model_files(vector)}
 
 

@@ -5,13 +5,17 @@ A layout is a row: `convert` writes every one, and `verify` and the others read 
 
 from __future__ import annotations
 
+import pkgutil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.errors import Unsupported
 from rnncli.files.paths import Identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rnncli.operators.operator import Operator
 
 ONNX = "onnx"
 # Of the name of a case's folder.
@@ -29,7 +33,22 @@ class PackLayout(NamedTuple):
     reader: str = ""
     # the keyword arguments of `files` that `convert` can set -> their options there
     options: Mapping[str, str] = MappingProxyType({})
-    has_units: bool = False  # whether it tells the scales and zero points of quantised units
+    dialect: str = ""  # whose own models it has, of its operators alone; "" for every operator
+    needs: str = ""  # `module:function` that raises if the package that writes it is not installed
+
+    def require(self, case: str, operator: Operator, *, is_rejected: bool) -> None:
+        """Raise unless it can hold a case.
+
+        Raises:
+            Unsupported: the models are of another dialect, or the case must be refused, so that
+                they have no outputs to declare; or a package is not installed.
+        """
+        if self.dialect and operator.dialect != self.dialect:
+            raise Unsupported(f"{case}: {operator.name} is not an operator of {self.dialect}")
+        if self.dialect and is_rejected:
+            raise Unsupported(f"{case}: a case that must be refused has no outputs to declare")
+        if self.needs:
+            pkgutil.resolve_name(self.needs)()
 
 
 LAYOUTS: Mapping[str, PackLayout] = {
@@ -37,44 +56,42 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "an ONNX test-case folder for each case",
         "rnncli.packs.conversion:onnx_files",
         "rnncli.packs.case_folder:read_case",
-        has_units=True,
     ),
     "raw": PackLayout(
         "a folder for each case, with case.json and plain little-endian .bin files",
         "rnncli.packs.raw_form:files_of",
         "rnncli.packs.raw_form:read_case",
-        has_units=True,
     ),
     "c": PackLayout(
         "a C header for each case, which rnncli does not read back",
         "rnncli.packs.derived_forms:c_files",
-        has_units=True,
     ),
     "hex": PackLayout(
         "files for $readmemh and a .svh for each case, likewise only written",
         "rnncli.packs.derived_forms:hex_files",
         options={"elements": "--pack"},
-        has_units=True,
     ),
     "ir": PackLayout(
         "as raw, with model.xml and model.bin, OpenVINO's own models of its own operators",
         "rnncli.packs.ir_form:files_of",
         "rnncli.packs.raw_form:read_case",
+        dialect="OpenVINO",
     ),
     "wpt": PackLayout(
         "as raw, with wpt.json, WebNN's operators as cases of web-platform-tests",
         "rnncli.packs.wpt_form:files_of",
         "rnncli.packs.raw_form:read_case",
+        dialect="WebNN",
     ),
     "tflite": PackLayout(
         "as raw, with model.tflite, TFLite's own model of its LSTM",
         "rnncli.packs.tflite_form:files_of",
         "rnncli.packs.raw_form:read_case",
+        dialect="TFLite",
+        needs="rnncli.models.tflite_model:schema",
     ),
-    "npz": PackLayout(
-        "one NumPy file", reader="rnncli.packs.single_file:read_case", has_units=True
-    ),
-    "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case", has_units=True),
+    "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
+    "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),
 }
 SINGLE_FILES = tuple(name for name, row in LAYOUTS.items() if not row.files)
 

@@ -19,7 +19,6 @@ from rnncli.files.formats.raw import content_of
 from rnncli.models.tflite_model import GATE_SCALE, INPUTS, OPTIONS, SLOTS, STATES, schema
 from rnncli.operators.tflite_rows import BIASES, CELL_STATES, GATES
 from rnncli.packs import raw_form
-from rnncli.packs.derived_forms import require_result
 from rnncli.packs.vector import group_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 MODEL = "model.tflite"
-DIALECT = "TFLite"
 VERSION, FILE_ID = 3, b"TFL3"  # of the schema
 OPERATOR_VERSION = 3  # the first with integers inside
 ALIGNMENT = 16  # of constants, in bytes
@@ -39,10 +37,8 @@ def files_of(vector: Vector) -> dict[str, bytes]:
     """Return the files of a vector by their path within its folder.
 
     Raises:
-        Unsupported: the operator is not TFLite's, the case must be refused, so that there are no
-            outputs, the raw form cannot hold it, or the package `tflite` is not installed.
+        Unsupported: the raw form cannot hold it, or the package `tflite` is not installed.
     """
-    require_result(vector, DIALECT)
     models: dict[str, bytes] = {}
     for each in vector.calls:
         if (model := model_of(each)) not in models.values():

@@ -23,7 +23,6 @@ import numpy as np
 from rnncli.numerics import dtype_of
 from rnncli.operators.attributes import TYPES
 from rnncli.packs import raw_form
-from rnncli.packs.derived_forms import require_result
 from rnncli.packs.vector import group_of, held_inputs
 
 if TYPE_CHECKING:
@@ -33,17 +32,14 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Answers, Vector
 
 JSON = "wpt.json"
-DIALECT = "WebNN"
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:
     """Return the files of a vector by their path within its folder.
 
     Raises:
-        Unsupported: the operator is not WebNN's, the case must be refused, so that there are no
-            outputs to expect, or the raw form cannot hold it.
+        Unsupported: the raw form cannot hold it.
     """
-    require_result(vector, DIALECT)
     tests = {
         f"{group_of(each.call)}{JSON}": _text(case_of(each), depth=3).encode() + b"\n"
         for each in vector.calls

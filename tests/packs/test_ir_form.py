@@ -10,7 +10,6 @@ from support import shipped
 from support.judged import vectors_of
 from support.small_suite import small_suite
 
-from rnncli.errors import Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.judging.judgement import judge
 from rnncli.models import evaluator
@@ -140,19 +139,3 @@ def test_another_layout_replaces_the_models(tmp_path):
 
     assert generate(plan, tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("model.*")]
-
-
-@pytest.mark.parametrize(
-    ("suite", "case_id", "reason"),
-    [
-        ("smoke", "", "is not an operator of OpenVINO"),
-        ("webnn", "", "is not an operator of OpenVINO"),
-        ("reject", "rnncell_3_cell_clip", "must be refused has no outputs"),
-    ],
-)
-def test_what_has_no_model_is_refused(suite, case_id, reason):
-    """Other operators, and cases whose outputs have no shape."""
-    found = (each for each in shipped.vectors(suite) if each.id.startswith(case_id))
-
-    with pytest.raises(Unsupported, match=reason):
-        ir_form.files_of(next(found))

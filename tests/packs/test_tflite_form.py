@@ -7,7 +7,6 @@ import pytest
 from support import shipped
 from support.tables import every
 
-from rnncli.errors import Unsupported
 from rnncli.models import evaluator
 
 pytest.importorskip("tflite")
@@ -125,9 +124,3 @@ def test_a_second_call_has_a_model_if_its_weights_are_others(tmp_path):
         "model.tflite",
         "calls/1/model.tflite",
     ]
-
-
-def test_another_operator_has_no_such_form():
-    """The message names it."""
-    with pytest.raises(Unsupported, match=r"LSTM-14 is not an operator of TFLite"):
-        tflite_form.files_of(next(v for v in shipped.vectors("core") if v.id == "lstm_14_clip"))

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec.structs import replace as with_entries
-from support import shipped
 from support.small_webnn import small_webnn, vectors
 from support.webnn_baseline import checkout
 
-from rnncli.errors import Unsupported
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs import raw_form, wpt_form
 from rnncli.packs.conversion import convert_pack
@@ -163,20 +160,6 @@ def test_another_layout_replaces_the_files_of_the_one_before(tmp_path):
 
     assert generate(replace(PLAN, layout="raw"), tmp_path / "pack", lambda _: None).warnings == ()
     assert not [*tmp_path.rglob("wpt.json")]
-
-
-def test_what_is_not_of_webnn_is_refused():
-    """Other operators have no method there."""
-    with pytest.raises(Unsupported, match="is not an operator of WebNN"):
-        wpt_form.files_of(next(iter(shipped.vectors("smoke"))))
-
-
-def test_a_case_that_must_be_refused_is_refused():
-    """It has no outputs to expect."""
-    vector = made()["webnn_lstm_plain"]
-
-    with pytest.raises(Unsupported, match="must be refused has no outputs"):
-        wpt_form.files_of(replace(vector, record=with_entries(vector.record, expect="rejection")))
 
 
 def said(pack, *mode):
