@@ -34,13 +34,13 @@ def compare(
     """Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.
 
     B holds the expected values. Of folders with test data sets only the outputs are compared. What
-    A calls by other names is compared with the only output of B whose name ends so, as Y of gru/Y,
-    or that has its sizes.
+    A calls by other names is compared with the only output of B whose name ends so, as Y of gru/Y
+    or gru_Y, or that has its sizes.
     Without a tolerance, elements must be equal; -0.0 equals 0.0, and NaN equals NaN unless
     --no-equal-nan is given. With tolerances, an element agrees if |a - b| <= atol + rtol * |b|, or
     if the two are at most --max-ulp units in the last place apart. Of an output that differs, what
-    it has in common with B's is told: that it is transposed, moved, scaled or rounded, or how large
-    its errors are beside those of rounding to a type.
+    it has in common with B's is told: that it is transposed, moved, repeated, exchanged, scaled or
+    rounded, or how large its errors are beside those of rounding to a type.
 
     \b
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6

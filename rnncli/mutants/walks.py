@@ -23,7 +23,7 @@ from rnncli.mutants.mutant import (
     running,
     stepped,
 )
-from rnncli.mutants.words_of_edits import rolled
+from rnncli.mutants.words_of_edits import clipping, rolled
 from rnncli.recurrence.lanes import clear_unstarted, in_order
 from rnncli.recurrence.recurrence import Direction, Result
 
@@ -49,6 +49,14 @@ def last_c_runs_on(run: Run, recurrence: Recurrence) -> Result:
     """Y and Y_h end at the length, Y_c is that after T steps."""
     right, on = run(recurrence), run(without_lengths(recurrence))
     return replace(right, last=(right.last[0], on.last[1]))
+
+
+def last_c_activated(run: Run, recurrence: Recurrence) -> Result:
+    """Y_c is h(Ct), as Ht has it, instead of Ct."""
+    result, bound = run(recurrence), recurrence.bound("h")
+    of_each = zip(recurrence.activations, np.moveaxis(result.last[1], -3, 0), strict=True)
+    activated = [clipping(functions[2], bound, values) for functions, values in of_each]
+    return replace(result, last=(result.last[0], np.stack(activated, axis=-3)))
 
 
 def without_lengths(recurrence: Recurrence) -> Recurrence:
@@ -320,7 +328,8 @@ WALKS: Mapping[str, Changed] = {
     **{
         function.__name__.replace("_", "-"): running(function)
         for function in (
-            *(last_states_run_on, last_c_runs_on, padding_computed, padding_masked_by_product),
+            *(last_states_run_on, last_c_runs_on, last_c_activated),
+            *(padding_computed, padding_masked_by_product),
             *(padding_flipped, padding_walked_in_reverse, second_direction_continues),
             *(clip_of_first_direction_only, clip_before_bias),
             *(states_never_advance, sequences_continue, present_state_of_step_before),

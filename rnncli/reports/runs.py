@@ -196,7 +196,10 @@ def _conclusion(run: RunReport) -> str:
     sizes = ", ".join(f"{symbol}={size}" for symbol, size in told.sizes.items())
     why = ""
     if told.cause and told.cause.nodes:
-        why = f"; fits {listed([*told.cause.fits], MOST_NAMED)} in {listed([*told.cause.nodes], 1)}"
+        explained, all_of = told.cause.explained, told.cause.wrong
+        part = "" if explained == all_of else f", for {explained} of {all_of} wrong elements"
+        fits = f"fits {listed([*told.cause.fits], MOST_NAMED)}"
+        why = f"; {fits} in {listed([*told.cause.nodes], 1)}{part}"
     elif run.against and (node := run.against.node) and node.verdict.fits:
         why = f"; fits {listed([*node.verdict.fits], MOST_NAMED)} in {node.node}"
     return f"{word}{by}{f', at {sizes}' if sizes else ''}{one_line(why)}"
@@ -313,4 +316,5 @@ def difference(output: OutputComparison) -> str:
     """Return the sentence for an output that differs."""
     if output.problem or output.worst is None:
         return f"{output.name}: {output.problem}"
-    return f"{differing(output, output.dtype)} +- {shown(output.worst.allowed)}"
+    allowed = f" +- {shown(output.worst.allowed)}" if output.worst.allowed else ""
+    return f"{differing(output, output.dtype)}{allowed}"

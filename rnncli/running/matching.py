@@ -73,9 +73,9 @@ def renamed(
     """Return outputs under the names of others; warn of what is not as it was.
 
     An output of another name is taken for the only one that has its last part, as Y of gru/Y, or
-    else its shape, or has that in other words, see `order_of`, if no other output is. Only axes of
-    size 1 may lack or be more: in another order of axes it stays as it is, and is wrong as under
-    the right name.
+    whose name it ends with, as 148 of output_148, or else its shape, or has that in other words,
+    see `order_of`, if no other output is. Only axes of size 1 may lack or be more: in another order
+    of axes it stays as it is, and is wrong as under the right name.
     """
     found = {name: values for name, values in theirs.items() if name in ours}
     left = {name: values for name, values in theirs.items() if name not in ours}
@@ -86,7 +86,7 @@ def renamed(
             for own, wanted in ours.items()
             if own not in found
             and (order := order_of(values.shape, wanted.shape)) is not None
-            and (not is_same_name or _last(name) == _last(own))
+            and (not is_same_name or _end_alike(name, own))
             and (not is_same_shape or not order)
         }
         for (name, own), order in fits.items():
@@ -100,5 +100,9 @@ def renamed(
     return {**found, **left}
 
 
-def _last(name: str) -> str:
-    return name.rpartition("/")[2]
+def _end_alike(name: str, own: str) -> bool:
+    """Whether two names have one last part, or one of them ends with all of the other."""
+    if name.rpartition("/")[2] == own.rpartition("/")[2]:
+        return True
+    short, long = sorted((name, own), key=len)
+    return long.endswith(short) and long.removesuffix(short)[-1:] in {"_", "-", ".", ":"}

@@ -1,18 +1,20 @@
 """What two tensors that differ have in common: one is the other moved, scaled, rounded, or nearly.
 
-Each sentence is measured: what it says leaves at most `LEFT` of the error.
+Each sentence is measured: what it says leaves at most `LEFT` of the error, and a rounding no
+element that is further off than it takes it.
 """
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import groupby, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rnncli.judging.comparing.comparison import agreeing
 from rnncli.numerics import DTYPES, dtype_of, round_to
-from rnncli.talk.words import counted, listed, shown, times
+from rnncli.numerics.grids import LEAST, NARROW, grid_of
+from rnncli.talk.words import counted, listed, plural, shown, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,19 +22,17 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.comparison import Sides
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.numerics import Array
+    from rnncli.numerics.grids import Grid
 
 # The part of an error, on average, that what explains it may leave.
 LEFT = 0.01
-# The least number of elements that have one sign, or fit a number, by no chance.
-LEAST = 10
-# The most elements, axes and indices of an axis that are looked at, decimals, binary places, and
-# indices told.
-MOST_ELEMENTS, MOST_AXES, MOST_INDICES, MOST_TOLD = 1 << 22, 5, 256, 16
-MOST_DECIMALS, MOST_PLACES = 8, 24
-# Types to whose roundings errors are compared, the finest first, how far from one they may be to be
-# as large, and how far to come of any: steps in bfloat16 or weights in int8 add up to errors of up
-# to 7 times those of rounding the outputs to bfloat16, see `running.request.LARGEST`.
-ROUNDED = ("float32", "float16", "bfloat16")
+# How near a factor is to a power of 2 to be one.
+ALIKE = 1e-4
+# The most elements, axes and indices of an axis that are looked at, and indices and ranges told.
+MOST_ELEMENTS, MOST_AXES, MOST_INDICES, MOST_TOLD, MOST_RANGES = 1 << 22, 5, 256, 16, 2
+# How far errors may be from those of a rounding to be as large, and how far to come of any: steps
+# in bfloat16 or weights in int8 add up to errors of up to 7 times those of rounding the outputs to
+# bfloat16, see `running.request.LARGEST`.
 NEAR, FAR = 4.0, 10.0
 
 
@@ -52,9 +52,12 @@ def likenesses(got: Array, wanted: Array, differs: Array, sides: Sides) -> list[
         return [Likeness(f"{sides.got} nothing but NaN", explains=True)]
     if not (np.isfinite(g).all() and np.isfinite(w).all() and differs.any()):
         return []
-    for sentence in _explaining(g, w, sides):
+    grids = grid_of(got, wanted), grid_of(wanted, got)
+    for sentence in _explaining(g, w, differs, grids, sides):
         return [Likeness(sentence, explains=True)]
     found = [*_places(differs)]
+    if grids[0]:
+        found.append(f"{sides.got} nothing but {grids[0].words}")
     off = (g - w)[differs]
     if off.size >= LEAST and ((off > 0).all() or (off < 0).all()):
         more = "larger" if off[0] > 0 else "smaller"
@@ -66,10 +69,12 @@ def _is_real(values: Array) -> bool:
     return values.dtype.kind in "fiu" or dtype_of(values).is_float
 
 
-def _explaining(g: Array, w: Array, sides: Sides) -> Iterator[str]:
+def _explaining(
+    g: Array, w: Array, differs: Array, grids: Sequence[Grid | None], sides: Sides
+) -> Iterator[str]:
     """Yield what explains the whole error."""
     size = _rms(g - w)
-    got_is = f"{sides.got} what {sides.wanted}"
+    got_is, wanted_is = f"{sides.got} what {sides.wanted}", f"{sides.wanted} what {sides.got}"
 
     def is_left(values: Array) -> bool:
         return values.shape == g.shape and _rms(g - values) <= LEFT * size
@@ -81,23 +86,17 @@ def _explaining(g: Array, w: Array, sides: Sides) -> Iterator[str]:
         shift, factor = float(np.mean(g - w)), float(np.vdot(g, w) / np.vdot(w, w))
         if is_left(w + shift):
             yield f"{got_is} {'+' if shift > 0 else '-'} {shown(abs(shift))}"
+        power = np.copysign(np.exp2(np.rint(np.log2(abs(factor) or 1.0))), factor)
+        factor = float(power) if np.isclose(power, factor, rtol=ALIKE) else factor
         if is_left(w * factor):
             yield f"{got_is} times {shown(factor)}"
         slope, start = np.polynomial.polynomial.polyfit(w.ravel(), g.ravel(), 1)[::-1].tolist()
         if is_left(w * slope + start):
             sign = "+" if start > 0 else "-"
             yield f"{got_is} times {shown(slope)} {sign} {shown(abs(start))}"
-        for a, b, said in ((g, w, got_is), (w, g, f"{sides.wanted} what {sides.got}")):
-            for decimals in range(MOST_DECIMALS):
-                if _rms(a - np.round(b, decimals)) <= LEFT * size:
-                    yield f"{said} rounded to {counted(decimals, 'decimal')}"
-            for name in ROUNDED:
-                if _rms(a - round_to(b, DTYPES[name]).astype(np.float64)) <= LEFT * size:
-                    yield f"{said} rounded to {name}"
-            for places in range(1, MOST_PLACES):
-                unit = 2.0**-places
-                if _rms(a - np.round(b / unit) * unit) <= LEFT * size:
-                    yield f"{said} rounded to multiples of 2^-{places}: fixed point"
+    for grid, a, b, said in zip(grids, (g, w), (w, g), (got_is, wanted_is), strict=True):
+        if grid and (rounding := grid.rounding(a, b)):
+            yield f"{said} {rounding} {grid.words}"
     if w.ndim <= MOST_AXES:
         for order in permutations(range(w.ndim)):
             if order != (*range(w.ndim),) and is_left(w.transpose(order)):
@@ -113,12 +112,32 @@ def _explaining(g: Array, w: Array, sides: Sides) -> Iterator[str]:
             is_moved = count > 2 and _rms(g[here] - w[here]) > size / 2
             if is_moved and _rms(g[here] - w[there]) <= LEFT * size:
                 yield f"{got_is} one index {way} along axis {axis}"
-        rows, others = (np.moveaxis(values, axis, 0).reshape(count, -1) for values in (g, w))
+        rows, others, wrong = (
+            np.moveaxis(values, axis, 0).reshape(count, -1) for values in (g, w, differs)
+        )
         apart = np.add.outer((rows**2).sum(1), (others**2).sum(1)) - 2 * rows @ others.T
-        nearest = apart.argmin(axis=1).tolist()
-        if sorted(nearest) == [*range(count)] and is_left(np.take(w, nearest, axis)):
-            said = listed([str(k) for k in nearest], MOST_TOLD)
-            yield f"{got_is} at the indices {said} along axis {axis}"
+        nearest = np.where(wrong.any(axis=1), apart.argmin(axis=1), range(count)).tolist()
+        # Of few elements one may be like another by chance, unless each is there once.
+        is_sure = rows.shape[1] >= LEAST or sorted(nearest) == [*range(count)]
+        if is_sure and is_left(np.take(w, nearest, axis)):
+            yield _taken(nearest, axis, sides)
+
+
+def _taken(indices: Sequence[int], axis: int, sides: Sides) -> str:
+    """Return which indices of an axis have what others should have, in words."""
+    moved = [(k, index) for k, index in enumerate(indices) if k != index]
+    runs = groupby(enumerate(moved), lambda each: (each[1][0] - each[0], each[1][1] - each[0]))
+    ranges = [[pair for _, pair in run] for _, run in runs]
+    if len(ranges) > MOST_RANGES:
+        said = listed([str(k) for k in indices], MOST_TOLD)
+        return f"{sides.got} what {sides.wanted} at the indices {said} along axis {axis}"
+    words = []
+    for run in ranges:
+        ends = zip(run[0], run[-1], strict=True)
+        words.append([f"{a}" if a == b else f"{a} to {b}" for a, b in ends])
+    (at, of), *more = words
+    first = f"{sides.got} at {at} of axis {axis} what {sides.wanted} at {of}"
+    return "".join([first, *(f", and at {at} what it has at {of}" for at, of in more)])
 
 
 def _places(differs: Array) -> Iterator[str]:
@@ -148,7 +167,7 @@ def beside_roundings(got: Array, wanted: Array) -> str:
         return ""
     numbers = w[is_number]
     made = {
-        name: _rms(round_to(numbers, DTYPES[name]).astype(np.float64) - numbers) for name in ROUNDED
+        name: _rms(round_to(numbers, DTYPES[name]).astype(np.float64) - numbers) for name in NARROW
     }
     found = {name: size / each for name, each in made.items() if each}
     near = min(found, key=lambda name: abs(np.log(found[name])), default="")
@@ -167,17 +186,40 @@ def differences(
 ) -> dict[str, list[Likeness]]:
     """Return what outputs that differ have in common with those that are wanted, by name.
 
-    Of shapes that differ, it is whether the elements agree with axes in another order.
+    Of types that differ, it begins with whether the elements agree in the narrower one; of shapes
+    that differ, it is whether they agree with axes in another order.
     """
     found: dict[str, list[Likeness]] = {}
     for name in [name for name in wanted if name in got]:
         g, w = got[name], wanted[name]
+        said: list[Likeness] = []
         if dtype_of(g) != dtype_of(w):
-            continue
+            found[name] = said
+            if g.shape != w.shape or not (_is_real(g) and _is_real(w)):
+                continue
+            floats = [each for each in map(dtype_of, (g, w)) if each.is_float]
+            narrow = min(floats, key=lambda each: each.precision) if floats else dtype_of(w)
+            g, w = (round_to(values.astype(np.float64), narrow) for values in (g, w))
+            mask = agreeing(g, w, tolerance.of(name))
+            some = f"{mask.sum()} of {counted(mask.size, 'element')}"
+            agree = plural(mask.size, "agrees", "agree")
+            said.append(Likeness(f"in {narrow} {some} {agree}", bool(mask.all())))
         if g.shape == w.shape:
             mask = agreeing(g, w, tolerance.of(name))
-            if not mask.all():
-                found[name] = likenesses(g, w, ~mask, sides)
+            if mask.all():
+                continue
+            found[name] = said
+            exchanged = (
+                other
+                for other, theirs in wanted.items()
+                if (other != name and theirs.shape == g.shape)
+                and (dtype_of(theirs) == dtype_of(g) and theirs.any())
+                and agreeing(g, theirs, tolerance.of(other)).all()
+            )
+            if other := next(exchanged, ""):
+                said.append(Likeness(f"{sides.got} what {sides.wanted} as {other}", explains=True))
+            else:
+                said += likenesses(g, w, ~mask, sides)
         elif order := order_of(g.shape, w.shape):
             mask = agreeing(in_order(g, order, w.shape), w, tolerance.of(name))
             agree = f"{mask.sum()} of {counted(mask.size, 'element')}"

@@ -37,7 +37,6 @@ from rnncli.judging.explaining.fitting import (
     together,
 )
 from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
-from rnncli.judging.explaining.precision import FIXED, fixed_point_of, multiples_of
 from rnncli.judging.explaining.single_steps import HeldRegion, Screen, regions_of, steps_of
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
@@ -46,6 +45,7 @@ from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant, live, results
 from rnncli.mutants.quantised_kernels import finer_unit_bug, rounding_outputs
 from rnncli.mutants.scalings import FEWEST, scaling_named, scalings_of
+from rnncli.numerics.grids import FIXED, fixed_point_of, multiples_of
 from rnncli.recurrence.readings import READINGS, must_be_declared
 from rnncli.talk.words import counted, listed
 

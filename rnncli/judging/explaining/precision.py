@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.judging.explaining.single_steps import predicted
+from rnncli.numerics.grids import ELEMENTS, FIXED, binary_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,19 +28,13 @@ FINE = 20
 SPARE = 6.5
 # Fewer bits than that are those of another function: errors of logic have the size of 0 to 4 bits.
 FEWEST = 6
-# Least number of elements and of cases that tell the size of errors; the cases may differ by so
-# many bits, and the median of a case's errors from their rms.
-ELEMENTS, CASES, SPREAD, EVEN = 8, 3, 2.0, 4.0
+# Least number of cases that tell the size of errors; the cases may differ by so many bits, and the
+# median of a case's errors from their rms.
+CASES, SPREAD, EVEN = 3, 2.0, 4.0
 # The part of elements that are what the name says.
 NEARLY_ALL = 0.9
-# The most binary places of a fixed point.
-FIXED = 24
-DIGITS = 53  # of a float64
 # Number of significant bits -> the dtypes that have it.
 FORMATS = {8: "bfloat16", 11: "float16 or TensorFloat-32", 24: "float32"}
-# The least number of bits, over all values, that floats of as many significant bits would have and
-# multiples of a power of 2 have not.
-CERTAIN = 20
 
 
 class Precision(NamedTuple):
@@ -65,7 +60,7 @@ class Precision(NamedTuple):
         if own < FINE or np.count_nonzero(margin) < ELEMENTS or len(values) < ELEMENTS:
             return None
 
-        places, exponents = _binary_places(values)
+        places, exponents = binary_places(values)
         stored = int((places + exponents).max())
         rms = float(np.sqrt(np.mean(margin[live] ** 2)))
         median = float(np.median(margin[live]))
@@ -104,37 +99,6 @@ class Precision(NamedTuple):
             is_late,
             next(iter(near), ""),
         )
-
-
-def _binary_places(values: Array) -> tuple[Array, Array]:
-    """Return the binary places of each value, those of 3 and 0.25 being 0 and 2, and exponents."""
-    fractions, exponents = np.frexp(values)
-    whole = np.ldexp(fractions, DIGITS).astype(np.int64)
-    _, lowest = np.frexp((whole & -whole).astype(np.float64))
-    return np.asarray(DIGITS + 1 - lowest - exponents), exponents
-
-
-def multiples_of(values: Array) -> int:
-    """Return the least k of which finite values are multiples of 2^-k."""
-    some = values[values != 0].astype(np.float64)
-    return max(0, int(_binary_places(some)[0].max(initial=0)))
-
-
-def fixed_point_of(got: Array, wanted: Array) -> int | None:
-    """Return the k of finite values that are multiples of 2^-k, unlike the wanted ones.
-
-    Floats of as many significant bits have the more binary places, the smaller they are: None if
-    these values may be such floats.
-    """
-    values = np.unique(np.abs(got[got != 0].astype(np.float64)))
-    if len(values) < ELEMENTS:
-        return None
-    places, exponents = _binary_places(values)
-    k, stored = int(places.max()), (places + exponents).max()
-    lacking = np.maximum(stored - exponents - k, 0).sum()
-    scaled = np.ldexp(wanted.astype(np.float64), k)
-    others = np.count_nonzero(scaled != np.rint(scaled))
-    return k if 0 < k < FIXED and lacking >= CERTAIN and others >= ELEMENTS else None
 
 
 def precision_in_words(cases: Sequence[Precision]) -> str:

@@ -20,11 +20,18 @@ def as_type(dtype):
     return W.astype(dtype).astype(np.float32)
 
 
+def cut(bits, values=W):
+    """Values, cut toward zero to a number of significant bits."""
+    fractions, exponents = np.frexp(values)
+    return np.ldexp(np.trunc(np.ldexp(fractions, bits)), exponents - bits).astype(np.float32)
+
+
 @pytest.mark.parametrize(
     ("got", "sentence"),
     [
         (W + np.float32(0.25), f"{IS} + 0.25"),
         (W * 2, f"{IS} times 2"),
+        (np.round(W * 4096), f"{IS} times 4096"),
         (-W, f"{IS} times -1"),
         (2 * W - 1, f"{IS} times 2 - 1"),
         (W[:, :, [0, 2, 1, 4, 3]], f"{IS} at the indices 0, 2, 1, 4, 3 along axis 2"),
@@ -35,6 +42,23 @@ def as_type(dtype):
         (as_type(np.float16), f"{IS} rounded to float16"),
         (as_type(ml_dtypes.bfloat16), f"{IS} rounded to bfloat16"),
         (np.round(W * 4096) / 4096, f"{IS} rounded to multiples of 2^-12: fixed point"),
+        (np.floor(W * 4096) / 4096, f"{IS} rounded down to multiples of 2^-12: fixed point"),
+        (np.ceil(W * 64) / 64, f"{IS} rounded up to multiples of 2^-6: fixed point"),
+        (np.trunc(W * 256) / 256, f"{IS} cut toward zero to multiples of 2^-8: fixed point"),
+        (np.round(W * 127) / 127, f"{IS} rounded to multiples of 1/127"),
+        (np.trunc(W / 0.0213) * 0.0213, f"{IS} cut toward zero to multiples of 0.0213"),
+        (cut(8), f"{IS} cut toward zero to bfloat16"),
+        (cut(11), f"{IS} cut toward zero to float16"),
+        (cut(11, W * 2.0**-20) * 2**20, f"{IS} cut toward zero to float16"),
+        (cut(14), f"{IS} cut toward zero to 14 significant bits"),
+        (W[:, [1, 1]], "A has at 0 of axis 1 what B has at 1"),
+        (W[[0, 1, 2, 1, 2, 5]], "A has at 3 to 4 of axis 0 what B has at 1 to 2"),
+        (
+            W[[3, 4, 5, 0, 1, 2]],
+            "A has at 0 to 2 of axis 0 what B has at 3 to 5, and at 3 to 5 what it has at 0 to 2",
+        ),
+        (W[[2, 1, 2, 5, 5, 4]], f"{IS} at the indices 2, 1, 2, 5, 5, 4 along axis 0"),
+        (W.astype(np.float64), "in float32 60 of 60 elements agree"),
         (W * 0, "A has nothing but zeros"),
         (W * np.float32(np.nan), "A has nothing but NaN"),
         (
@@ -58,6 +82,45 @@ def test_what_explains_all_of_an_error_is_told_alone(got, sentence):
     (like,) = differences({"Y": got}, {"Y": W}, EXACT, SIDES)["Y"]
 
     assert like == (sentence, True)
+
+
+def test_outputs_that_are_exchanged_are_told_of_both():
+    """Each is what the other should be."""
+    found = differences({"Y": W, "Z": NOISE}, {"Y": NOISE, "Z": W}, EXACT, SIDES)
+
+    assert found == {"Y": [(f"{IS} as Z", True)], "Z": [(f"{IS} as Y", True)]}
+
+
+@pytest.mark.parametrize(
+    ("on_grid", "words"),
+    [
+        (lambda values: np.round(values * 4096) / 4096, "multiples of 2^-12: fixed point"),
+        (lambda values: np.round(values * 127) / 127, "multiples of 1/127"),
+        (lambda values: cut(11, values), "float16"),
+    ],
+)
+def test_errors_beyond_a_grid_of_the_outputs_are_not_explained_by_it(on_grid, words):
+    """The grid is told all the same, and not how it rounds."""
+    found = differences({"Y": on_grid(W + NOISE / 16)}, {"Y": W}, EXACT, SIDES)["Y"]
+
+    assert found == [(f"A has nothing but {words}", False)]
+
+
+def test_wanted_outputs_on_a_grid_say_nothing_of_how_others_round():
+    """Outputs that are levels of one scale on both sides have it in common."""
+    got, wanted = np.round(W * 127) / 127, np.round((W + NOISE) * 127) / 127
+
+    assert differences({"Y": got}, {"Y": wanted}, EXACT, SIDES)["Y"] == []
+
+
+def test_numbers_of_two_types_are_compared_in_the_narrower():
+    """What is rounded there is told, too."""
+    found = differences({"Y": W.astype(np.float64)}, {"Y": as_type(np.float16)}, EXACT, SIDES)["Y"]
+
+    assert [each.sentence for each in found] == [
+        "in float32 0 of 60 elements agree",
+        "B has what A has rounded to float16",
+    ]
 
 
 def test_axes_of_one_size_may_be_in_another_order_too():

@@ -23,13 +23,13 @@ from rnncli.judging.explaining.hypotheses import (
     sentence_of,
     single_fits,
 )
-from rnncli.judging.explaining.precision import fixed_point_of
 from rnncli.judging.explaining.single_steps import ENGINE, Screen, steps_of
 from rnncli.judging.judgement import judge
 from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change, computing, stepped
 from rnncli.mutants.runs import stacked
 from rnncli.numerics import DTYPES, round_to
+from rnncli.numerics.grids import fixed_point_of
 from rnncli.numerics.profiles import PROFILES
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Attempt, Status
