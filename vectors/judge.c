@@ -535,6 +535,8 @@ static double element(const DType *dtype, const unsigned char *data, size_t k) {
 }
 
 static size_t bytes_of(const Output *output) { return output->size * output->dtype->bytes; }
+/* The most bytes of a result that are read: of the largest type in the place of the smallest. */
+static size_t room_of(const Output *output) { return 8 * bytes_of(output); }
 
 static double tolerance_at(const Output *output, size_t k) {
   if (output->limits) {
@@ -677,6 +679,7 @@ typedef struct {
   Verdict verdict;
   double margin;
   int is_answered; /* whether an element was compared, or the response to an invalid case */
+  int has_results; /* of some call */
   MeanError mean;
   char where[2 * LONGEST_PATH];
 } Judged;
@@ -754,8 +757,8 @@ static void put_named(char *where, const Output *output, const Content *got,
   if (found->problem) {
     put(where, "%s %s: wanted %lu", output->name, found->problem,
         (unsigned long)bytes_of(output));
-    if (got->size < bytes_of(output) && got->is_there)
-      put(where, ", got %lu", (unsigned long)got->size);
+    if (got->size > room_of(output)) put(where, ", got more than %lu", (unsigned long)room_of(output));
+    else if (got->is_there) put(where, ", got %lu", (unsigned long)got->size);
     return;
   }
   put_index(where, output, found->worst);
@@ -940,7 +943,7 @@ static void judge_signals(const Call *call, Judged *judged) {
     Output output;
     read_output(call->json, call->pack, k, &output);
     if (call->limits->are_given) output.limits = call->limits;
-    Content got = result_of(call, "steps/", output.name, bytes_of(&output));
+    Content got = result_of(call, "steps/", output.name, room_of(&output));
     if (got.is_there) {
       OutputVerdict found = judge_output(&output, &got);
       if (found.differs && !found.problem) {
@@ -997,12 +1000,16 @@ static Judged judge_call(const Call *call, char *reading) {
   read_answers(call->json, call->pack, call->limits, outputs, declared > 0, &answers);
   int strange = strange_outputs(call, &answers, names), present = strange;
   for (int k = 0; k < answers.count; k++) {
-    got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
+    got.content[k] = result_of(call, "", answers.output[k].name, room_of(&answers.output[k]));
     present += got.content[k].is_there;
   }
   if (call->refusal && present) judged = ended(CRASHED, "refused.txt and outputs are there");
   else if (call->refusal) judged = ended(call->must_refuse ? PASS : REFUSED, call->refusal);
-  else if (!present) judged = ended(MISSING, "no results for it");
+  else if (!present) {
+    judged = ended(MISSING, "no results for it");
+    if (answers.count)
+      put(judged.where, ": no %soutputs/%s.bin", call->prefix, answers.output[0].name);
+  }
   else if (call->must_refuse) judged = ended(ACCEPTED, "ran, although invalid");
   else judged = judged_outputs(call, &answers, &got, strange, names, reading);
   for (int k = 0; k < answers.count; k++) free(got.content[k].data);
@@ -1020,7 +1027,7 @@ static int follows(const Call *call, const char *reading) {
   if (!outputs) outputs = get(call->json, call->data_set, "outputs", ARRAY);
   read_answers(call->json, call->pack, call->limits, outputs, 0, &answers);
   for (int k = 0; k < answers.count; k++)
-    got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
+    got.content[k] = result_of(call, "", answers.output[k].name, room_of(&answers.output[k]));
   int agree = agrees(&answers, &got, &judged);
   for (int k = 0; k < answers.count; k++) free(got.content[k].data);
   free_answers(&answers);
@@ -1070,10 +1077,12 @@ static Judged judge_calls(const Call *base, MeanErrors *means) {
   static const char QUANTISED[] = "DynamicQuantizeLSTM";
   char operator[LONGEST_PATH];
   size_t number = 0, before = means->count;
+  int has_results = 0;
   get_text(base->json, 0, "operator", operator);
   for (Value k = first(base->json, sets); k; k = after(base->json, sets, k), number++) {
     Call call = call_of(base, k, number, prefix);
     Judged judged = judge_call(&call, reading);
+    has_results |= judged.verdict != MISSING;
     if (is_worse(&judged, &worst)) worst = judged, strcpy(chosen, reading);
     if (!judged.mean.count || !strncmp(operator, QUANTISED, strlen(QUANTISED))) continue;
     means->call = allocate(means->call, (means->count + 1) * sizeof *means->call);
@@ -1082,6 +1091,7 @@ static Judged judge_calls(const Call *base, MeanErrors *means) {
   if (!number) stop(BAD_INPUT, "%s: has no data sets", base->json->path);
   if (worst.verdict == ACCEPTABLE) worst = held_to(base, sets, chosen, worst);
   if (worst.verdict > ACCEPTABLE) means->count = before;
+  worst.has_results = has_results;
   return worst;
 }
 
@@ -1139,7 +1149,7 @@ typedef struct {
   Limits limits;
   char **ids; /* those to judge; all if there are none */
   int id_count, allows[VERDICTS];
-  int count[VERDICTS], cases, answered, failing, refusals, is_contested;
+  int count[VERDICTS], cases, found, answered, failing, refusals, is_contested;
   long max_bias; /* 0: not asked */
   MeanErrors means;
 } Run;
@@ -1207,6 +1217,14 @@ static void print_case(const char *id, const Judged *judged) {
   putchar('\n');
 }
 
+/* Whether a layout has case.json and .bin files: the others of it have models beside them. */
+static int is_raw(const char *layout) {
+  static const char *const LAYOUTS[] = {"raw", "ir", "wpt", "tflite"};
+  for (size_t k = 0; k < sizeof LAYOUTS / sizeof *LAYOUTS; k++)
+    if (!strcmp(layout, LAYOUTS[k])) return 1;
+  return 0;
+}
+
 static void judge_all(Run *run, const Json *manifest) {
   Value cases = get(manifest, 0, "cases", ARRAY);
   char id[LONGEST_PATH], expect[LONGEST_PATH], *seen = allocate(NULL, (size_t)run->id_count + 1);
@@ -1217,6 +1235,7 @@ static void judge_all(Run *run, const Json *manifest) {
     run->cases++;
     run->count[judged.verdict]++;
     run->answered += judged.is_answered;
+    run->found += judged.has_results;
     run->failing += is_failure(judged.verdict) && !run->allows[judged.verdict];
     get_text(manifest, k, "expect", expect);
     run->refusals += judged.verdict == PASS && !strcmp(expect, "rejection");
@@ -1357,10 +1376,12 @@ int main(int argc, char **argv) {
     stop(BAD_INPUT, "%s: is missing or too large: %s is not a pack", path, run.pack);
   Json manifest = parsed(path, &content);
   require(&manifest, 0, "format", "rnncli-pack-1", "");
-  require(&manifest, 0, "layout", "raw", "; `rnncli convert PACK OUT --format raw` makes a raw pack");
+  if (!is_raw(get_text(&manifest, 0, "layout", path)))
+    stop(BAD_INPUT, "%s: layout is '%s', not 'raw'; `rnncli convert PACK OUT --format raw` makes a raw pack",
+         manifest.path, path);
   check_digest(&manifest, content);
   judge_all(&run, &manifest);
-  if (run.cases && run.count[MISSING] == run.cases)
+  if (run.cases && !run.found)
     stop(BAD_INPUT, "%s: holds no results, which are test_ID/outputs/Y.bin", run.results);
   int code = summary(&run);
   free(manifest.tokens);

@@ -52,6 +52,7 @@ int main(int argc, char **argv) {
   for (int k = 0; load(argv[1], k, &in); k++)
     *(!strcmp(in.name, "X") ? &X : !strcmp(in.name, "W") ? &W : !strcmp(in.name, "R") ? &R
       : !strcmp(in.name, "B") ? &B : !strcmp(in.name, "sequence_lens") ? &lens : &h0) = in;
+  if (!X.type) { fprintf(stderr, "%s: no input_0.pb, or none named X\n", argv[1]); return 1; }
   if (X.type != 1) { fputs("only float32\n", stderr); return 3; }
   long T = X.dims[0], N = X.dims[1], I = X.dims[2], H = R.dims[2];
   const float *x = X.data, *w = W.data, *r = R.data, *b = B.data;

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[1]
 PICTURE = "<!-- layers -->"
+RECORDS = {"findings", "upstream", "changelog.md"}  # what happened once
 SCHEMA_NOTE = (
     "`rnncli schema` writes the JSON Schema, with which an editor completes and checks keys;",
     "`rnncli lint` lists every finding with its line.",
@@ -499,6 +500,11 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         found = IN_THE_CHECKOUT.get(target)
         return f"]({posixpath.relpath(found, folder or '.')})" if found else link[0]
 
+    if {
+        folder,
+        page.file.src_uri,
+    } & RECORDS:  # whoever searches for a word wants the page that explains it
+        page.meta["search"] = {"boost": 0.2}
     markdown = re.sub(r"\]\(([\w./#-]+)\)", to_the_site, markdown)
     if page.file.src_uri == "reference.md":
         named = re.findall(r"^## (.*)$", markdown, re.MULTILINE)

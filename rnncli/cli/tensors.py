@@ -153,10 +153,10 @@ def convert(
     from rnncli.files import formats
     from rnncli.generating.leftovers import manifest_in, replaced
     from rnncli.packs.conversion import convert_pack
-    from rnncli.packs.pack import find_pack, is_pack, open_pack
+    from rnncli.packs.pack import MODELS, find_pack, is_pack, open_pack
     from rnncli.reports.inspection import show_packs
     from rnncli.running.tasks import as_path
-    from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights
+    from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights, library_of
 
     hold(limits)
     of_cell: dict[str, Any] = {
@@ -191,4 +191,10 @@ def convert(
         )
     if Path(source).suffix.lower() in CHECKPOINTS:
         raise InvalidRequest(f"{source}: holds weights; say of which library, as --from torch")
+    if Path(destination).suffix.lower() in MODELS:
+        named = library_of(formats.read_tensors(source)) or "torch"
+        raise InvalidRequest(
+            f"{destination}: a model is made of recurrent weights; say whose names they have in"
+            f" {source}, as --from {named}"
+        )
     formats.convert(source, as_path(destination))

@@ -33,19 +33,11 @@ JUDGE = "judge.c"
 # The seconds of 1980-01-01, the first date that every archive format can hold.
 EPOCH = 315532800
 
-# Layout -> how its first verdict is reached, in Markdown.
-STEPS: Mapping[str, str] = {
-    "onnx": """\
-Each {path} is a test case as `onnx.backend.test` and `onnx_test_runner` read it:
-`model.onnx`, and `test_data_set_0` with `input_K.pb` and `output_K.pb`. `tolerance_K.pb` beside
-them is ours: the tolerance of each element of output K. With rnncli:
+# How a kernel without Python gets its first verdict, in Markdown.
+JUDGED = """\
 
-    rnncli verify {folder}/{name} --runtime onnxruntime
-""",
-    "raw": """\
-Each {path} has `case.json`, one entry a line, and a file of plain little-endian elements
-for each tensor: `inputs/X.bin`, `outputs/Y.bin`, `tolerances/Y.bin`. A C99 compiler judges what
-your kernel makes of them. It reads `inputs` and writes `outputs`:
+A C99 compiler judges what your kernel makes of them. It reads `inputs` and writes `outputs`, and
+of a case with a second call, whose inputs are in `calls/1/inputs`, `calls/1/outputs` as well:
 
     tar xzf {archive}
     cc -std=c99 -O2 -o judge {folder}/judge.c -lm
@@ -58,13 +50,42 @@ your kernel makes of them. It reads `inputs` and writes `outputs`:
 
 With IDs behind `results` the judge takes these cases alone; `./judge --help` has its exit codes. A
 case that your kernel refuses is one with the reason in `refused.txt`.
+"""
+RAW = """\
+Each {path} has `case.json`, one entry a line, and a file of plain little-endian elements
+for each tensor: `inputs/X.bin`, `outputs/Y.bin`, `tolerances/Y.bin`"""
+
+# Layout -> what is where, and how its first verdict is reached, in Markdown.
+STEPS: Mapping[str, str] = {
+    "onnx": """\
+Each {path} is a test case as `onnx.backend.test` and `onnx_test_runner` read it:
+`model.onnx`, and `test_data_set_0` with `input_K.pb` and `output_K.pb`. `tolerance_K.pb` beside
+them is ours: the tolerance of each element of output K. With rnncli:
+
+    rnncli verify {folder}/{name} --runtime onnxruntime
 """,
+    "raw": f"{RAW}.\n{JUDGED}",
     "c": """\
 `case.h` of each {path} is a C99 and C++17 header for a kernel that is compiled with
 its test: sizes, attributes, inputs, expected outputs and their tolerances. An element agrees if
 |got - expected| <= tolerance.
 """,
+    "hex": """\
+Each {path} has a file for each tensor as `$readmemh` reads it, one element a line, and
+`case.svh` with the depth, width and path of each. An element agrees if |got - expected| <=
+tolerance.
+""",
+    "ir": f"{RAW}, with OpenVINO's model in `model.xml` and `model.bin`.\n{JUDGED}",
+    "wpt": f"{RAW}, with `wpt.json`, a case of web-platform-tests.\n{JUDGED}",
+    "tflite": f"{RAW}, with `model.tflite` for an interpreter.\n{JUDGED}",
 }
+
+ROUNDED = """\
+The expected outputs are the specifications' formulas in real numbers, rounded once; each element's
+tolerance follows from them."""
+EXACT = """\
+The expected outputs are what the operators' rules give, exactly, and every one has to be met: the
+tolerances are 0. Where no text has these rules, `readings` of a case tells whose they are."""
 
 README = """\
 # {title}, as {layout}
@@ -72,9 +93,11 @@ README = """\
 {summary}
 {counted}, digest {digest}.
 
-Conformance tests for RNN, GRU and LSTM. The expected outputs are the specifications' formulas in
-real numbers, rounded once; each element's tolerance follows from them. Nothing here needs rnncli,
-whose version {version} made it.
+Conformance tests for {operators}.
+
+{values}
+
+Nothing here needs rnncli, whose version {version} made it.
 
 {steps}
 `sha256sum --check SHA256SUMS` within {pack} finds a file that was altered; its `manifest.json`
@@ -174,6 +197,7 @@ def _archive(pack: Pack, layout: str, into: Path) -> Archive:
 def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, bytes]:
     """Return what lies beside a pack, by file name."""
     name, layout = manifest.header["suite"], manifest.header["layout"]
+    cases = manifest.cases
     words = {"name": name, "layout": layout, "folder": folder, "archive": archive}
     words = {key: shlex.quote(word) for key, word in words.items()}  # for commands to paste
     words["path"] = code(f"{name}/test_ID")
@@ -182,14 +206,16 @@ def _companions(manifest: Manifest, folder: str, archive: str) -> dict[str, byte
         title=inline(name),
         pack=code(name),
         summary=inline(manifest.header["summary"]),
-        counted=counted(len(manifest.cases), "case").capitalize(),
+        counted=counted(len(cases), "case").capitalize(),
         digest=manifest.digest,
         version=__version__,
-        steps=STEPS.get(layout, "").format(**words),
+        steps=STEPS[layout].format(**words),
+        operators=", ".join(sorted({inline(case.operator.partition("-")[0]) for case in cases})),
+        values=EXACT if {case.profile for case in cases} == {"exact"} else ROUNDED,
     )
     found = {"README.md": page.encode(), MUST_PASS: must_pass(manifest).encode()}
     root = specs_folder().parent
     found["LICENSE"] = read_bytes(root / "LICENSE")
-    if layout == "raw":
+    if JUDGED in STEPS[layout]:
         found[JUDGE] = read_bytes(root / "vectors" / JUDGE)
     return found

@@ -89,6 +89,10 @@ def pack_hint(path: str | Path) -> str:
     name, packs = Path(path).name, installed_packs()
     if name in packs:
         return f"; the name alone, {name}, is that of an installed pack"
+    if name in suite_names():
+        return f"; {name} is a suite, whose pack `rnncli generate {name} -o DIR` makes"
+    if within := [each.name for each in Path(path).glob("*") if (each / MANIFEST).is_file()]:
+        return f"; did you mean {path}/{within[0]}?"
     near = did_you_mean(Path(name).stem, [*packs, *suite_names()])
     return near or f"; installed are {', '.join(sorted(packs)) or 'none'}"
 

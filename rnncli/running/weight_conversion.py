@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,7 +29,7 @@ from rnncli.numerics import dtype_named
 from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.models.weights import RecurrentLayer
@@ -38,6 +39,12 @@ LARGEST = 1 << 36  # bytes
 # The oldest version whose `weights_only` is trusted, as in pyproject.toml.
 TORCH = (2, 13)
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+# Library -> how it ends the name of the weights of X, which no other does.
+NAMES: Mapping[str, re.Pattern[str]] = {
+    "torch": re.compile(r"(?:^|\.)weight_ih_l[0-9]+(?:_reverse)?$"),
+    "keras": re.compile(r"(?:^|/)recurrent_kernel$"),
+    "openvino": re.compile(r"^W(?:_l[0-9]+)?(?:_reverse)?$"),
+}
 # The element types of safetensors that weights and what lies beside them have.
 _TYPES: Mapping[str, str] = {
     **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
@@ -70,6 +77,15 @@ def read_weights(
         raise InvalidRequest(f"{path}: is a file of {of}; --from {library} is given")
     with reading(path):
         return read(Path(path), module)
+
+
+def library_of(names: Iterable[str]) -> str:
+    """Return whose names of weights they are, as the names of the products with X tell, or ""."""
+    for name in names:
+        for library, its in NAMES.items():
+            if its.search(name):
+                return library
+    return ""
 
 
 def _safetensors(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
@@ -208,6 +224,8 @@ def convert_weights(
         )
     tensors, told = read_weights(source, library, module)
     with named(source):
+        if (of := library_of(tensors)) not in {"", library}:
+            raise InvalidRequest(f"its names are those of {of}; --from {library} is given")
         given = {name: value for name, value in asked.items() if value is not None}
         for name in told.keys() & given.keys():
             if told[name] != given[name]:

@@ -33,6 +33,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ from rnncli.packs.vector import (
     group_of,
 )
 from rnncli.supervision.programs import first_line
-from rnncli.talk.words import printable
+from rnncli.talk.words import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,6 +86,8 @@ LARGEST_REASON = 1 << 16  # bytes
 LEAST_ROOM, BYTES_PER_BYTE = 1 << 20, 8
 # The least room of one file for all cases, which may hold those of a larger pack as well.
 LEAST_ROOM_OF_A_FILE = 1 << 28
+
+MOST_SEEN = 100  # files where a case's results are missing
 
 MISSING = Attempt(Status.MISSING, message="no results for it")
 
@@ -166,7 +169,15 @@ class ResultsFolder(Results):
             recorded = read(steps_of(call), f"{STEPS}/{OUTPUTS}", [*signals], signals)
         except RnncliError as error:
             return garbage(error)
-        return replace(_attempt(outputs, reason), signals=recorded)
+        attempt = _attempt(outputs, reason)
+        if attempt is MISSING and folder.is_dir():  # they may lie elsewhere, or be of another call
+            paths = islice((path for path in folder.rglob("*") if path.is_file()), MOST_SEEN)
+            there = sorted(printable(path.relative_to(folder).as_posix()) for path in paths)
+            first = next(iter(wanted), "Y")
+            places = f"{group_of(call)}{OUTPUTS}/{first}{RAW} or {data_set(call)}/output_0.pb"
+            message = f"{MISSING.message}: wanted {places}, there is {listed(there) or 'nothing'}"
+            return replace(MISSING, message=message)
+        return replace(attempt, signals=recorded)
 
 
 class ResultsFile(Results):

@@ -237,6 +237,8 @@ def found_program(said: str, path: str, here: Path) -> Path:
         is_there = os.sep in path and (here / path).is_file()
         not_executable = f"the program could not be started: {path} is not executable"
         why = not_executable if is_there else f"there is no program '{path}'"
+        if os.sep not in path and (here / path).is_file():
+            why += f" in PATH; write ./{path} for the file in {here}"
         raise InvalidRequest(f"{said}: {why}")
     return here / program
 

@@ -13,7 +13,7 @@ import pytest
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models import weights
-from rnncli.running.weight_conversion import read_weights
+from rnncli.running.weight_conversion import convert_weights, read_weights
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 SNAKE = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "simple_rnn"}
@@ -225,3 +225,21 @@ def test_a_file_of_another_library_is_refused(tmp_path):
     """Before it is opened."""
     with pytest.raises(InvalidRequest, match="is a file of keras; --from torch is given"):
         read_weights(tmp_path / "m.keras", "torch")
+
+
+NAMES_OF = {
+    "torch": ("encoder.weight_ih_l0_reverse", "encoder.weight_hh_l0_reverse"),
+    "keras": ("lstm/kernel", "lstm/recurrent_kernel"),
+    "openvino": ("W_l1", "R_l1"),
+}
+
+
+@pytest.mark.parametrize(("library", "names"), NAMES_OF.items())
+def test_names_tell_the_library(library, names, tmp_path):
+    """Who gives another, or none, is told the right one."""
+    source = tmp_path / "weights.npz"
+    np.savez(source, **dict.fromkeys(names, np.zeros((4, 1), np.float32)))
+    other = next(each for each in NAMES_OF if each != library)
+
+    with pytest.raises(InvalidRequest, match=f"its names are those of {library}; --from {other}"):
+        convert_weights(source, tmp_path / "model.onnx", other, "onnx")

@@ -297,6 +297,7 @@ def test_an_interrupt_ends_the_program(program, family):
         ("sh {output}", "unknown placeholder {output}; did you mean 'outputs'?"),
         ("sh {outputs.zip}", "unknown placeholder {outputs.zip}"),
         ("no_such_program {outputs}", "there is no program 'no_such_program'"),
+        ("text {outputs}", "there is no program 'text' in PATH; write ./text for the file in"),
         ("./prog {outputs}", "there is no program './prog'"),
         ("./text {outputs}", "the program could not be started: ./text is not executable"),
         ("{here}/prog {outputs}", "there is no program"),

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from contextlib import nullcontext
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from rnncli.judging.judgement import judged
 from rnncli.mutants.catalogue import EVERY as MUTANTS
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.manifest import MANIFEST
+from rnncli.packs.manifest import MANIFEST, read_manifest
 from rnncli.packs.pack import open_pack
 from rnncli.reports.verification import biased_sentences
 from rnncli.subjects.implementation import Implementation
@@ -286,6 +287,36 @@ def test_it_says_why(judge, copy):
     assert f"refused\t{ID}\t0\tno room" in out
     (line,) = (line for line in out if line.startswith("differs\tgru_14_single\t"))
     assert line.endswith(" was not requested; the requested outputs are right")
+
+
+@pytest.mark.parametrize(
+    ("name", "ids", "ends"),
+    [
+        ("a second call missing", [ID], "no results for it: no calls/1/outputs/Y.bin"),
+        ("a case missing", [], "no results for it: no outputs/Y.bin"),
+        ("too long", [], "Y has too many bytes: wanted {bytes}, got more than 1536"),
+        ("too short", [], "Y has too few bytes: wanted {bytes}, got 4"),
+    ],
+)
+def test_it_says_what_lacks(judge, copy, name, ids, ends):
+    """The first file that is missing, also of a later call alone; sizes in bytes."""
+    size = output(copy / "right", ID).stat().st_size
+    SPOILT[name](copy / "right")
+
+    out = judge_c.run(judge, copy / "pack", copy / "right", *ids).out.splitlines()
+    (line,) = (line for line in out if f"\t{ID}\t" in line)
+    assert ends.format(bytes=size) in line
+
+
+@pytest.mark.parametrize("layout", ["ir", "wpt", "tflite"])
+def test_layouts_with_models_are_judged_as_raw_is(judge, copy, layout):
+    """What lies beside case.json and the tensors is for others."""
+    manifest = read_manifest(copy / "pack")
+    changed = replace(manifest, header={**manifest.header, "layout": layout})
+    (copy / "pack" / "manifest.json").write_bytes(changed.contents()["manifest.json"])
+
+    said = judge_c.run(judge, copy / "pack", copy / "right")
+    assert (said.code, {verdict for verdict, _ in said.cases.values()}) == (0, {"pass"})
 
 
 def write_reading(results, vector, reading, calls):

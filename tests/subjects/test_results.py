@@ -172,9 +172,24 @@ def test_a_giant_file_of_results_is_refused_before_it_is_read(tmp_path, core_pac
 def test_a_case_without_results_is_missing(folder, asked, case_id):
     """Nobody knows whether it was refused or never run; an empty folder is nothing, too."""
     attempt = attempted(folder, dataclasses.replace(asked, id=case_id))
+    wanted = "wanted outputs/Y.bin or test_data_set_0/output_0.pb, there is nothing"
 
     assert attempt.status is Status.MISSING
-    assert attempt.message == "no results for it"
+    assert attempt.message == f"no results for it: {wanted}".removesuffix(
+        f": {wanted}" if case_id == "missing" else ""
+    )
+
+
+def test_results_in_another_place_are_shown_where_they_lie(folder, asked):
+    """A file beside `outputs`, or of another kind, is what one mends."""
+    outputs = folder.parents[1] / "test_elsewhere" / "outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "Y.npy").touch()
+    (outputs.parent / "Y.bin").touch()
+
+    assert attempted(folder, dataclasses.replace(asked, id="elsewhere")).message.endswith(
+        "wanted outputs/Y.bin or test_data_set_0/output_0.pb, there is Y.bin, outputs/Y.npy"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rnncli.models.tflite_model import STATES, schema
-from rnncli.packs.tflite_form import DIALECT, fed_inputs, model_of, numbers_of
+from rnncli.packs.layouts import LAYOUTS
+from rnncli.packs.tflite_form import fed_inputs, model_of, numbers_of
 from rnncli.recurrence.integers import GEMMLOWP_EXPONENTS
 from rnncli.subjects.runtime import LoadingRuntime, Refusal
 
@@ -48,7 +49,7 @@ class TfliteRuntime(LoadingRuntime):
                 return {number: called(int(number)) for number in asked.record.outputs}
 
             return run_whole
-        if vector.node.operator.dialect != DIALECT:
+        if vector.node.operator.dialect != LAYOUTS["tflite"].dialect:
             raise Refusal("runs TFLite's operator alone here")
         numbers = numbers_of(vector)
         opened: dict[bytes, Any] = {}
