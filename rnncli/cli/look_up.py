@@ -57,11 +57,11 @@ def ops(
     from rnncli.reports.operators import as_record, as_text, summary
 
     if kernel:
-        from rnncli.mutants.edits import kernel_of
+        from rnncli.mutants.spelling import spelled_out
 
         if operator is None or gates or as_json:
             raise click.UsageError("--kernel needs an operator, and no other option")
-        click.echo(kernel_of(operator_named(operator).cell.name), nl=False)
+        click.echo(spelled_out(operator_named(operator).cell.name), nl=False)
         return
     if gates:
         from rnncli.models.weights.layer import FORMS, HEADER

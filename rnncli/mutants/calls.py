@@ -15,6 +15,7 @@ from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.words_of_edits import ABSENT, MATH
 from rnncli.mutants.words_of_integers import NUMBERS
 from rnncli.numerics import round_to
+from rnncli.recurrence import integers
 from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.integers import Scaled
 from rnncli.recurrence.recurrence import Direction
@@ -51,6 +52,8 @@ class KernelCall:
 
     kernel = "kernel.txt", "kernel"  # the text of its plain kernel, and the function there
     words: Mapping[str, Any] = vars(words_of_edits)  # what it may say
+    # the modules of words that no specification has, which is printed with the kernel
+    spelled: tuple[str, ...] = ()
     # part of the kernel -> the function that its lines become
     frames: Mapping[str, str] = {
         READING: _READING,
@@ -355,6 +358,7 @@ class IntegerCall(KernelCall):
 
     kernel = "integer_kernel.txt", "integer_lstm"
     words = vars(words_of_integers)
+    spelled = words_of_integers.__name__, integers.__name__
     # Kernels prepare once what they need of weights and scales, and step with that.
     frames: Mapping[str, str] = {
         READING: _READING,
