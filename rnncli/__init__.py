@@ -124,7 +124,7 @@ if not TYPE_CHECKING:  # which would let a checker take any name for one of ours
 
 def evaluate(
     operator: Operator | str,
-    inputs: Mapping[str, Array],
+    inputs: Mapping[str, Array] | None = None,
     *,
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
@@ -146,7 +146,8 @@ def evaluate(
         operator: its name and version, `LSTM-14`, or a row of `rnncli.operators.OPERATORS`.
         inputs: arrays by the specification's input names, all of one floating-point dtype, or what
             NumPy makes arrays of; absent optional inputs are left out. Whole numbers in a list are
-            taken as the integers that an input wants: `"sequence_lens": [4, 2]`.
+            taken as the integers that an input wants, `"sequence_lens": [4, 2]`, and other numbers
+            as the type that the arrays beside them have.
         outputs: the names wanted; None means all of them.
         readings: choices on contested points of the specification, by name.
         backend: which backend evaluates.
@@ -166,6 +167,13 @@ def evaluate(
     from rnncli.numerics import warn_of_nan
 
     row = operators.operator_named(operator) if isinstance(operator, str) else operator
+    if inputs is None or any(each.name in attributes for each in row.inputs):
+        from rnncli.errors import InvalidRequest
+
+        named = [r.name for r in row.inputs if r.name in attributes or not r.optional]
+        written = ", ".join(f"'{name}': {name}" for name in named)
+        call = f"evaluate('{row.name}', {{{written}}})"
+        raise InvalidRequest(f"{row.name}: inputs are given by name in a mapping; write {call}")
     arrays = operators.arrays_of(row, inputs)
     found = operators.evaluate(
         row,

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from rnncli import options
 from rnncli.errors import Exhausted
-from rnncli.options import OptionKind, option
+from rnncli.options import OptionKind, OptionValues, option
 from rnncli.talk.terminal import tell
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(OptionValues):
     """What each computation may take: a case of an implementation, a model, a call of a session.
 
     Attributes:

@@ -17,12 +17,12 @@ from functools import cache, wraps
 from inspect import cleandoc, getsource, signature
 from os import PathLike
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
 P = ParamSpec("P")
 ReturnT = TypeVar("ReturnT")
@@ -160,14 +160,37 @@ def asking(
                                 f"{function.__name__}() takes no '{name}'; "
                                 f"write {written.format(name)}"
                             )
-                else:
-                    refuse_another_value(function.__name__, name, told, taken[name].default)
+                    known = (
+                        *taken,
+                        *(each for value in values.values() for each in traits_of(value)),
+                    )
+                    raise _unexpected(function.__name__, name, known)
+                refuse_another_value(function.__name__, name, told, taken[name].default)
             return function(*args, **given)
 
         checked.__dict__.update(traits=rows, others=others)
         return checked
 
     return decorate
+
+
+def _unexpected(function: str, name: str, known: Iterable[str]) -> TypeError:
+    said = f"{function}() got an unexpected keyword argument '{name}'"
+    return TypeError(f"{said}{did_you_mean(name, known)}")
+
+
+class OptionValues:
+    """A value whose fields are options; a name that none of them has is a TypeError."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse unknown names, with the one that was meant."""
+        names = cls.__dataclass_fields__  # type: ignore[attr-defined]
+        for name in given:
+            if name not in names:
+                raise _unexpected(cls.__name__, name, names)
+        return super().__new__(cls)
 
 
 def refuse_another_value(function: str, name: str, value: Any, default: Any) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.errors import NothingSelected
+from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
 from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
-from rnncli.packs.vector import attempt_of
+from rnncli.packs.vector import Vector, attempt_of
 from rnncli.reports.failures import sentences_of
 from rnncli.talk.display import Conclusion
 from rnncli.talk.words import one_line, times
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.packs.record import CaseRecord
-    from rnncli.packs.vector import Vector
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,8 +122,13 @@ def judge(
         Verdict, margin and sentences. The outputs may change afterwards: they are copied.
 
     Raises:
-        rnncli.errors.InvalidRequest: the outputs are not arrays or of the wrong number.
+        rnncli.errors.InvalidRequest: the first argument is not a vector, or the outputs are not
+            arrays or of the wrong number.
     """
+    if not isinstance(vector, Vector):
+        meant = "a vector of a pack, as `rnncli.open_pack(PATH).read(ID)` returns it"
+        are_exchanged = "; that is the second argument" if isinstance(outputs, Vector) else ""
+        raise InvalidRequest(f"judge(vector, outputs) takes {meant}{are_exchanged}")
     rule.check([vector.record])
     attempt = attempt_of(vector, outputs)
     own = {name: np.array(values) for name, values in attempt.outputs.items()}

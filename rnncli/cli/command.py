@@ -27,7 +27,7 @@ from rnncli.options import (
     texts_of,
     traits_of,
 )
-from rnncli.subjects.implementation import Implementation
+from rnncli.subjects.implementation import KINDS, Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -258,6 +258,10 @@ class Command(click.Command):
             told = {name: given.pop(name) for name in fields}
             given[keyword] = self.complete(told) if keyword == SUBJECT else replace(value, **told)
         if SUBJECT in given:
+            kinds = [kind for kind in KINDS if kind in given[SUBJECT]]
+            if sum(bool(given[SUBJECT][kind]) for kind in kinds) != 1:
+                words = ", ".join(f"--{kind}" for kind in kinds)
+                raise InvalidRequest(f"say what to judge: one of {words}")
             given[SUBJECT] = Implementation(**given[SUBJECT], limits=given.pop("limits"))
         assert self.callback
         ctx.exit(ctx.invoke(self.callback, **given) or 0)

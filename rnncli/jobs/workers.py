@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rnncli.errors import Unsupported
-from rnncli.options import OptionKind, check, option
+from rnncli.options import OptionKind, OptionValues, check, option
 from rnncli.talk.installing import install_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ EXECUTORS: Mapping[str, ExecutorRow] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workers:
+class Workers(OptionValues):
     """Who does the work of a run.
 
     Attributes:

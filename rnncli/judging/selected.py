@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
-from rnncli.options import OptionKind, option
+from rnncli.options import OptionKind, OptionValues, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ ALL = Shard()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
+class Selected(OptionValues):
     """Which cases are judged, and in which order; all of them, in the pack's, unless given.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean, listed
-from rnncli.talk.words import plural
+from rnncli.talk.words import plural, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -309,6 +309,10 @@ ROUNDINGS = 64
 LEVELS = 1
 
 
+# The largest part of a value that is told in percent.
+MOST_OF = 10
+
+
 def limit_of(wanted: Array) -> float:
     """Return the largest tolerance an output may have, as a fraction of its largest value."""
     return max(LIMIT, ROUNDINGS * 2.0 ** -dtype_of(wanted).precision)
@@ -362,10 +366,9 @@ def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = 
     use = "zeros would agree, too"
     if limit != WIDEST:
         use = f"at most {limit:.0%} tell a right result from a wrong one"
-    return (
-        f"tolerance {widest:.3g} at {where} is {widest / largest:.0%} of the largest value"
-        f" {largest:.3g}; {use}"
-    )
+    part = widest / largest
+    of = f"{part:.0%} of" if part <= MOST_OF else f"{times(part)}"
+    return f"tolerance {widest:.3g} at {where} is {of} the largest value {largest:.3g}; {use}"
 
 
 def _index(position: int, shape: tuple[int, ...]) -> list[int]:

@@ -13,7 +13,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import bound_call
 from rnncli.backends.threads import bounded
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.numerics import dtype_named
+from rnncli.numerics import dtype_named, dtype_of, round_to
 from rnncli.operators.attributes import remember
 from rnncli.operators.checking import problems
 from rnncli.operators.node import WEIGHTS, Node, WeightCache, any_unlocked, checked, moved
@@ -21,7 +21,7 @@ from rnncli.operators.operator_table import operator_named
 from rnncli.recurrence.recurrence import Compute, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rnncli.backends.backend import Backend, BoundCall
     from rnncli.numerics import Array
@@ -94,11 +94,14 @@ def evaluate_recurrence(
     return bounded(backend.run, largest)(recurrence, compute)
 
 
-def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:
+def arrays_of(
+    operator: Operator, inputs: Mapping[str, Any], beside: Iterable[Array] = ()
+) -> dict[str, Array]:
     """Return inputs as arrays, by name.
 
     Integers in a Python list take the only integer type that the operator's row allows, if it can
-    hold them; arrays keep theirs.
+    hold them; other numbers in one take the floating-point type of the arrays beside them, if they
+    have one. Arrays keep theirs.
 
     Raises:
         InvalidRequest: they are not given by name.
@@ -112,11 +115,17 @@ def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]
             f"{operator.name}: inputs are given by name, as {{{names}}}, not as a {given}"
         )
     types, found = {row.name: row.dtypes for row in operator.inputs}, {}
+    floats = {
+        values.dtype
+        for values in (*beside, *inputs.values())
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fV"  # V: bfloat16
+    }
     for name, values in inputs.items():
         found[name] = array = np.asarray(values)
-        is_untyped = isinstance(values, list | tuple) and (
-            array.dtype.kind == "i" or not array.size
-        )
+        is_list = isinstance(values, list | tuple)
+        if is_list and array.dtype == np.float64 and len(floats) == 1:
+            found[name] = round_to(array, dtype_of(*floats))
+        is_untyped = is_list and (array.dtype.kind == "i" or not array.size)
         if is_untyped and len(allowed := types.get(name, ())) == 1:
             narrow = array.astype(dtype_named(allowed[0]).numpy)
             found[name] = narrow if np.array_equal(narrow, array) else array
@@ -318,7 +327,7 @@ class OperatorSession:
         operator, attributes, outputs, readings = self._asked
         for values in inputs.values():
             if not isinstance(values, np.ndarray):
-                inputs = arrays_of(operator, inputs)
+                inputs = arrays_of(operator, inputs, self._held.values())
                 break
         in_order = self._in_order.copy()
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from rnncli.errors import InvalidRequest
 from rnncli.limits import OF_SUBJECTS, UNLIMITED, Limits
 from rnncli.models.evaluation_settings import HOSTS
-from rnncli.options import OptionKind, check, flag_of, option, traits_of
+from rnncli.options import OptionKind, OptionValues, check, flag_of, option, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ def keeps_process(subject: Subject) -> TypeGuard[KeepingSubject]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Implementation:
+class Implementation(OptionValues):
     """What is judged, named by one of its first six attributes, and how it runs.
 
     All but functions and results run in a process of their own.
@@ -137,8 +137,9 @@ class Implementation:
     def __post_init__(self) -> None:
         check(self)
         if len(self._named) != 1:
-            listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
-            raise InvalidRequest(f"say what to judge: one of {listed}")
+            first, *others = KINDS
+            written = f"Implementation({first}=...), or {', '.join(others)} instead"
+            raise InvalidRequest(f"say what to judge, by one name: {written}")
         if self.function is not None and not callable(self.function):
             hint = _meant(self.function) if isinstance(self.function, str) else ""
             raise InvalidRequest(

@@ -20,6 +20,7 @@ from rnncli.judging.comparing.margins import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, FAILURES, RIGHT, Verdict
 from rnncli.judging.explaining.hypotheses import (
     FIXED_POINTS,
+    SCALED_OUTPUTS,
     Evidence,
     Multiples,
     evidence_of_failure,
@@ -87,20 +88,26 @@ class JudgedVector(NamedTuple):
     multiples: Multiples | None = None
 
 
-def in_one_fixed_point(judged: Mapping[str, JudgedVector]) -> dict[str, JudgedVector]:
+def written_alike(judged: Mapping[str, JudgedVector]) -> dict[str, JudgedVector]:
     """Return cases by id, all in the fixed point that most of those that differ are surely in.
 
-    Few values, or large ones alone, may be floats of few bits as well.
+    Likewise all outputs are multiplied by what most surely are. Few values, or large ones alone,
+    may be floats of few bits as well, or the right ones times another number.
     """
     differing = {n: each for n, each in judged.items() if each.verdict.verdict is Verdict.DIFFERS}
-    places = [
-        FIXED_POINTS.get(name, 0) for each in differing.values() for name in each.verdict.fits
-    ]
-    k, sure = max(places, default=0), sum(map(bool, places))
+    named = [name for each in differing.values() for name in each.verdict.fits]
+    places = [FIXED_POINTS[name] for name in named if name in FIXED_POINTS]
+    scaled = Counter(name for name in named if name in SCALED_OUTPUTS)
+    k, (scale, count) = max(places, default=0), next(iter(scaled.most_common(1)), ("", 0))
     found = dict(judged)
-    for name, each in differing.items() if 2 * sure > len(differing) else ():
-        if each.multiples and each.multiples.k <= k:
-            fits, evidence = each.multiples.fits(k), each.evidence
+    for name, each in differing.items():
+        fits: dict[str, float] = {}
+        if each.multiples and 2 * len(places) > len(differing) and each.multiples.k <= k:
+            fits = each.multiples.fits(k)
+        elif each.multiples and 2 * count > len(differing) and scale in each.multiples.scaled:
+            fits = {scale: each.multiples.scaled[scale]}
+        if fits:
+            evidence = each.evidence
             found[name] = each._replace(
                 verdict=replace(each.verdict, fits=fits),
                 evidence=evidence and dataclasses.replace(evidence, fits=fits, got={}, regions={}),

@@ -31,10 +31,10 @@ from rnncli.verifying.case_judging import (
     JudgedVector,
     JudgingTerms,
     cell_of,
-    in_one_fixed_point,
     rule_out,
     shuffled,
     work,
+    written_alike,
 )
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 from rnncli.verifying.ruling_out import ruled_out
@@ -283,7 +283,7 @@ def judge_all(
         OPEN_SUBJECTS.close()
     if len(vectors) < len(selected.records) and not plan.terms.stop_at_failure:
         raise AssertionError("workers returned fewer cases than they were sent")
-    vectors = in_one_fixed_point(vectors)
+    vectors = written_alike(vectors)
     found = judged_cases()
     evidence = [each.evidence for each in vectors.values() if each.evidence]
     judged = without_idle_refusals(found, probed)

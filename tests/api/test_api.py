@@ -14,6 +14,7 @@ import pytest
 from support.tables import every
 
 import rnncli
+from rnncli.errors import InvalidRequest
 
 
 @every("name", rnncli.__all__)
@@ -80,6 +81,35 @@ def test_lists_are_taken_as_arrays():
     Y = rnncli.evaluate("RNN-7", {"X": [[[1.0]]], "W": [[[1.0]]], "R": [[[1.0]]]}, outputs=["Y"])
 
     assert Y["Y"].tolist() == [[[[float(np.tanh(1.0))]]]]
+
+
+X, W = np.full((1, 1, 1), 0.1, np.float32), np.ones((1, 1, 1), np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_list_is_of_the_type_of_the_arrays_beside_it(dtype):
+    """It has none of its own; a session has its own arrays beside it."""
+    x, w = X.astype(dtype), W.astype(dtype)
+    right = rnncli.evaluate("RNN-14", {"X": x, "W": w, "R": w})["Y"]
+    session = rnncli.prepare("RNN-14", W=w, R=w)
+
+    for given in (x.tolist(), [[[0.1]]]):
+        for found in (
+            rnncli.evaluate("RNN-14", {"X": given, "W": w, "R": w}),
+            session(X=given),
+        ):
+            assert found["Y"].dtype == dtype
+            assert dtype == "float64" or np.array_equal(found["Y"], right)
+
+
+@pytest.mark.parametrize(
+    "given", [((), {"X": X, "W": W, "R": W}), (({"X": X, "R": W},), {"W": W}), ((), {})]
+)
+def test_inputs_that_are_given_like_attributes_are_shown_their_place(given):
+    """Sessions take them so."""
+    inputs, attributes = given
+    with pytest.raises(InvalidRequest, match=r"write evaluate\('RNN-14', {'X': X, 'W': W, 'R': R}"):
+        rnncli.evaluate("RNN-14", *inputs, **attributes)
 
 
 def test_package_is_typed():

@@ -206,7 +206,8 @@ def test_a_text_in_place_of_a_value_is_shown_its_place(name, value, written):
         ("jobs", "write workers=Workers(jobs=...)"),
         ("runtime", "write Implementation(runtime=...)"),
         ("timeout", "write Implementation(limits=Limits(timeout=...))"),
-        ("selct", "unexpected keyword argument 'selct'"),
+        ("selct", "unexpected keyword argument 'selct'; did you mean 'select'?"),
+        ("exitfrst", "unexpected keyword argument 'exitfrst'; did you mean 'exitfirst'?"),
     ],
 )
 def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
@@ -216,11 +217,27 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
 
 
 @pytest.mark.parametrize(
+    ("value", "written", "meant"),
+    [
+        (rnncli.Implementation, "runtim", "runtime"),
+        (rnncli.Limits, "time_out", "timeout"),
+        (rnncli.Rule, "a_tol", "atol"),
+        (rnncli.Selected, "selct", "select"),
+        (rnncli.Workers, "job", "jobs"),
+    ],
+)
+def test_a_misspelt_name_of_a_value_is_told_with_what_was_meant(value, written, meant):
+    """As functions tell theirs."""
+    with pytest.raises(TypeError, match=f"'{written}'; did you mean '{meant}'"):
+        value(**{written: 1})
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (
             {},
-            "one of --runtime, --backend, --results, --command, --harness",
+            r"by one name: Implementation\(runtime=...\), or backend, results, command, harness",
         ),
         ({"backend": "numpy", "function": right}, "say what to judge"),
         ({"function": right, "jobs": 2}, "--jobs is not for a function"),

@@ -111,6 +111,16 @@ def test_what_are_no_outputs_is_refused(outputs, words):
         rnncli.judge(CORE["lstm_14_one_step"], outputs)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [({}, CORE["gru_14_clip"], "that is the second argument"), ("gru_14_clip", {}, "read")],
+)
+def test_what_is_no_vector_is_refused(first, second, words):
+    """Arguments that are exchanged, too."""
+    with pytest.raises(InvalidRequest, match=words):
+        rnncli.judge(first, second)
+
+
 def test_an_exception_is_a_refusal():
     """Of a valid case a failure, in the words of the implementation."""
     found = rnncli.judge(CORE["lstm_14_one_step"], Unsupported("no LSTM here"))

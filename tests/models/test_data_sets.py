@@ -188,7 +188,7 @@ def test_coarse_dtypes_have_coarse_limits(dtype):
         ([[1.0, -2.0]], [[0.1, np.inf]], "element [0, 1]: its tolerance is not finite"),
         ([[0.0]], [[0.06]], "6% of the largest value 1"),
         ([[np.inf, 1.0]], [[0.0, 0.06]], "6% of the largest value 1"),
-        ([[1e-9]], [[1e-7]], "10000% of the largest value 1e-09"),
+        ([[1e-9]], [[1e-7]], "100x the largest value 1e-09"),
         (
             np.uint8([[200, 240]]),
             [[0, 3]],

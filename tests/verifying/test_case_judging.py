@@ -227,15 +227,18 @@ SURE = ("gru_14_initial", "lstm_14_initial", "rnn_14_initial")
 UNSURE = ("lstm_14_empty_names", "rnn_14_outputs")
 
 
+@pytest.mark.parametrize(
+    ("divisor", "cause"), [(4096, "fixed-point-12"), (1, "outputs-scaled-by-4096")]
+)
 @pytest.mark.parametrize(("fixed", "is_one"), [((*SURE, *UNSURE), True), (SURE[:1], False)])
-def test_a_case_with_few_values_is_in_the_fixed_point_of_the_others(fixed, is_one):
+def test_a_case_with_few_values_is_in_the_fixed_point_of_the_others(fixed, is_one, divisor, cause):
     """If most are surely in it; alone it may be of floats of few bits. All have that cause, too."""
 
     def kernel(vector):
         answers = vector.answers.outputs.items()
         if vector.id not in fixed:
             return {name: values + np.float32(2**-12) for name, values in answers}
-        return {name: np.rint(values * 4096) / np.float32(4096) for name, values in answers}
+        return {name: np.rint(values * 4096) / np.float32(divisor) for name, values in answers}
 
     report = rnncli.verify(
         CORE,
@@ -243,9 +246,9 @@ def test_a_case_with_few_values_is_in_the_fixed_point_of_the_others(fixed, is_on
         cases=rnncli.Selected(select=" or ".join(f"id:{name}" for name in (*SURE, *UNSURE))),
         diagnose=True,
     )
-    named = {case.id for case in report.cases if "fixed-point-12" in case.details.fits}
+    named = {case.id for case in report.cases if cause in case.details.fits}
 
     assert all(case.verdict is Verdict.DIFFERS for case in report.cases)
     assert named == {*fixed}
-    assert {cause.hypothesis for cause in report.diagnosis.causes} == {"fixed-point-12"}
+    assert {cause.hypothesis for cause in report.diagnosis.causes} == {cause}
     assert (report.diagnosis.unexplained == ()) is is_one

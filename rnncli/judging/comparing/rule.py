@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
-from rnncli.options import OptionKind, option
+from rnncli.options import OptionKind, OptionValues, option
 from rnncli.recurrence.readings import READINGS, check_reading, must_be_declared
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BOUNDS = ("rtol", "atol", "max_ulp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(OptionValues):
     """The tolerances and readings by which outputs are judged; the pack's own unless given.
 
     A tolerance is a number for all outputs, or numbers by output, "" being all others. NaN always

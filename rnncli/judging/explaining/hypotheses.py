@@ -158,8 +158,22 @@ LAYOUT_ALWAYS = "gate-layout-always-"
 # Another, of outputs that are multiples of 2^-k alone -> the k.
 FIXED_POINTS = {f"fixed-point-{k}": k for k in range(1, FIXED)}
 
+# Another, of outputs that are the right ones times a number -> the number: a power of 2, or the
+# largest level of 8 or 16 bits.
+SCALED_OUTPUTS = {
+    f"outputs-scaled-by-{factor}": factor
+    for factor in (*(1 << k for k in range(7, 32)), 127, 255, 32767, 65535)
+}
+# Units in fixed point by which a kernel may be off that computes in it.
+UNITS = 8
+
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
+    **{
+        name: f"The outputs are {factor} times the right ones, as fixed-point numbers are before"
+        " anything divides them."
+        for name, factor in SCALED_OUTPUTS.items()
+    },
     **{
         name: f"Every value is a multiple of 2^-{k}: fixed point; `--atol {2.0**-k * 1.005:.3g}`"
         " judges by one unit."  # of three digits, rounded up
@@ -319,7 +333,7 @@ def single_fits(
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
-        return _in_fixed_point(found)
+        return _in_fixed_point(found) or _multiplied(found)
     likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
     readings = [*_readings(found.vector)]
     singles: list[Hypothesis] = [(mutant,) for mutant in (*readings, *likely)]
@@ -331,17 +345,18 @@ def single_fits(
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
-    fits = fits or _in_fixed_point(found) or _scaled(wrong)
+    fits = fits or _in_fixed_point(found) or _multiplied(found) or _scaled(wrong)
     if fits or steps is None:
         return fits
     return coarser_arithmetic(steps, next(each for each in wrong.requested if each.which == 0))
 
 
 class Multiples(NamedTuple):
-    """Of which powers of 2 all outputs of a case are multiples."""
+    """Of which powers of 2 all outputs of a case are multiples, and times what the right ones."""
 
     k: int  # of 2^-k
     largest: float  # the largest error
+    scaled: Mapping[str, float] = {}  # each of `SCALED_OUTPUTS` that fits, with its margin
 
     def fits(self, k: int) -> dict[str, float]:
         """Return the fixed point of as many binary places, or more, as a hypothesis that fits."""
@@ -352,24 +367,55 @@ def multiples_in(found: MeasuredAttempt) -> Multiples | None:
     """Return the multiples that outputs are; None of levels, and of what cannot be compared."""
     if found.vector.node.unit is not None or not found.is_complete:
         return None
-    got, wanted = _finite(found)
-    return Multiples(multiples_of(got), float(np.abs(got - wanted).max(initial=0)))
+    got, wanted, tolerance = _finite(found)
+    largest = float(np.abs(got - wanted).max(initial=0))
+    return Multiples(multiples_of(got), largest, _scales(got, wanted, tolerance))
+
+
+def _scales(got: Array, wanted: Array, tolerance: Array) -> dict[str, float]:
+    """Return by which numbers outputs are the right ones times it, with margins."""
+    fits = {}
+    for name, factor in SCALED_OUTPUTS.items():
+        unit = 0.0 if (got != np.rint(got)).any() else UNITS / factor
+        off = np.abs(got / factor - wanted)
+        allowed = np.maximum(tolerance, unit)
+        with np.errstate(all="ignore"):
+            margin = float(np.where(off, off / allowed, 0).max(initial=0))
+        if margin <= 1 and got.any():
+            fits[name] = margin
+    return fits
+
+
+def _multiplied(found: MeasuredAttempt) -> dict[str, float]:
+    """Return the number that outputs are multiplied by, if enough of them tell it."""
+    if (multiples := multiples_in(found)) is None:
+        return {}
+    got, wanted, tolerance = _finite(found)
+    centred = wanted - wanted.mean() if wanted.size else wanted  # rounding down moves all alike
+    factor = float(got @ centred) / (float(centred @ wanted) or 1.0)
+    near = min(SCALED_OUTPUTS, key=lambda name: abs(factor / SCALED_OUTPUTS[name] - 1))
+    told = np.abs(wanted) > 2 * np.maximum(tolerance, UNITS / SCALED_OUTPUTS[near])
+    if near not in multiples.scaled or np.count_nonzero(told) < FEWEST:
+        return {}
+    return {near: multiples.scaled[near]}
 
 
 def _in_fixed_point(found: MeasuredAttempt) -> dict[str, float]:
     """Return the fixed point that all outputs are in, if it is coarser than their tolerances."""
     multiples = multiples_in(found)
-    k = multiples and fixed_point_of(*_finite(found))
+    k = multiples and fixed_point_of(*_finite(found)[:2])
     widest = max(float(each.tolerance.max(initial=0)) for each in found.outputs.values())
     return multiples.fits(k) if multiples and k and widest < 2.0**-k else {}
 
 
 def _finite(found: MeasuredAttempt) -> Array:
-    """Return what was got and wanted [2, elements], where both are finite."""
-    pairs: list[tuple[Any, Array]] = [(each.got, each.wanted) for each in found.outputs.values()]
-    both = [np.stack([values.astype(np.float64).ravel() for values in pair]) for pair in pairs]
-    joined = np.concatenate(both, axis=1)
-    return np.asarray(joined[:, np.isfinite(joined).all(axis=0)])
+    """Return what was got and wanted, and tolerances [3, elements], where both are finite."""
+    tensors: list[tuple[Any, ...]] = [
+        (each.got, each.wanted, each.tolerance) for each in found.outputs.values()
+    ]
+    rows = [np.stack([v.astype(np.float64).ravel() for v in each]) for each in tensors]
+    joined = np.concatenate(rows, axis=1)
+    return np.asarray(joined[:, np.isfinite(joined[:2]).all(axis=0)])
 
 
 def _scaled(wrong: WrongOutputs) -> dict[str, float]:

@@ -386,6 +386,21 @@ def test_outputs_in_fixed_point_are_said_to_be(cell, k, function):
     )
 
 
+@pytest.mark.parametrize("factor", [127, 128, 4096, 32767, 32768])
+@pytest.mark.parametrize("function", [np.rint, np.floor, lambda values: values])
+def test_outputs_that_nothing_divides_are_told_with_the_number(factor, function):
+    """Whole numbers, as fixed point is inside, or reals, that are a number times the right ones."""
+    vector = core()["lstm_14_initial"]
+    got = {
+        name: function(values * np.float32(factor))
+        for name, values in vector.answers.outputs.items()
+    }
+    halved = {name: values / np.float32(2) + np.float32(0.1) for name, values in got.items()}
+
+    assert names_of(vector, got) == [f"outputs-scaled-by-{factor}"]
+    assert not any("outputs-scaled" in name for name in names_of(vector, halved))
+
+
 def test_a_kernel_whose_states_are_in_fixed_point_is_said_to_be():
     """Its errors add up to several units."""
     vector = core()["gru_14_both"]
