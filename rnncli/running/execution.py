@@ -328,6 +328,8 @@ def given_tensor(name: str, text: str, dtype: DType | None) -> Array:
     except (ValueError, RecursionError) as error:
         if text.startswith("["):
             raise InvalidRequest(f"{place}: not a list: {error}") from error
+        if not ({"/", "."} & {*text} or Path(text).exists()):
+            raise InvalidRequest(f"{place}: neither a number nor a file") from error
         return read_tensor(text)
     if not isinstance(written, int | float | list):
         return read_tensor(text)

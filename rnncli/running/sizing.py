@@ -212,6 +212,9 @@ class Sizing(Generic[T]):
         else:
             advice = advice_on(trials.reaching, trials.telling)
         generated = f"inputs were generated for {described(trials.reaching)}"
+        shapes = {name: np.shape(values) for name, values in self.recipe.given.items()}
+        if given := [f"{name} is given as {[*shape]}" for name, shape in shapes.items() if shape]:
+            advice = f"{', '.join(given)}, which may not be a size that it takes; else {advice}"
         return InvalidRequest(f"{error}; {generated}; {advice}")
 
 

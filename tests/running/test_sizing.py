@@ -155,6 +155,15 @@ def test_where_nothing_helps_the_telling_dimension_comes_first():
     assert "other" not in str(caught.value)
 
 
+def test_inputs_that_are_given_are_told_where_a_node_does_not_run():
+    """Their sizes may be the fault, which no option of generated ones mends."""
+    text = """g (float[T] x, float[N, 2] z) => (y) {
+        y = MatMul (z, x)
+    }"""
+    with pytest.raises(InvalidRequest, match=r"x is given as \[3\], which may not be a size that"):
+        ran(text, input_files={"x": "[0, 0, 0]"})
+
+
 @pytest.mark.parametrize(
     ("shape", "dims", "advice"),
     [

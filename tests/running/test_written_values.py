@@ -58,6 +58,7 @@ def test_a_number_is_rounded_once():
         ("1", "string", "is not of real numbers; give a file"),
         ("x.npy", "float32", "x.npy: no such file"),
         ("null", "float32", "null: no such file"),
+        ("16k", "int64", "-i x=16k: neither a number nor a file"),
     ],
 )
 def test_what_is_no_such_number_is_refused(text, dtype, sentence):

@@ -532,6 +532,8 @@ def _term(text: str, expression: str) -> Term:
                 name = each.partition("-")[0]
                 if versions := [known for known in row.values if known.startswith(f"{name}-")]:
                     hint = f"; there are {', '.join(versions)}, and op={name} is all of them"
+                if re.search(r"\s\w+[=!<>%]", each):
+                    hint = "; terms are joined by commas, or given one an option"
                 raise invalid(f"'{field}' is never '{each}'{hint}")
     if is_number:
         values = tuple(v if v == NEVER or row.kind == "decimal" else str(int(v)) for v in values)

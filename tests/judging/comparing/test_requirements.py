@@ -150,6 +150,7 @@ WRONG = {
         "'operator' is never 'RNN'; there are RNN-1, RNN-7, RNN-14, RNN-22, and op=RNN is all of"
     ),
     "operator=GRU-2": "'operator' is never 'GRU-2'; there are GRU-1, GRU-3, GRU-7, GRU-14,",
+    "dtype=float32 opset=14": "'dtype' is never 'float32 opset=14'; terms are joined by commas",
     "dtype=": "'dtype' is never ''; there are",
     "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
     "inputs!=Q": "'inputs' is never 'Q'; there are",
