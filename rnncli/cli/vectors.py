@@ -86,8 +86,8 @@ def release(
 
     DIR gets SUITE-DIGEST-LAYOUT.tar.gz of each pack in each layout, and SHA256SUMS. An archive has
     the pack, the licence, a page on how to reach a first verdict without rnncli, must-pass.tsv with
-    the cases of each feature, and, as raw, judge.c. Equal packs give equal bytes, wherever and
-    whenever. DIR is new, empty, or an earlier release, which is replaced.
+    the cases of each feature, and judge.c where cases are as raw. Equal packs give equal bytes,
+    wherever and whenever. DIR is new, empty, or an earlier release, which is replaced.
 
     \b
     rnncli release dist core tiles
