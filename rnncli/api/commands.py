@@ -14,6 +14,7 @@ import re
 import shlex
 import threading
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -26,6 +27,7 @@ from rnncli.limits import Limits
 from rnncli.options import OptionKind, asking, traits, words_of
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.subjects.implementation import Implementation
+from rnncli.talk.waiting import waiting_for
 from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
@@ -640,14 +642,14 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
 
     selected = select(plan)
     counting = _counting(len(selected.asked), progress)
-    with _TURN:
+    with _TURN, nullcontext() if progress else waiting_for("rnncli.verify"):
         return judge_all(plan, selected, counting)
 
 
 def _related(plan: RelationPlan, progress: Progress | None) -> VerificationReport:
     from rnncli.verifying.relations.relating import judge_all, select
 
-    with _TURN:
+    with _TURN, nullcontext() if progress else waiting_for("rnncli.relate"):
         selected = select(plan)
         return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
 

@@ -150,6 +150,8 @@ def _within(x: Array, bits: int, *, wraps: bool = False) -> Array:
 
 def wrapped(x: Array, bits: int = 16) -> Array:
     """Return what is left of integers in as many bits."""
+    if bits in {16, 32}:  # at a third of the cost
+        return x.astype(f"i{bits // 8}").astype(np.int64)
     return ((x + (1 << (bits - 1))) & ((1 << bits) - 1)) - (1 << (bits - 1))
 
 

@@ -6,12 +6,13 @@ import os
 import sys
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Self
 
-from rnncli.talk.terminal import BEFORE_WRITING, has_cursor
+from rnncli.talk.terminal import BEFORE_WRITING, ERRORS, OUTPUT, GuardedStream, has_cursor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
 # Seconds without a word after which the line appears, and between two changes of it.
@@ -79,3 +80,18 @@ def waiting(command: str) -> Waiting | nullcontext[None]:
     if command in QUIET:
         return nullcontext()
     return Waiting(getattr(sys.stderr, "stream", sys.stderr), f"rnncli {command}")
+
+
+@contextmanager
+def waiting_for(call: str) -> Iterator[None]:
+    """Draw the line for a call of the library, until something is printed.
+
+    A command that makes the call has drawn its own.
+    """
+    stream = sys.stderr
+    if isinstance(stream, GuardedStream) or not has_cursor(stream):
+        yield
+        return
+    out, errors = GuardedStream(sys.stdout, OUTPUT, str), GuardedStream(stream, ERRORS, str)
+    with redirect_stdout(out), redirect_stderr(errors), Waiting(stream, call):
+        yield

@@ -53,3 +53,39 @@ def test_a_pipe_gets_nothing():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert (done.stdout, done.stderr) == ("done\n", "after\n")
+
+
+def test_a_call_of_the_library_says_that_it_runs_as_a_command_does():
+    """What is printed meanwhile, by a function that is judged, removes the line first."""
+    code = """
+import sys, time
+from rnncli.talk import waiting
+waiting.PATIENCE, waiting.PACE = 0, 0.01
+with waiting.waiting_for("rnncli.verify"):
+    time.sleep(0.5)
+    waiting.PATIENCE = 60
+    print("mine")
+    print("too", file=sys.stderr)
+print("after")
+"""
+    env = {**os.environ, "TERM": "xterm"}
+    printed = terminals.shown([sys.executable, "-c", code], env=env)[1]
+
+    assert printed.startswith("\r\x1b[2Krnncli.verify: 0 s")
+    assert printed.endswith("\r\x1b[2Kmine\ntoo\nafter\n")
+
+
+def test_in_a_command_there_is_one_line():
+    """Which the command draws."""
+    code = """
+import time
+from rnncli.talk import terminal, waiting
+terminal.guard_streams()
+waiting.PATIENCE, waiting.PACE = 0, 0.01
+with waiting.waiting_for("rnncli.verify"):
+    time.sleep(0.3)
+print("done")
+"""
+    env = {**os.environ, "TERM": "xterm"}
+
+    assert terminals.shown([sys.executable, "-c", code], env=env)[1] == "done\n"

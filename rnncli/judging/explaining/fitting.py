@@ -152,6 +152,10 @@ class WrongOutputs:
         D, G, H, _ = self.recurrence.W.shape
         return int(T * N * D * G * H * (I + H))
 
+    def given(self, output: RequestedOutput, reals: Array) -> Array:
+        """Return an output of hypotheses as it is given: as levels, if it is."""
+        return self._node.as_given(output.name, reals)
+
     def tried(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
         """Compare the outputs with those of each hypothesis.
 
@@ -188,7 +192,7 @@ class WrongOutputs:
         for k, each in enumerate(self.requested):
             reals = tensors[each.which]
             assert reals is not None
-            values = self._node.as_given(each.name, reals)
+            values = self.given(each, reals)
             if not values.size:
                 continue
             got = np.broadcast_to(each.got, values.shape)

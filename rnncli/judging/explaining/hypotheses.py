@@ -37,7 +37,13 @@ from rnncli.judging.explaining.fitting import (
     together,
 )
 from rnncli.judging.explaining.patterns import Features, Places, features_of, places_of
-from rnncli.judging.explaining.single_steps import HeldRegion, Screen, regions_of, steps_of
+from rnncli.judging.explaining.single_steps import (
+    HeldRegion,
+    RightSteps,
+    Screen,
+    regions_of,
+    steps_of,
+)
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.mutants.catalogue import MUTANTS, is_scored, mutants_of
 from rnncli.mutants.edits import difference
@@ -194,6 +200,8 @@ MOST_FITS_NAMED = 3
 # The most multiplications for naming the bug of one case while a pack is judged: half a second.
 # Diagnosis has no such limit.
 AFFORDABLE = 1 << 31
+# Then so many pairs are tried of a case whose steps are not known, each of which has to run.
+MOST_PAIRS = 256
 # Pairs of bugs are tried among so many hypotheses with the nearest outputs.
 # Measured as the constants of `diagnosis`: same at 24 and 96.
 NEAREST = 48
@@ -342,6 +350,8 @@ def single_fits(
         two: list[Hypothesis] = [*product(readings, likely)]
         if wrong.has_levels:
             two = [*_two_roundings(found.vector)]
+        if steps is None and len(two) > MOST_PAIRS and most < math.inf:
+            two = []
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
@@ -460,8 +470,11 @@ def _likely(
 ) -> Sequence[Hypothesis]:
     """Return the hypotheses that are worth a whole run, within `most` multiplications."""
     near: list[Hypothesis] = []
-    likely = hypotheses
-    if steps is not None and steps.spot is not None:
+    if steps is None:
+        likely = RightSteps(wrong).likely(hypotheses)
+    elif steps.spot is None:
+        likely = list(hypotheses)
+    else:
         screen = Screen(wrong, steps)
         likely = screen.likely(hypotheses)
         near = [each for each in likely if screen.is_forcible(each)]

@@ -257,6 +257,13 @@ of_whole_runs = all_but(*OF_STEPS, "options")
 of_walks = all_but(*OF_STEPS, "options", "X")
 # How much wider than for whole runs tolerances are: the h before the step has errors as well.
 WIDER = 2.0
+# Families of bugs that may see other steps and sequences than their own.
+SEEING_OTHERS = frozenset(
+    {
+        *("batches and vectors", "states", "states of the integer LSTM"),
+        "states of TFLite's float LSTM",
+    }
+)
 # Axes of steps [D, T, N, H], in the order in which regions are looked for.
 AXES = {"units": 3, "rows": 2, "directions": 0, "steps": 1}
 # Least number of wrong elements that a hypothesis must give in its region: one may be chance.
@@ -367,6 +374,78 @@ class Screen:
             near = (h == got) | np.isnan(h + got)
             allowed = self._wider * np.maximum(self._Y.widest, ulps * np.abs(h))
             return np.asarray(np.where(near, 0.0, np.abs(h - got) / allowed))
+
+
+class RightSteps:
+    """All steps of the right run at once, of which a hypothesis changes one first.
+
+    Up to there it starts from the right states, and outputs that contradict it need no whole run.
+    """
+
+    def __init__(self, wrong: WrongOutputs) -> None:
+        self._wrong, right = wrong, wrong.recurrence
+        self._Y = next((each for each in wrong.requested if each.which == 0), None)
+        self._states: list[Array] = []  # before each step, and after the last [T + 1, N, ...]
+        if (
+            len(right.X) <= 1
+            or right.directions != (Direction.FORWARD,)
+            or right.lengths is not None
+        ):
+            return
+        lanes, known = lanes_of(right), list["States"]()
+
+        def step(p: Parameters, x: Value, states: States) -> States:
+            known.append(states)
+            return lanes.cell.step(p, x, states)
+
+        _, last = _walked(replace(lanes, cell=replace(lanes.cell, step=step)), ENGINE)
+        states = [np.concatenate(each) for each in zip(*known, last, strict=True)]
+        if lanes.quantiser is None and all(np.isfinite(each).all() for each in states):
+            self._states = states
+
+    def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses that may fit, those that only a whole run can judge among them."""
+        forcible = list(filter(self._is_forcible, hypotheses)) if self._states else []
+        found = self._wrong.runs.computed(forcible, len(self._wrong.recurrence.X), self._gives)
+        pairs = (pair for some, gives in found for pair in zip(some, gives, strict=True))
+        unlikely = {each for each, gives in pairs if not gives}
+        return [each for each in hypotheses if each not in unlikely]
+
+    def _is_forcible(self, hypothesis: Hypothesis) -> bool:
+        right, changed = self._wrong.recurrence, self._wrong.runs.changed(hypothesis)
+        return (
+            changed is not None
+            and all(mutant.change.result is RIGHT.result for mutant in hypothesis)
+            and SEEING_OTHERS.isdisjoint(mutant.family for mutant in hypothesis)
+            and changed.X.shape == right.X.shape
+            and is_same(right, changed, of_walks)
+        )
+
+    def _gives(self, stack: Recurrence, engine: Engine) -> Array:
+        """Return whether each of a stack changes a step, and gives Y up to the first one [S]."""
+        T, N, inputs = self._wrong.recurrence.X.shape
+        lanes = lanes_of(stack)
+        before = [np.stack([states[:-1]] * len(stack.X)) for states in self._states]
+        for known, initial in zip(before, lanes.initial, strict=True):
+            known[:, 0] = initial
+        rows = [known.reshape(len(known), T * N, *known.shape[3:]) for known in before]
+        X = lanes.X.reshape(-1, 1, T * N, inputs)
+        _, after = _walked(replace(lanes, X=X, initial=tuple(rows)), engine)
+        H, *_ = after = [a.reshape(b.shape) for a, b in zip(after, before, strict=True)]
+        changes = np.zeros((len(H), T), bool)
+        for own, states in zip(after, self._states, strict=True):
+            changes |= (own != states[1:]).reshape(*changes.shape, -1).any(axis=2)
+        if self._Y is None:
+            return np.asarray(changes.any(axis=1))
+        values = self._wrong.given(self._Y, engine.round(H, stack.dtype)[:, :, None])
+        margin = errors_of(
+            *(np.broadcast_to(self._Y.got, values.shape), values),
+            *(self._Y.allowed(values), self._Y.max_ulp),
+        ).margin
+        is_near = (margin <= 1).reshape(*changes.shape, -1).all(axis=2)
+        first = changes.argmax(axis=1)
+        up_to_it = (is_near | (np.arange(T) > first[:, None])).all(axis=1)
+        return np.asarray(changes.any(axis=1) & up_to_it)
 
 
 def _for_each(values: Array, stack: Recurrence) -> Array:

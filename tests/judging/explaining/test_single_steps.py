@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from support.judged import computed, core
+from support.judged import CORE, computed, core, outputs_of
 
 from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.diagnosis import diagnose
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import Evidence, evidence_of_failure
 from rnncli.judging.explaining.patterns import Features, region_in_words
-from rnncli.judging.explaining.single_steps import HeldRegion
+from rnncli.judging.explaining.single_steps import HeldRegion, RightSteps
 from rnncli.mutants.catalogue import mutants_of
-from rnncli.mutants.mutant import stepped
+from rnncli.mutants.mutant import RIGHT, stepped
+from rnncli.packs.pack import open_pack
 
 DROPPED = "recurrent-product-dropped"
 
@@ -141,3 +143,30 @@ def test_regions_have_words(axis, known, words):
     regions = [HeldRegion(axis, indices, size, 0.1) for size, indices in known.items()]
 
     assert region_in_words(regions) == words
+
+
+@pytest.mark.parametrize(
+    ("pack", "case"),
+    [
+        ("tflite", "tflite_unidirectional_sequence_lstm_plain_batch_first_given"),
+        ("tflite", "tflite_unidirectional_sequence_lstm_clip_half_p14"),
+        ("linear", "linearattention_27_again_continued_delta"),
+        ("units", "lstm_14_types_u8"),
+    ],
+)
+def test_no_bug_is_left_out_whose_outputs_were_got(pack, case):
+    """Where steps are not known, all steps of the right run leave out most of the others."""
+    stored = open_pack(CORE.parent / pack)
+    vector = stored.read(stored.case(case))
+    r = vector.recurrence
+    bugs = [(bug,) for bug in mutants_of(r.cell.name) if not bug.equivalent_when(r)]
+    right, left = outputs_of(vector, RIGHT.run(r)), []
+    for (bug,) in bugs:
+        got = outputs_of(vector, bug.run(r))
+        if all((got[name] == right[name]).all() for name in got):
+            continue
+        likely = RightSteps(WrongOutputs(MeasuredAttempt(vector, got))).likely(bugs)
+        assert (bug,) in likely, bug.id
+        left.append(len(likely))
+
+    assert np.median(left) < len(bugs) / 3
