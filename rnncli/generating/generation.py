@@ -183,6 +183,7 @@ class GenerationReport(Conclusion):
         manifest: the manifest written; None if cases failed, or the pack was only checked.
         reused: number of cases that an earlier run had finished.
         findings: findings of a check, (path, problem): missing, stale, altered or extra.
+        apart: what the suite of a check has otherwise than the manifest on disk, in words.
         failed: the cases that could not be made, with the reason and the exit code of each.
         warnings: messages for the user.
         tailored: what became of the cases of the suite, if they were moved into a device.
@@ -193,6 +194,7 @@ class GenerationReport(Conclusion):
     manifest: Manifest | None = None
     reused: int = 0
     findings: tuple[tuple[str, str], ...] = ()
+    apart: tuple[str, ...] = ()
     failed: tuple[GeneratedCase, ...] = ()
     warnings: tuple[str, ...] = ()
     tailored: Tailored | None = None
@@ -342,8 +344,15 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
     if plan.layout != ONNX:
         differing = list(differences(manifest.sums(), folder))
     before: Mapping[str, str] = {}
+    apart: list[str] = []
     with suppress(RnncliError):  # none if the manifest on disk is damaged
-        before = read_manifest(folder).sums()
+        on_disk = read_manifest(folder)
+        before, there = on_disk.sums(), on_disk.header
+        apart += [
+            f"{name} is {own or 'none'}, the pack's is {there.get(name) or 'none'}"
+            for name in ("suite", "seed", "selection", "layout")
+            if (own := manifest.header[name]) != there.get(name)
+        ]
     found = []
     for path, word in differing:
         content = None if word == "missing" else _content(folder, path)
@@ -354,7 +363,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ge
         if content != wanted_content:
             found.append((name, "missing" if content is None else "stale or altered"))
     found += [(path, "extra") for path in files_in(folder) if path not in wanted]
-    return GenerationReport(folder, len(entries), findings=tuple(sorted(found)))
+    return GenerationReport(folder, len(entries), findings=tuple(sorted(found)), apart=tuple(apart))
 
 
 def _content(folder: Path, path: str) -> bytes | None:

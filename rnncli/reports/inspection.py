@@ -14,7 +14,7 @@ from rnncli.models.model import describe as describe_value
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.models.streams import streams_of
 from rnncli.operators import operator_named
-from rnncli.reports.tables import print_json_line, print_records, print_table
+from rnncli.reports.tables import is_drawn, print_json_line, print_records, print_table
 from rnncli.talk.terminal import say
 from rnncli.talk.words import counted
 
@@ -198,10 +198,20 @@ def show_generation(
         if as_json:
             for path, word in report.findings:
                 print_json_line({"path": path, "finding": word})
+        elif report.findings and is_drawn():  # a row for each folder, which is a case
+            words: dict[str, Counter[str]] = {}
+            for path, word in report.findings:
+                words.setdefault(path.partition("/")[0], Counter())[word] += 1
+            rows = [
+                (name, ", ".join(f"{n} {word}" for word, n in found.items()))
+                for name, found in words.items()
+            ]
+            print_table(("in", "files"), rows)
         elif report.findings:
             print_table(("finding", "path"), [(word, path) for path, word in report.findings])
         stale = counted(len(report.findings), "file is", "files are")
-        sentence = f"{stale} not as the suite has them" if report.findings else "clean"
+        because = f": {', '.join(report.apart)}" if report.apart else ""
+        sentence = f"{stale} not as the suite has them{because}" if report.findings else "clean"
         say(f"{report.folder}: {counted(report.cases, 'case')}, {sentence}")
     for made in report.failed:
         click.echo(made.error, err=True)

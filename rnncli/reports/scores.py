@@ -28,8 +28,8 @@ from rnncli.reports.html import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered
 from rnncli.reports.screen import TerminalRows
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
-from rnncli.talk.terminal import say, show_text
-from rnncli.talk.words import counted, one_line, plural, visible
+from rnncli.talk.terminal import folded, say, show_text
+from rnncli.talk.words import counted, listed, one_line, plural, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool, verbose: bo
         scores = _scores(matrix)
         if screen.has_table(len(scores)):
             _print("", ("by", "name", *COUNTS), scores)
-        reasons = _reasons(matrix)
+        reasons = _reasons(matrix, screen.width)
         blocks = [[line] for line in reasons]
         for line in screen.fitted(blocks, reasons, lambda n: f"... after these {n} reasons"):
             show_text(one_line(line))
@@ -88,18 +88,26 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool, verbose: bo
         say(sentence)
 
 
-def _reasons(matrix: KillMatrix) -> list[str]:
-    """Return why mutants are not killed, in lines: bugs first, then other readings."""
+def _reasons(matrix: KillMatrix, width: int) -> list[str]:
+    """Return why mutants are not killed, in lines: bugs first, then other readings.
+
+    Each names as many mutants as two rows of a terminal have room for.
+    """
+
+    def naming(head: str, names: Sequence[str]) -> str:
+        lines = (f"{head}: {listed(names, most)}" for most in range(len(names), 0, -1))
+        return next((line for line in lines if len(folded(line, width)) <= 2), head)
+
     alike: dict[tuple[str, str], list[str]] = {}
     for each in sorted(matrix.survivors, key=lambda each: each.fate is Fate.ACCEPTABLE):
         named = f"{each.bug.mutant} of {each.bug.cell}"
         alike.setdefault((str(each.fate), each.reason), []).append(named)
     lines = [
-        f"{len(ids)} {fate}{reason and f', {reason}'}: {', '.join(ids)}"
+        naming(f"{len(ids)} {fate}{reason and f', {reason}'}", ids)
         for (fate, reason), ids in alike.items()
     ]
     structural = [
-        f"{count} structural, {why}{ids and f': {ids}'}"
+        naming(f"{count} structural, {why}", ids.split(", ") if ids else [])
         for count, why, ids in structural_reasons(matrix.structural)
     ]
     bugs = [line for line in lines if str(Fate.ACCEPTABLE) not in line.split(",", 1)[0]]

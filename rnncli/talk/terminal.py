@@ -72,6 +72,10 @@ def _write(stream: TextIO, text: str, colour: str) -> None:
     stream.flush()
 
 
+# What introduces the words of an implementation.
+REPORTED = re.compile(r"\b(refused|crashed|timeout|accepted): ")
+
+
 def folded(line: str, width: int) -> list[str]:
     """Return a line as rows of a terminal, folded between words; those after the first indented.
 
@@ -104,11 +108,19 @@ def glued(line: str) -> str:
 
 
 def in_two_rows(line: str, width: int) -> str:
-    """Return a line without its middle if it takes more: reasons stand at the end of messages."""
+    """Return a line without its end if it takes more; of what an implementation says, the middle.
+
+    Its reasons stand at the end, and the beginning is the same of all.
+    """
     rows = folded(line, width)
     if len(rows) <= 2:
         return line
-    return f"{rows[0]} ... {line[8 - width :].partition(' ')[2]}"
+    if REPORTED.search(line):
+        return f"{rows[0]} ... {line[8 - width :].partition(' ')[2]}"
+    kept = rows[1].strip()
+    while len(folded(f"{rows[0]} {kept} ...", width)) > 2:
+        kept = kept.rpartition(" ")[0]
+    return f"{rows[0]} {kept.rstrip(',')} ..."
 
 
 def rows_of(lines: Iterable[str], width: int) -> int:

@@ -165,6 +165,8 @@ def test_a_changed_suite_makes_files_stale(pack):
     text = TEXT.replace("seed: 11", "seed: 12")
 
     assert {word for path, word in findings(pack, text) if path.endswith("input_0.pb")} == {"stale"}
+    checked = check(GenerationPlan(suite=small_suite(text)), pack, lambda _: None)
+    assert checked.apart == ("seed is 12, the pack's is 11",)
     write(pack, text)
     assert findings(pack, text) == []
 

@@ -52,7 +52,7 @@ def test_lines_are_cut_to_two_rows(rows):
     shown = rows.fitted([[line] for line in lines], lines, rest)
 
     assert rows_of(shown, 40) <= ROWS
-    assert all(line.endswith(" word end") for line in shown[:-1])
+    assert all(line.endswith(" word ...") for line in shown[:-1])
     assert shown[-1] == "after 19"
 
 
@@ -88,3 +88,20 @@ def test_the_counts_have_the_colour_of_the_outcome(name, colour):
     _, printed = terminals.shown([sys.executable, "-c", code], env=env)
 
     assert f"\x1b[{colour}m\x1b[1m{REPORTS[name].title.split()[0]} " in printed
+
+
+def test_a_stale_pack_is_a_row_for_each_case():
+    """With what the suite has otherwise; a pipe is told every file."""
+    code = (
+        "from pathlib import Path; from rnncli.generating.generation import GenerationReport;"
+        " from rnncli.reports.inspection import show_generation;"
+        " found = (('a/x', 'stale'), ('a/y', 'stale'), ('a/z', 'extra'), ('b/x', 'missing'));"
+        " report = GenerationReport(Path('p'), 2, findings=found, apart=('seed is 8',));"
+        " show_generation(report, is_check=True, as_json=False, traceback=False)"
+    )
+    env = {**os.environ, "NO_COLOR": "1"}
+    _, text = terminals.shown([sys.executable, "-c", code], env=env)
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+
+    assert {"a 2 stale, 1 extra", "b 1 missing"} <= {*rows}
+    assert rows[-1] == "p: 2 cases, 4 files are not as the suite has them: seed is 8"

@@ -70,6 +70,16 @@ def test_a_line_in_two_rows_keeps_its_end():
     assert in_two_rows(line, 80).endswith(" GRU does not support double yet")
 
 
+def test_a_line_of_our_own_in_two_rows_keeps_its_beginning():
+    """It ends between words, and says so."""
+    line = f"FAIL gru_22_closed: fits a-bug: {', '.join(f'word{k}' for k in range(40))}"
+    short = in_two_rows(line, 80)
+
+    assert rows_of([short], 80) == 2
+    assert short.endswith(" ...")
+    assert line.startswith(short.removesuffix(" ..."))
+
+
 @pytest.mark.parametrize(
     ("variables", "coloured"),
     [
