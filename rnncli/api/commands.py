@@ -543,6 +543,7 @@ def probe(
         rnncli.errors.InvalidRequest: an operator or option is wrong.
         rnncli.errors.NothingSelected: it takes none of what was asked.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
+        KeyboardInterrupt: the run was interrupted; `found` has what was answered, if it was.
     """
     from rnncli.judging.comparing.requirements import Requirements
     from rnncli.judging.device import FAMILIES

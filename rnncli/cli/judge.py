@@ -319,7 +319,8 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
 
     Only refusals count, as in `rnncli verify`. Outputs are not judged: an implementation that
     computes nonsense takes everything. A crash or a timeout limits nothing; it is told. The file is
-    a beginning: read it and change it. The exit code is 5 if no case is taken.
+    a beginning: read it and change it. An interrupt leaves what was answered before it; a comment
+    says what was not asked. The exit code is 5 if no case is taken.
 
     \b
     rnncli probe LSTM GRU --runtime openvino -o openvino.yaml
@@ -329,15 +330,22 @@ def probe(operators: tuple[str, ...] = (), *, output: str = "", **asked: Any) ->
     from rnncli.files.atomic import write_text
     from rnncli.files.seals import YAML
     from rnncli.reports.progress import progress_bar
+    from rnncli.verifying.questions import InterruptedProbe
 
-    with progress_bar(unit="questions") as progress:
-        found = commands.probe(operators, **asked, progress=progress.reach)
+    interrupt = None
+    try:
+        with progress_bar(unit="questions") as progress:
+            found = commands.probe(operators, **asked, progress=progress.reach)
+    except InterruptedProbe as stopped:
+        found, interrupt = stopped.found, stopped
     if output:
         write_text(Path(output), found.text, YAML)
     else:
         click.echo(found.text, nl=False)
     for sentence in found.sentences:
         say(sentence)
+    if interrupt:
+        raise interrupt
 
 
 @command(

@@ -159,6 +159,14 @@ class ProbedDevice:
             yield from (f"{each.operator}: {sentence}" for sentence in each.untold)
 
 
+class InterruptedProbe(KeyboardInterrupt):
+    """An interrupt of a probe, with the device that the answers before it tell."""
+
+    def __init__(self, found: ProbedDevice, unasked: Sequence[str]) -> None:
+        self.found = found
+        super().__init__(f"not asked: {'; '.join(unasked)}")
+
+
 def probed(
     operators: Iterable[str],
     subject: Implementation,
@@ -175,11 +183,20 @@ def probed(
 
     Raises:
         NothingSelected: it takes nothing that was asked.
+        InterruptedProbe: an interrupt came after some answers.
     """
+    unasked, answers = [*operators], list[OperatorAnswers]()
     with closing(subject.open()) as opened:
         name = JudgedSubject(subject.name, dict(opened.describe())).implementation
         inquiry = Inquiry(opened, known, done)
-        answers = [inquiry.about(operator) for operator in operators]
+        try:
+            while unasked and not inquiry.unasked:
+                answers.append(inquiry.about(unasked[0]))
+                unasked.pop(0)
+        except KeyboardInterrupt:
+            if not any(each.base for each in answers):
+                raise
+    unasked = [*inquiry.unasked, *unasked]
     if not any(each.base for each in answers):
         first = answers[0]
         raise NothingSelected(
@@ -194,10 +211,15 @@ def probed(
         f" time was changed in a case that is taken, sizes up to {max(FEW_SIZES)}. Outputs were not"
         " judged: a wrong one is not a limit."
     )
+    if unasked:
+        head += f" It was interrupted and did not ask about {'; '.join(unasked)}."
     lines = [*textwrap.wrap(head, WIDTH - 2), *_cases_varied(answers)]
     text = "".join(f"# {line}\n" for line in lines) + entries_written(device, comments)
     assert parse_device(text, "device") == device
-    return ProbedDevice(device, answers, questions, inquiry.refusals, text)
+    found = ProbedDevice(device, answers, questions, inquiry.refusals, text)
+    if unasked:
+        raise InterruptedProbe(found, unasked)
+    return found
 
 
 @dataclass
@@ -211,6 +233,7 @@ class Inquiry:
     # which of each of the ways of `_starts` was taken of the last operator
     way: tuple[int, ...] = ()
     refusals: int = 0
+    unasked: list[str] = field(default_factory=list)  # what an interrupt left of an operator
 
     def about(self, operator: str) -> OperatorAnswers:
         """Ask everything about one operator, all versions."""
@@ -219,30 +242,38 @@ class Inquiry:
             return OperatorAnswers(operator, None, message)
         base, record = found
         fields: dict[str, FieldAnswers] = {}
-        for name, values in _values(record, self.known).items():
-            beside = partial(_beside, base, record, fields, name)
-            fields[name] = self._field(base, name, values, beside)
-        # Queries that are refused only beside heads that are refused anyway have no limit.
-        queries, heads = HEADS
-        if queries in fields and (limit := fields[heads].requirement):
-            needs, each = Requirements.parse([limit]), fields[queries]
-            family = operator_named(base["op"]).family
-            own = [
-                (value, said)
-                for value, said in each.refused
-                if any(
-                    needs.admits(family, **{heads: count})
-                    for count in _other_heads(fields, queries, value)
-                )
-            ]
-            refused, broken = ([value for value, _ in some] for some in (own, each.broken))
-            requirement = simplest(queries, each.taken, refused, broken)
-            fields[queries] = replace(each, refused=own, requirement=requirement)
-        together: list[tuple[str, str]] = []
-        for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
-            together += self._sum(base, pair, fields)
-        others, count = self._combined(base, fields)
-        return OperatorAnswers(operator, record, "", fields, [*together, *others], count)
+        asked = _values(record, self.known)
+        try:
+            for name, values in asked.items():
+                beside = partial(_beside, base, record, fields, name)
+                fields[name] = self._field(base, name, values, beside)
+            # Queries that are refused only beside heads that are refused anyway have no limit.
+            queries, heads = HEADS
+            if queries in fields and (limit := fields[heads].requirement):
+                needs, each = Requirements.parse([limit]), fields[queries]
+                family = operator_named(base["op"]).family
+                own = [
+                    (value, said)
+                    for value, said in each.refused
+                    if any(
+                        needs.admits(family, **{heads: count})
+                        for count in _other_heads(fields, queries, value)
+                    )
+                ]
+                refused, broken = ([value for value, _ in some] for some in (own, each.broken))
+                requirement = simplest(queries, each.taken, refused, broken)
+                fields[queries] = replace(each, refused=own, requirement=requirement)
+            together: list[tuple[str, str]] = []
+            for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
+                together += self._sum(base, pair, fields)
+            others, count = self._combined(base, fields)
+            return OperatorAnswers(operator, record, "", fields, [*together, *others], count)
+        except KeyboardInterrupt:
+            if not fields:
+                raise
+            left = [name for name in asked if name not in fields] or ["several settings at once"]
+            self.unasked = [f"{', '.join(left)} of {operator}"]
+            return OperatorAnswers(operator, record, "", fields)
 
     def reply_to(self, base: Plain, *terms: str) -> Attempt | None:
         """Return the reply to a case that meets other terms; None if there is no such case.

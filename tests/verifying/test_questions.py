@@ -190,3 +190,37 @@ def test_only_what_can_be_asked_is_asked(tmp_path):
         rnncli.probe("LSTM-14", pretending(""))
     with pytest.raises(InvalidRequest, match="--results are recorded"):
         rnncli.probe("LSTM", rnncli.Implementation(results=str(tmp_path)))
+
+
+def probed_until(last):
+    """What a probe of two operators finds that is interrupted at a question."""
+    asked = []
+
+    def kernel(vector):
+        asked.append(vector)
+        if len(asked) == last:
+            raise KeyboardInterrupt
+        if vector.record.dtype != "float32":
+            raise NotImplementedError("float32 alone")
+        return vector.answers.outputs
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rnncli.probe(["RNN", "GRU"], kernel)
+    return caught.value
+
+
+def test_an_interrupted_probe_keeps_what_was_answered():
+    """And says what was not asked, in the device and by itself."""
+    stopped = probed_until(30)
+    device = parse_device(stopped.found.text, "device")
+
+    assert device.require == ["op=RNN", "dtype=float32"]
+    assert str(stopped).startswith("not asked: ")
+    assert str(stopped).endswith("hidden_size of RNN; GRU")
+    assert "It was interrupted and did not" in stopped.found.text
+    assert stopped.found.questions == 28
+
+
+def test_a_probe_that_is_interrupted_before_any_answer_has_none():
+    """It is an interrupt like any other."""
+    assert not hasattr(probed_until(1), "found")
