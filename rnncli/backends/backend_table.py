@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rnncli.backends.backend import QUANTISED
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
-from rnncli.jobs.plugins import calling, described, load, plugins
+from rnncli.jobs.plugins import PluginFailure, calling, described, load, plugins
 from rnncli.recurrence.cells import COMMON_OPTIONS, beyond
 from rnncli.recurrence.readings import source_of
 from rnncli.recurrence.recurrence import Result
@@ -94,7 +94,7 @@ class PluggedBackend:
 
     Raises:
         Unsupported: the package lacks a dependency.
-        PluginFailure: the backend's code fails, in any method.
+        PluginFailure: the backend lacks a method, or its code fails, in any.
     """
 
     def __init__(self, plugin: Plugin) -> None:
@@ -106,6 +106,9 @@ class PluggedBackend:
             self._honours = COMMON_OPTIONS | {*getattr(self._backend, "honours", ())}
             self.name = str(getattr(self._backend, "name", plugin.name))
             self.summary = str(getattr(self._backend, "summary", ""))
+        for method in ("supports", "run"):
+            if not callable(getattr(self._backend, method, None)):
+                raise PluginFailure(plugin.told(f"has no method {method}"))
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why the backend cannot evaluate a recurrence, or None if it can."""

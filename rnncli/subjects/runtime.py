@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.files.described import entries_of, jsonable
+from rnncli.jobs.plugins import PluginFailure
 from rnncli.numerics import dtype_of
 from rnncli.packs.record import UNKNOWN, DressRecord
 from rnncli.packs.vector import INPUTS, Answers, Attempt, Status, Vector
@@ -163,6 +164,8 @@ def put(run: Callable[[Vector], Tensors], vector: Vector) -> Attempt:
     """Run a vector by a runtime's function in this process."""
     try:
         outputs = run(vector)
+    except PluginFailure as error:  # of a backend, which refuses by what `supports` returns
+        return Attempt(Status.CRASHED, message=str(error))
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
         # With its class where Python's own message says little.
         line, kind = first_line(str(error)), type(error)

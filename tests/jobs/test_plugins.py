@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import quantised_lstm
+from support.judged import vectors_of
 from support.recurrences import PREVIOUS, recurrence_of
 
 from rnncli import prepare
@@ -15,6 +16,8 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.files.formats import describe_formats, read_tensors, write_tensors
 from rnncli.jobs.plugins import Plugin, PluginFailure, calling, plugins
 from rnncli.operators import evaluate
+from rnncli.subjects.own_backend import BackendRuntime
+from rnncli.subjects.runtime import put
 
 MODULE = """
 import sys
@@ -39,13 +42,13 @@ class Refuses(Backend):
     def run(self, recurrence, compute):
         raise Unsupported("has no RNN")
 
-class Doubts(Backend):
-    def supports(self, recurrence, compute):
-        return recurrence.no_such_field
-
 class Silent(Backend):
     def run(self, recurrence, compute):
         return None
+
+class Doubts(Silent):
+    def supports(self, recurrence, compute):
+        return recurrence.no_such_field
 
 class Knows(Silent):
     honours = ("peephole_previous",)
@@ -86,6 +89,12 @@ class Linear(Backend):
         from rnncli.backends.reference import ReferenceBackend
         return ReferenceBackend().run(recurrence, compute)
 
+class Mute:
+    summary = "evaluates whatever comes"
+
+    def run(self, recurrence, compute):
+        return None
+
 class Unmade:
     def __init__(self):
         raise KeyError("RNN_HOME")
@@ -114,6 +123,7 @@ BACKENDS = (
     "Whole",
     "Bound",
     "Linear",
+    "Mute",
     "Unmade",
     "Missing",
 )
@@ -168,6 +178,33 @@ def test_a_backend_that_fails_is_named(name, said):
 
     where = f"it is boom_kernels:{name.capitalize()} of the package boom"
     assert explain(failure.value) == (f"backend '{name}' failed: {said}; {where}", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        *(("raises", "crashed"), ("doubts", "crashed"), ("flat", "crashed")),
+        *(("refuses", "refused"), ("bound", "ran")),
+    ],
+)
+def test_a_backend_that_fails_at_what_it_supports_has_not_refused_it(name, status):
+    """It crashes, so that no allowance of refusals hides it."""
+    (vector,) = vectors_of(
+        "{op: RNN-14, sizes: {seq_length: 5, batch_size: 1, input_size: 2, hidden_size: 3},"
+        " dtype: float64}"
+    )
+
+    assert put(BackendRuntime({"backend": name}, 1).run, vector).status == status
+
+
+def test_a_backend_that_lacks_a_method_is_unusable():
+    """Which is found before a case is asked."""
+    said = "backend 'mute' has no method supports; it is boom_kernels:Mute of the package boom"
+    (row,) = (row for row in describe_backends() if row["backend"] == "mute")
+
+    assert row["summary"] == f"unusable: {said}"
+    with pytest.raises(PluginFailure, match=re.escape(said)):
+        run("mute")
 
 
 def test_a_backend_gets_cells_without_gates_if_it_says_so():
