@@ -54,7 +54,7 @@ _UNSCORED = (
     *(imprecision.finer_approximation_bug, imprecision.finer_loss_bug),
     quantised_kernels.finer_unit_bug,
     *("finer directions", "finer lengths", "finer clip", "finer peepholes", "finer states"),
-    *("resets", "inputs"),
+    *("within a step", "resets", "inputs"),
     *REPORTED,
 )
 

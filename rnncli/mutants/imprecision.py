@@ -400,6 +400,12 @@ def hard_sigmoid_of_a_sixth(x: Value) -> Value:
     return np.clip(x / 6 + 0.5, 0, 1)  # as PyTorch and ONNX's HardSwish have it
 
 
+@finer_approximation_bug(NO_SIGMOID, NO_STEP, changes=sigmoid)
+def sigmoid_of_base_2(x: Value) -> Value:
+    """Sigmoid is 1/(1 + 2^-x)."""
+    return MATH.sigmoid(x * np.log(2).astype(x.dtype))
+
+
 finer_loss_bug = Family("numbers lost")
 reported_loss_bug = Family("numbers lost")
 

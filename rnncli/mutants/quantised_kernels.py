@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +14,7 @@ from rnncli.numerics import FLOAT32
 from rnncli.numerics.quantisation import saturated
 from rnncli.recurrence.quantisation import Levels, QuantisedWeights, Quantiser
 from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.unit import Dress, InnerLevels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import Parameters, States, Value
     from rnncli.recurrence.recurrence import Recurrence
-    from rnncli.recurrence.unit import Dress
 
 NOTHING_QUANTISED = where(lambda r: r.quantiser is None, "nothing is quantised")
 SAME_LEVELS = "every product takes the same levels"
@@ -287,6 +287,39 @@ def state_rounded_to_levels(recurrence: Recurrence) -> Recurrence:
 finer_unit_bug = Family("quantised unit", BY_LEVELS, ALL, NOT_DRESSED)
 
 
+class _Symmetric(Dress):
+    """A dress without the lowest level of a signed type."""
+
+    def levels(self, reals: Array) -> Array:
+        """Return the levels of real values, the next one for the lowest."""
+        return np.maximum(super().levels(reals), -np.iinfo(self.numpy).max)
+
+
+def _symmetric(recurrence: Recurrence) -> Recurrence:
+    """Return a recurrence none of whose states and gates with signed levels has the lowest one."""
+    levels = recurrence.options.levels
+    if levels is None:
+        return recurrence
+
+    def other(dress: Dress | None) -> Dress | None:
+        if dress is None or dress.numpy.kind != "i":
+            return dress
+        return _Symmetric(*(getattr(dress, field.name) for field in fields(dress)))
+
+    inner = InnerLevels(
+        tuple(map(other, levels.states)), other(levels.argument), other(levels.gate)
+    )
+    return recurrence.opting(levels=inner)
+
+
+finer_unit_bug.row(
+    "lowest-level-left-out-everywhere",
+    "The lowest level of signed outputs, states and gates, such as -128, becomes the next one.",
+    replace(mislevelled(lowest_level_left_out), recurrence=_symmetric),
+    unreached=SAME_OUTPUTS,
+)
+
+
 def _cast(recurrence: Recurrence) -> Recurrence:
     """Return a recurrence whose inner levels, if it has any, are casts of sums."""
     levels = recurrence.options.levels
@@ -299,6 +332,65 @@ finer_unit_bug.row(
     replace(rounding_outputs(CAST), recurrence=_cast),
     unreached=SAME_OUTPUTS,
 )
+
+
+@finer_unit_bug(effect=FAR_OFF)
+def initial_state_is_level_0(recurrence: Recurrence) -> Recurrence:
+    """H starts from level 0 of Y, not from its zero point, where initial_h is not given."""
+    dress = recurrence.unit.dresses.get("Y") if recurrence.unit else None
+    if dress is None or recurrence.initial[0] is not None or dress.axis not in (None, -1):
+        return recurrence
+    D, H = recurrence.R.shape[0], recurrence.R.shape[-1]
+    levels = np.zeros((D, recurrence.X.shape[1], H), dress.numpy)
+    starts = dress.reals(levels).astype(recurrence.W.dtype)
+    return (
+        replace(recurrence, initial=(starts, *recurrence.initial[1:]))
+        if starts.any()
+        else (recurrence)
+    )
+
+
+def _summed_in_int16(within: Callable[[Array], Array], recurrence: Recurrence) -> Recurrence:
+    """Return a recurrence each of whose sums of products of X and W is made to lie within a type.
+
+    What that changes is added by more inputs, whose weights are 1.
+    """
+    unit = recurrence.unit
+    if unit is None or not {"X", "W"} <= unit.dresses.keys():
+        return recurrence
+    whole = unit.under(
+        {n: replace(d, scale=(1.0,) * len(d.scale)) for n, d in unit.dresses.items() if n in "XW"}
+    )
+    X, W = (np.asarray(each, np.float64) for each in (whole.X, whole.W))
+    sums = np.einsum("tni,dghi->tndgh", X, W)
+    reals = np.einsum(
+        "tni,dghi->tndgh", *(np.asarray(each, np.float64) for each in (recurrence.X, recurrence.W))
+    )
+    off = within(sums.astype(np.int64)).astype(np.float64) - sums
+    if not off.any():
+        return recurrence
+    size = np.divide(reals, sums, out=np.zeros_like(reals), where=sums != 0)
+    more = (off * size).reshape(*sums.shape[:2], -1)
+    ones = np.eye(more.shape[-1]).reshape(*W.shape[:3], -1)
+    return replace(
+        recurrence,
+        X=np.concatenate([recurrence.X, more.astype(recurrence.X.dtype)], axis=2),
+        W=np.concatenate([recurrence.W, ones.astype(recurrence.W.dtype)], axis=3),
+    )
+
+
+@finer_unit_bug(
+    changes=lambda within: partial(_summed_in_int16, within),
+    each=[
+        Variant(("wrap", "wrap around"), lambda sums: sums.astype(np.int16)),
+        Variant(("saturate", "saturate"), lambda sums: saturated(sums, np.dtype(np.int16))),
+    ],
+    effect="Right where no sum leaves int16.",
+)
+def input_sums_X_in_int16(within: Callable[[Array], Array], sums: Array) -> Array:
+    """Sums of products of levels of X and W {1} in int16."""
+    return within(sums)
+
 
 quantisation_bug = Family(
     "quantisation", "Every value is off by some levels.", LSTM, NOTHING_QUANTISED

@@ -162,16 +162,17 @@ DRESSES = {
 }
 
 
-def _unit(cell, **other):
+def _unit(cell, *, I=4, starts=True, **other):  # noqa: E741 -- the specification's letter
     """A unit whose tensors are of 8 bits, each with another scale and zero point."""
-    draw, (T, N, I, H, G) = np.random.default_rng(0), (5, 3, 4, 5, len(CELL_ROWS[cell].gates))  # noqa: E741
+    draw, (T, N, H, G) = np.random.default_rng(0), (5, 3, 5, len(CELL_ROWS[cell].gates))
     shapes = {"X": (T, N, I), "W": (2, G * H, I), "R": (2, G * H, H), "B": (2, 2 * G * H)}
-    shapes["initial_h"] = (2, N, H)
+    shapes |= {"initial_h": (2, N, H)} if starts else {}
     inputs = {
         name: draw.integers(0, 100, shape).astype(DRESSES[name]["type"])
         for name, shape in shapes.items()
     }
-    unit = QuantisedUnit.of(DRESSES | other)
+    made = {"Y", "Y_h", *shapes}
+    unit = QuantisedUnit.of({n: each for n, each in (DRESSES | other).items() if n in made})
     attributes = {"hidden_size": H, "direction": "bidirectional"}
     return Node(operator_named(f"{cell}-14"), attributes, unit=unit).recurrence(inputs)
 
@@ -229,6 +230,7 @@ SPECIAL = {
     "quantised_ties": _quantised_ties,
     "unit": _unit,
     "unit_with_products": _unit_with_products,
+    "unit_of_large_sums": partial(_unit, I=400, starts=False),
     "unit_of_ties": _unit_of_ties,
     "float64": lambda cell: recurrence_of(cell, dtype="float64", D=2, lengths=[4, 0, 2]),
 }
