@@ -45,6 +45,9 @@ MOST_NAMED = 4
 _VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\w+:\w\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
 # Fields of which each value is a feature of its own.
 ALONE = frozenset({"attributes", "inputs", "outputs"})
+# The largest probability by chance of a feature that all failures have and no passing case, and of
+# one that a part of them has.
+CHANCE, CHANCE_OF_A_PART = 0.02, 0.001
 # An implementation may print megabytes before it dies; the beginning says why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
@@ -77,7 +80,7 @@ class FailureGroup(NamedTuple):
         """The id of a single case, or the number of cases by operator."""
         if len(self.cases) == 1:
             return self.cases[0].id
-        operators = Counter(case.operator.rpartition("-")[0] for case in self.cases)
+        operators = Counter(map(_type_of, self.cases))
         by = ", ".join(f"{count} {name}" for name, count in operators.most_common())
         alone = f" of {name}" if len(operators) == 1 and (name := next(iter(operators))) else ""
         has = f" with {self.apart.field} {' or '.join(self.apart.values)}" if self.apart else ""
@@ -86,7 +89,9 @@ class FailureGroup(NamedTuple):
     def cause(self, report: VerificationReport) -> str:
         """Return what the cases have in common, in one sentence."""
         case, verdict = self.example, self.example.details
-        if report.diagnosis and report.diagnosis.cause_of(case.id):
+        if report.diagnosis and (
+            report.diagnosis.cause_of(case.id) or report.diagnosis.doubt_of(case.id, self.fits)
+        ):
             lines = diagnosed(report, case)
         elif self.fits:
             from rnncli.judging.explaining.hypotheses import naming
@@ -124,7 +129,7 @@ class FailureGroup(NamedTuple):
         if place and not self.fits:
             yield marked(place.sentence)
         if not (example.relation or example.details.message or self.fits):
-            yield from map(marked, notes(report, example))
+            yield from map(marked, notes(report, example, self.cases))
         if self.apart:
             from rnncli.judging.comparing.requirements import Requirements
 
@@ -180,17 +185,23 @@ def failure_groups(report: VerificationReport) -> list[FailureGroup]:
 
 
 def _set_apart(cases: Sequence[JudgedCase], right: Sequence[CaseRecord]) -> list[FailureGroup]:
-    """Divide failing cases by the features that none of the right cases has."""
+    """Divide failing cases by the features that none of the right cases has, unless by chance.
+
+    That failing cases drawn at random were these is unlikely for a feature of all of them, and more
+    so for one of a part, of which there are many to choose from.
+    """
     from rnncli.judging.comparing.requirements import leaving_out
 
-    found, left = [], [*cases]
+    found, left, every = [], [*cases], len(cases) + len(right)
     for term in leaving_out([case.record for case in cases], right).terms:
         alone = [(value,) for value in term.values]
         for values in alone if term.field in ALONE else [term.values]:
             apart = replace(term, values=values)
-            chosen = [case for case in left if apart.reason(case.record)]
-            left = [case for case in left if case not in chosen]
-            if chosen:
+            having = [case for case in cases if apart.reason(case.record)]
+            chance = math.comb(len(cases), len(having)) / math.comb(every, len(having))
+            chosen = [case for case in left if case in having]
+            if chosen and chance <= (CHANCE if having == [*cases] else CHANCE_OF_A_PART):
+                left = [case for case in left if case not in chosen]
                 found.append(FailureGroup(chosen, apart=apart))
     return [*found, FailureGroup(left)] if left else found
 
@@ -319,6 +330,10 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         from rnncli.judging.explaining.hypotheses import sentence_of
 
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
+    elif doubt := report.diagnosis and report.diagnosis.doubt_of(case.id, case.details.fits):
+        from rnncli.judging.explaining.hypotheses import sentence_of
+
+        yield f"doubtful: {doubt.doubt}: {sentence_of(doubt.hypothesis)}"
     elif case.details.fits:
         yield from fitting(case.details)
     elif report.diagnosis is not None and case.id in report.diagnosis.unexplained:
@@ -339,16 +354,29 @@ def fitting(verdict: CaseVerdict) -> Iterator[str]:
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
-    """Whether a diagnosis names the cause of a case, or only a few known bugs fit it."""
+    """Whether a diagnosis names the cause of a case, or only a few known bugs fit it, undoubted."""
     if report.diagnosis and report.diagnosis.cause_of(case.id):
         return True
+    if report.diagnosis and report.diagnosis.doubt_of(case.id, case.details.fits):
+        return False
     from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED
 
-    return 0 < len(case.details.fits) <= MOST_FITS_NAMED
+    return 0 < len(case.details.fits) <= MOST_FITS_NAMED and not case.details.against
 
 
-def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what each flag of a failed case tests for, unless more is known or nothing ran."""
+def notes(
+    report: VerificationReport, case: JudgedCase, alike: Sequence[JudgedCase] = ()
+) -> Iterator[str]:
+    """Yield what a failed case tests for, unless more is known or nothing ran.
+
+    That is what its flags find that no passing case of its operator has, whatever the version. Of a
+    single case all flags of which pass elsewhere, it is what the case is.
+
+    Args:
+        report: the run.
+        case: the case.
+        alike: the cases that fail with it, all of which have those flags.
+    """
     if case.relation and case.verdict in FAILURES:
         finds = report.pack.notes.get(case.relation, "not explained by the pack")
         yield f"asked: {case.record.summary} (finds: {finds})"
@@ -358,9 +386,24 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
         if wrong and all(each.problem or each.name.startswith(f"{STEPS}/") for each in wrong):
             return
-        for flag in case.record.flags:
-            finds = report.pack.notes.get(flag, "not explained by the pack")
-            yield f"tests for {flag} (finds: {finds})"
+        sound = {
+            flag
+            for each in report.cases
+            if each.verdict in RIGHT and _type_of(each) == _type_of(case)
+            for flag in each.record.flags
+        }
+        flags = [flag for flag in case.record.flags if flag not in sound]
+        for flag in flags:
+            if all(flag in each.record.flags for each in alike):
+                finds = report.pack.notes.get(flag, "not explained by the pack")
+                yield f"tests for {flag} (finds: {finds})"
+        if case.record.flags and case.record.summary and not (flags or alike):
+            yield f"the case: {case.record.summary}"
+
+
+def _type_of(case: JudgedCase) -> str:
+    """Return the type of a case's operator, without its version."""
+    return case.operator.rpartition("-")[0]
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:

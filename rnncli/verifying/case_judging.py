@@ -202,6 +202,9 @@ def excused(verdict: CaseVerdict, terms: JudgingTerms) -> CaseVerdict:
     expected = terms.xfails.reason(verdict.id, verdict.verdict)
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
+    if verdict.verdict in FAILURES and not (expected or allowed):
+        told = verdict.message, terms.xfails.contradiction(verdict.id, verdict.verdict)
+        verdict = replace(verdict, message="; ".join(filter(None, told)))
     return replace(verdict, expected=expected, allowed=allowed)
 
 

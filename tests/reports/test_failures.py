@@ -164,18 +164,18 @@ def test_what_no_passing_case_has_is_a_group_of_its_own():
     cases = [
         judged(f"lstm_{name}{k}", Verdict.CRASHED, crash, requirements=needs)
         for name, needs in has.items()
-        for k in range(2)
+        for k in range(4)
     ]
-    right = judged("lstm_right", Verdict.PASS, {"outputs": (output(),)})
-    found = report([*cases, right])
+    right = [judged(f"lstm_right{k}", Verdict.PASS, {"outputs": (output(),)}) for k in range(200)]
+    found = report([*cases, *right])
     groups = failure_groups(found)
 
     assert {group.title.partition(" with ")[2]: len(group.cases) for group in groups} == {
-        "direction bidirectional or reverse": 4,
-        "layout 1": 2,
-        "attributes clip": 2,
-        "attributes input_forget": 2,
-        "": 2,
+        "direction bidirectional or reverse": 8,
+        "layout 1": 4,
+        "attributes clip": 4,
+        "attributes input_forget": 4,
+        "": 4,
     }
     assert "to skip them and no case that passes: --require 'direction!=bidirectional|reverse'" in [
         *groups[0].sentences(found)
@@ -184,6 +184,72 @@ def test_what_no_passing_case_has_is_a_group_of_its_own():
     assert Requirements.parse(["attributes!=clip"]).terms == (
         next(group.apart for group in groups if "clip" in group.title),
     )
+
+
+@pytest.mark.parametrize(
+    ("having", "lacking", "right", "is_apart"),
+    [(4, 0, 11, True), (13, 1, 1, False), (4, 33, 111, False), (6, 6, 100, True), (2, 0, 2, False)],
+)
+def test_what_failing_cases_may_have_by_chance_sets_none_apart(having, lacking, right, is_apart):
+    """Where nearly all fail, and where others fail without it, passing cases lack much."""
+    needs = [{"inputs": ["sequence_lens"]}] * having + [{}] * lacking
+    cases = [
+        judged(f"rnn_{k}", Verdict.DIFFERS, differing(fits={}), requirements=each)
+        for k, each in enumerate(needs)
+    ]
+    passing = [judged(f"right_{k}", Verdict.PASS, {"outputs": (output(),)}) for k in range(right)]
+    groups = failure_groups(report([*cases, *passing]))
+
+    assert [group.apart is not None for group in groups] == [is_apart] + [False] * bool(
+        is_apart and lacking
+    )
+
+
+def flags_of(found, *cases):
+    """The flags that a group of cases, or each of them alone, is said to test for."""
+    (group,) = failure_groups(replace(found, cases=[*cases, *found.cases]))
+    lines = group.sentences(replace(found, cases=[*cases, *found.cases]))
+    return [line.split()[2] for line in lines if line.startswith("tests for ")]
+
+
+def test_a_group_tests_for_what_all_of_it_have_and_no_passing_case():
+    """A feature of the first case alone, or one that passes elsewhere, is not what fails."""
+    wrong = differing(fits={})
+    first = judged("rnn_7_a", Verdict.DIFFERS, wrong, flags=("Clip", "Ragged", "Bias"))
+    other = judged("rnn_14_b", Verdict.DIFFERS, wrong, flags=("Ragged", "Bias"))
+    passes = {"outputs": (output(),)}
+    alike = judged("rnn_22_c", Verdict.PASS, passes, operator="RNN-22", flags=("Bias",))
+    elsewhere = judged("gru_7", Verdict.PASS, passes, operator="GRU-7", flags=("Ragged", "Clip"))
+
+    assert flags_of(report([]), first) == ["Clip", "Ragged", "Bias"]
+    assert flags_of(report([alike, elsewhere]), first) == ["Clip", "Ragged"]
+    assert flags_of(report([alike, elsewhere]), first, other) == ["Ragged"]
+
+
+def test_a_case_all_of_whose_features_pass_elsewhere_is_described():
+    """As one whose value no other case has."""
+    odd = judged("rnn_0", Verdict.DIFFERS, differing(fits={}), flags=("Clip",), summary="A 2.")
+    alike = judged("rnn_1", Verdict.PASS, {"outputs": (output(),)}, flags=("Clip",))
+
+    assert "the case: A 2." in [*sentences(report([odd, alike]), odd)]
+    assert "the case: A 2." not in [*sentences(report([odd]), odd)]
+
+
+def test_what_a_diagnosis_doubts_is_said_with_the_doubt():
+    """One report does not name a bug above that it says is unknown below."""
+    cause = with_entries(
+        REPORTS["diagnosed"].diagnosis.causes[0],
+        hypothesis="clip-ignored",
+        explains=("rnn_0",),
+        refuted=("rnn_1", "rnn_2"),
+    )
+    case = fitting("rnn_0", "clip-ignored")
+    found = replace(report([case]), diagnosis=Diagnosis(unexplained=("rnn_0",), doubts=(cause,)))
+    (group,) = failure_groups(found)
+    doubt = f"doubtful: {cause.doubt}: clip is not applied."
+
+    assert group.cause(found) == doubt
+    assert doubt in [*sentences(found, case)]
 
 
 def fitting(case_id, *bugs, size=3):

@@ -58,9 +58,70 @@ def test_nothing_is_merely_inexact_near_0_where_most_cases_differ():
     assert ruled_out(cases, core().__getitem__, PACK_RULE)[0].details.fits == {}
 
 
+def test_what_is_inexact_near_0_stays_beside_other_bugs():
+    """In a shard with a case of this operator for each bug, none of them says anything of it."""
+    fits = {name: {name: 0.5} for name in ("lstm_14_initial", "lstm_14_ragged")}
+    fits["lstm_14_closed"] = dict.fromkeys([*"abcd", INEXACT_TAILS], 0.5)
+    verdicts = [CaseVerdict(n, Verdict.DIFFERS, fits=each) for n, each in fits.items()]
+    cases = [JudgedCase(core()[each.id].record, each) for each in verdicts]
+
+    assert INEXACT_TAILS in ruled_out(cases, core().__getitem__, PACK_RULE)[2].details.fits
+
+
 def test_if_all_that_fits_is_ruled_out_it_stays_and_the_passes_are_counted():
     """It may be the bug where something else holds."""
     assert left_of([SCORED], "lstm_14_initial", "lstm_14_ragged") == ([SCORED], 2)
+
+
+def test_what_most_alike_cases_rule_out_is_not_even_a_part_of_the_bug():
+    """Four of them, of those that pass, or more than it fits of those that differ otherwise."""
+    own = core()["lstm_14_initial"].record
+    alike = [
+        each.id
+        for each in core().values()
+        if SCORED in (each.record.kills or ())
+        and (each.record.operator, each.record.dtype) == (own.operator, own.dtype)
+        and each.record.requirements.direction == own.requirements.direction
+        and each.record.requirements.layout == own.requirements.layout
+    ]
+    assert len(alike) >= 4
+    assert left_of([SCORED], *alike) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("fits", "unknown", "left"), [(1, 3, 3), (1, 4, None), (3, 1, 0), (4, 4, 4), (9, 4, 0)]
+)
+def test_a_bug_by_which_others_would_differ_that_differ_otherwise_is_doubted(fits, unknown, left):
+    """Not for a few, which may have another bug beside it, and not named if they are more."""
+    records = [core()[name].record for name in ("lstm_14_closed", "lstm_14_initial")]
+    of_it, others = {"fits": {SCORED: 0.0}}, {}
+    cases = [
+        JudgedCase(record, CaseVerdict(record.id, Verdict.DIFFERS, **more))
+        for record, more, count in zip(records, (of_it, others), (fits, unknown), strict=True)
+        for _ in range(count)
+    ]
+    found = ruled_out(cases, core().__getitem__, PACK_RULE)[0].details
+
+    assert [*found.fits] == [SCORED] * (left is not None)
+    assert found.against == (left or 0)
+
+
+def test_a_reading_that_passing_cases_rule_out_is_not_advised():
+    """By that they would fail."""
+    own, other = Rule(reading={"requantise": "gates"}), "requantise=outputs"
+    name, passing = "lstm_14_types_u8", "lstm_14_gates"
+    vectors = {each.id: own.declared(each) for each in open_pack(CORE.parent / "units").vectors()}
+    told = {"fits": {other: 0.0}, "reading": other, "message": f"gives what {other} gives"}
+    differs = JudgedCase(vectors[name].record, CaseVerdict(name, Verdict.DIFFERS, **told))
+    passes = JudgedCase(vectors[passing].record, CaseVerdict(passing, Verdict.PASS))
+    alone, beside = (
+        ruled_out(cases, vectors.__getitem__, own)[0].details
+        for cases in ([differs], [differs, passes])
+    )
+
+    assert (alone.reading, beside.reading) == (other, "")
+    assert beside.against == 1
+    assert not beside.message
 
 
 WEBNN = """\

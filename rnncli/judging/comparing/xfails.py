@@ -91,6 +91,14 @@ class Xfails:
                 return entry.reason
         return ""
 
+    def contradiction(self, case_id: str, verdict: Verdict) -> str:
+        """Return which line expects another failure of a case that fails unexpectedly, or ""."""
+        for _, entry in self._matching(case_id):
+            if entry.verdicts != BY_DEFAULT:
+                wanted = " or ".join(sorted(entry.verdicts))
+                return f"{entry.place.file}:{entry.place.line} expects {wanted}, not {verdict}"
+        return ""
+
     def doubts(self, ids: Iterable[str]) -> Iterator[str]:
         """Yield a sentence for every entry that matches no case, and for what matches them all."""
         known = dict.fromkeys(ids)

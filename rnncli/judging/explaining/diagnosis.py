@@ -42,7 +42,7 @@ from rnncli.talk.display import Displayed
 from rnncli.talk.words import counted, listed, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.explaining.patterns import Pattern
@@ -198,6 +198,11 @@ class Diagnosis(Displayed):
     def cause_of(self, case_id: str) -> Cause | None:
         """Return the cause that explains a case."""
         return next((cause for cause in self.causes if case_id in cause.explains), None)
+
+    def doubt_of(self, case_id: str, names: Collection[str]) -> Cause | None:
+        """Return the one of some hypotheses that fits a case although others contradict it."""
+        fitting = (doubt for doubt in self.doubts if case_id in doubt.explains)
+        return next((doubt for doubt in fitting if doubt.hypothesis in names), None)
 
 
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:

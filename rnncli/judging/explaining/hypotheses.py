@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.comparing.margins import error_map
+from rnncli.judging.comparing.margins import error_map, errors_of
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import (
     ABSOLUTE,
@@ -41,6 +41,7 @@ from rnncli.judging.explaining.single_steps import (
     HeldRegion,
     RightSteps,
     Screen,
+    first_difference,
     regions_of,
     steps_of,
 )
@@ -173,6 +174,9 @@ SCALED_OUTPUTS = {
 # Units in fixed point by which a kernel may be off that computes in it.
 UNITS = 8
 
+# Another, of outputs in the byte order of another machine.
+SWAPPED = "bytes-swapped"
+
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
     **{
@@ -194,6 +198,7 @@ UNTABLED = {
     INEXACT_TAILS: "Activations near 0 are right to an absolute error alone, as is Sigmoid computed"
     " as (1 + tanh(x/2))/2: a gate that is nearly closed has lost its value.",
     **{name: leak.sentence for name, leak in LEAKS.items()},
+    SWAPPED: "The bytes of each element are in the other order; wanted is little-endian.",
 }
 # The most fitting hypotheses that a sentence names.
 MOST_FITS_NAMED = 3
@@ -248,13 +253,14 @@ def naming(fits: Iterable[str], against: int = 0) -> str:
 
     Args:
         fits: the hypotheses.
-        against: the number of cases that pass although each of these would show in them.
+        against: the number of cases that pass, or differ in another way, although each of these
+            would show in them.
     """
     names = list(fits)
     if len(names) > MOST_FITS_NAMED and INEXACT_TAILS in names:  # which is what all of them share
         names = [INEXACT_TAILS]
-    passes = counted(against, "alike case passes", "alike cases pass")
-    but = f"; but {passes} that would show it: at most a part of the bug" if against else ""
+    rule = counted(against, "alike case rules", "alike cases rule")
+    but = f"; but {rule} it out: at most a part of the bug" if against else ""
     if len(names) == 1:
         return f"fits {names[0]}{but}: {sentence_of(names[0])}"
     if len(names) > MOST_FITS_NAMED:
@@ -340,6 +346,8 @@ def single_fits(
     wrong = WrongOutputs(found)
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
+    if swapped := _swapped(found):
+        return swapped
     if not (wrong.is_comparable and affordable):
         return _in_fixed_point(found) or _multiplied(found)
     likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
@@ -355,10 +363,31 @@ def single_fits(
         fits = _margins(wrong.fitting(_likely(wrong, steps, two, most)))
     if found.profile.ka == 0 and (margin := wrong.by_profile(ABSOLUTE)) <= 1:
         fits[INEXACT_TAILS] = margin
-    fits = fits or _in_fixed_point(found) or _multiplied(found) or _scaled(wrong)
+    fits = fits or _in_padding(wrong, steps) or _in_fixed_point(found)
+    fits = fits or _multiplied(found) or _scaled(wrong)
     if fits or steps is None:
         return fits
     return coarser_arithmetic(steps, next(each for each in wrong.requested if each.which == 0))
+
+
+def _swapped(found: MeasuredAttempt) -> dict[str, float]:
+    """Return that the bytes of each element are in the other order, if that gives the outputs."""
+    largest = 0.0
+    for each in found.outputs.values():
+        if each.got is None or each.problem or each.got.dtype.itemsize == 1:
+            return {}
+        errors = errors_of(each.got.byteswap(), each.wanted, each.tolerance, each.max_ulp)
+        largest = max(largest, float(errors.margin.max(initial=0.0)))
+    return {SWAPPED: largest} if found.outputs and largest <= 1 else {}
+
+
+def _in_padding(wrong: WrongOutputs, steps: Steps | None) -> dict[str, float]:
+    """Return that padding is not written, if nothing else is wrong: what is there may be any."""
+    wrong_outputs = [each for each in wrong.requested if (each.errors.margin > 1).any()]
+    if steps is None or [each.which for each in wrong_outputs] != [0]:
+        return {}
+    is_live = (steps.differs & steps.live[None, :, :, None]).any()
+    return {} if is_live else {"padding-not-written": 0.0}
 
 
 class Multiples(NamedTuple):
@@ -629,7 +658,7 @@ def explained(attempt: JudgedAttempt) -> CaseVerdict:
         fits = {verdict.reading: largest, **fits}
     return msgspec.structs.replace(
         verdict,
-        localisation=steps.localisation if steps else None,
+        localisation=steps.localisation if steps else first_difference(found),
         fits=fits,
         error_map=error_map(found),
     )

@@ -29,6 +29,7 @@ from rnncli.mutants.runs import engine_of
 from rnncli.numerics import FLOAT64, round_to
 from rnncli.recurrence.lanes import alike, in_order, lanes_of, lanes_with, of_directions
 from rnncli.recurrence.recurrence import Direction, all_but
+from rnncli.talk.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -143,6 +144,26 @@ def steps_of(found: MeasuredAttempt) -> Steps | None:
         found.profile,
         node.canonical(Y, output.errors.margin) > 1,
     )
+
+
+def first_difference(found: MeasuredAttempt) -> Localisation | None:
+    """Return the first step of a linear recurrence that differs; None of others.
+
+    What a token reads is not known apart from the states before it, so that no step can be checked
+    by itself.
+    """
+    operator = found.vector.node.operator
+    Y = next((row.name for row in operator.outputs if row.role == "Y"), "")
+    output = found.outputs.get(Y)
+    if operator.cell.projects or output is None or output.problem:
+        return None
+    wrong = found.vector.node.canonical(Y, output.errors.margin > 1)
+    if not wrong.any():
+        return None
+    t, d, n, k = map(int, np.argwhere(wrong)[0])
+    steps, of = int(wrong.any(axis=(1, 2, 3)).sum()), len(wrong)
+    extent = f"{steps} of {counted(of, 'step')} {plural(steps, 'differs', 'differ')}"
+    return Localisation(t, d, n, k, steps, of, f"first wrong at t={t}; {extent}")
 
 
 class Spot(NamedTuple):

@@ -112,6 +112,22 @@ def test_a_wrong_line_is_told_with_its_place(line):
     assert str(raised.value).startswith(f"known.txt:3:4: {WRONG[line]}")
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("gru_1 [crashed] why", "known.txt:2 expects crashed, not differs"),
+        ("gru_* [timeout, crashed] why", "known.txt:2 expects crashed or timeout, not differs"),
+        ("gru_1 why", ""),
+        ("gru_2 [crashed] why", ""),
+    ],
+)
+def test_a_line_that_expects_another_failure_is_named(line, said):
+    """A case that it names fails in another way; one without verdicts expects them all."""
+    found = parse_xfails(f"# comment\n{line}", "known.txt")
+
+    assert found.contradiction("gru_1", Verdict.DIFFERS) == said
+
+
 def test_every_wrong_line_is_told_at_once():
     """All findings of the file, each on a line of its own."""
     with pytest.raises(ConfigError) as raised:

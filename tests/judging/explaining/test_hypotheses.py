@@ -17,6 +17,7 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.arithmetic import INEXACT_TAILS
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
+    SWAPPED,
     evidence_of_failure,
     evidence_of_two,
     naming,
@@ -256,7 +257,7 @@ def test_names_are_put_in_a_sentence():
         "fits 5 known bugs, which this case cannot tell apart: a, b, c and 2 more"
     )
     assert naming([*"abc", INEXACT_TAILS]).startswith(f"fits {INEXACT_TAILS}: Activations near 0")
-    assert naming({"clip-ignored": 0.5}, 2).startswith("fits clip-ignored; but 2 alike cases pass")
+    assert naming({"clip-ignored": 0.5}, 2).startswith("fits clip-ignored; but 2 alike cases rule ")
 
 
 WHOLE = ["rnn_14_both", "gru_14_ragged", "gru_22_narrow_both_float16", "lstm_14_peepholes"]
@@ -587,3 +588,25 @@ def test_an_output_of_the_old_cell_is_named():
     result = MUTANTS["h-of-old-cell"].run(vector.recurrence)
 
     assert [*explained_verdict(vector, outputs_of(vector, result)).fits] == ["h-of-old-cell"]
+
+
+@pytest.mark.parametrize("left", [7.0, np.nan])
+def test_padding_of_any_values_is_not_written(left):
+    """What memory held stays, if all else is right."""
+    vector = core()["rnn_14_ragged"]
+    outputs = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    for n, length in enumerate(vector.inputs["sequence_lens"]):
+        outputs["Y"][length:, :, n] = left
+    assert "padding-not-written" in explained_verdict(vector, outputs).fits
+
+    outputs["Y"] = np.nan_to_num(outputs["Y"], nan=7.0)
+    outputs["Y_h"] = outputs["Y_h"] + 1
+    assert not explained_verdict(vector, outputs).fits
+
+
+def test_elements_of_the_other_byte_order_are_named():
+    """As a big-endian device writes raw files."""
+    vector = core()["lstm_14_initial"]
+    swapped = {name: values.byteswap() for name, values in vector.answers.outputs.items()}
+
+    assert [*explained_verdict(vector, swapped).fits] == [SWAPPED]

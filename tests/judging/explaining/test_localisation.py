@@ -539,3 +539,18 @@ def test_what_overflows_is_infinite():
 
     assert np.isinf(Y[0]).all()
     assert np.array_equal(predicted(path_of(recurrence, Y))[0, 0], Y[0, 0].astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"), [(0, "4 of 4 steps differ"), (3, "1 of 4 steps differs")]
+)
+def test_the_first_step_of_a_linear_recurrence_that_differs_is_named(step, said):
+    """As the first of a chunk; what a step reads is not known apart from the states before it."""
+    small = "sizes: {seq_length: 4, batch_size: 2, q_num_heads: 2, kv_num_heads: 2, key_size: 3"
+    (vector,) = vectors_of(f"{{op: LinearAttention-27, {small}, value_size: 3}}}}")
+    outputs = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    outputs["output"][1, step:, 5] += 1
+    found = explained_verdict(vector, outputs).localisation
+
+    assert found.sentence == f"first wrong at t={step}; {said}"
+    assert (found.t, found.steps, found.of) == (step, 4 - step, 4)
