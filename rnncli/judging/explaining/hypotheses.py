@@ -376,7 +376,8 @@ def _swapped(found: MeasuredAttempt) -> dict[str, float]:
     for each in found.outputs.values():
         if each.got is None or each.problem or each.got.dtype.itemsize == 1:
             return {}
-        errors = errors_of(each.got.byteswap(), each.wanted, each.tolerance, each.max_ulp)
+        with np.errstate(all="ignore"):  # right bytes may become NaN of any kind
+            errors = errors_of(each.got.byteswap(), each.wanted, each.tolerance, each.max_ulp)
         largest = max(largest, float(errors.margin.max(initial=0.0)))
     return {SWAPPED: largest} if found.outputs and largest <= 1 else {}
 

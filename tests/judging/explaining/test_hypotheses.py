@@ -1,5 +1,6 @@
 """Claims about what one wrong case is named by: the mutants, and nothing else."""
 
+import warnings
 from dataclasses import replace
 from itertools import islice
 
@@ -610,3 +611,15 @@ def test_elements_of_the_other_byte_order_are_named():
     swapped = {name: values.byteswap() for name, values in vector.answers.outputs.items()}
 
     assert [*explained_verdict(vector, swapped).fits] == [SWAPPED]
+
+
+def test_bytes_that_are_nan_in_the_other_order_say_nothing():
+    """0x0100807f is a number, and 0x7f800001 is not; nobody is warned of it."""
+    vector = core()["lstm_14_initial"]
+    outputs = {
+        name: np.full(values.shape, 0x0100807F, np.uint32).view(values.dtype)
+        for name, values in vector.answers.outputs.items()
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert SWAPPED not in explained_verdict(vector, outputs).fits
