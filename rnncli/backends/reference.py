@@ -258,7 +258,10 @@ def walk(
             states = list(new)
         else:
             live = lanes.live[:, t, :, None]
-            states = [np.where(live, *pair) for pair in zip(new, states, strict=True)]
+            states = [
+                np.where(live.reshape(*live.shape[:2], *[1] * (old.ndim - 2)), own, old)
+                for own, old in zip(new, states, strict=True)
+            ]
         if Y is not None:
             Y[t] = states[0] if lanes.live is None else np.where(live, states[0], zero)
         if signals is not None:

@@ -138,6 +138,8 @@ LETTERS: Mapping[str, str] = {
     "value_size": "v",
     "channels": "C",
     "kernel_size": "w",
+    "dilation": "d",
+    "total_tokens": "P",
 }
 
 MODEL = "model"

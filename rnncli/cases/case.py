@@ -116,8 +116,8 @@ def frame_of(
     if len(sizes) != len(size_names(operator)):
         return None
     directions, variant = _directions_and_variant(operator, tuple(given.items()))
-    # A cell is one step.
-    every = {"seq_length": 1, **sizes, "num_directions": directions}
+    # A cell is one step, and packed sequences have no more than all tokens.
+    every = {"seq_length": sizes.get("total_tokens", 1), **sizes, "num_directions": directions}
     chosen = {key: FORMS[key].index(choice) for key, choice in (forms or {}).items()}
     return Frame(with_products(every), variant, chosen)
 
@@ -193,7 +193,8 @@ class Case:
     @cached_property
     def node(self) -> Node:
         """The operator with its attributes, outputs and readings, resolved."""
-        return Node(self.operator, self.attributes, self.outputs, self.readings, self.unit)
+        rest = self.outputs, self.readings, self.unit
+        return Node(self.operator, self.attributes, *rest).of(self)
 
     @cached_property
     def inputs(self) -> dict[str, Array]:
@@ -290,7 +291,7 @@ def key_of(key: str, call: int) -> str:
 def _turned(first: Array, made: Array, blank: Blank) -> Array:
     """Return the input of a later call, changed if it equals the first call's."""
     flat = made.ravel()
-    candidates = [flat, flat[::-1], np.roll(flat, 1)]
+    candidates = [flat, *([] if blank.packs else [flat[::-1], np.roll(flat, 1)])]
     if flat.size == 1 and not blank.dtype.is_float and flat[0] == blank.seq_length:
         candidates.append(flat - flat // 2)  # one length: a shorter one
     other = (each for each in candidates if each.tobytes() != first.tobytes())

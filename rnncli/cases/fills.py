@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.numerics import Array, DType, randomness, round_to
+from rnncli.operators.packed_rows import packed_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +39,8 @@ class Blank:
     dtype: DType  # its element type
     seed: int  # the seed of the suite or file
     name: str  # the name of the input
-    seq_length: int  # the case's seq_length, which only lengths use
+    seq_length: int  # the case's seq_length, or total_tokens, which only lengths use
+    packs: bool = False  # whether they say where packed sequences end
 
     def keys(self, cases: Sequence[str]) -> list[int]:
         """Return the random key of the tensor in each of some cases."""
@@ -376,6 +378,11 @@ FILLS: Mapping[str, Fill] = {
         lambda blank, keys: _rising(blank, keys)[::-1],
         kinds=LENGTHS,
     ),
+    "packed": Fill(
+        "where packed sequences begin and end: lengths that rise as evenly as total_tokens allow",
+        lambda blank, _: packed_ends(blank.count, blank.seq_length),
+        kinds=LENGTHS,
+    ),
     "bytes": Fill("random 8-bit integers, all of the type's equally often", _bytes, kinds=LEVELS),
     "middle": Fill(
         "the middle of an 8-bit type, which stands for 0 where it is the zero point: 0 of int8,"
@@ -398,12 +405,15 @@ _DEFAULT_FILLS: Mapping[str, str] = {
     "initial_h": "uniform",
     "initial_c": "normal",
     "lengths": "lengths",
+    "offsets": "packed",
     "W_scale": "scales",
     "R_scale": "scales",
     "key": "normal",
     "value": "normal",
     "decay": "uniform",
     "beta": "uniform",
+    "a_log": "uniform",
+    "dt_bias": "uniform",
     "W_zero_point": "middle",
     "R_zero_point": "middle",
 }
@@ -432,7 +442,7 @@ def default_fill(row: Input) -> tuple[str, dict[str, Any]]:
 
 def _default(row: Input) -> tuple[str, Mapping[str, float]]:
     """Return the name and the parameters that are not the fill's own defaults."""
-    if row.types:
+    if not {*row.types.values()} <= {"float32"}:
         role = row.role if row.role in _LARGEST else row.role.partition("_")[0]
         return "uniform", {"low": float(-_LARGEST[role]), "high": float(_LARGEST[role])}
     is_weight = row.role in ("W", "R")

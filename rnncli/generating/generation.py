@@ -437,6 +437,7 @@ def _scored_mutants(records: Iterable[CaseRecord]) -> dict[str, list[str]]:
         kinds.setdefault(operator.cell.name, set()).update(
             {"quantised"} if operator.quantised else (),
             {"dressed"} if record.quantise else (),
+            {"packed"} if operator.packed else (),
         )
     return {
         cell: [mutant.id for mutant in scored_of(cell, **dict.fromkeys(some, True))]

@@ -108,7 +108,7 @@ TAILORED = "Tailored"
 OF_TAILORED = "what a kernel does with the sizes and features that its device takes"
 KEEPS_FLAGS = {"sizes", "dtype", "weights", "op", "calls"}
 LETTERS = dict(
-    zip(SIZES, ("t", "n", "i", "h", "o", "q", "kv", "k", "v", "c", "w", "d"), strict=True)
+    zip(SIZES, ("t", "n", "i", "h", "o", "q", "kv", "k", "v", "c", "w", "d", "p"), strict=True)
 )
 LARGE = ("input_size", "hidden_size", "output_size", "key_size", "value_size", "channels")
 LARGEST_BATCH = 8

@@ -213,7 +213,7 @@ class Export:
             found = {}
             for role in ("X", *CONTINUED):
                 shape, order = shapes.get(roles.get(role, ""), ()), order_of(site, row, role)
-                if len(shape) == len(order) > 0:
+                if len(shape) == len(order) and "batch_size" in order:
                     found[role] = shape[order.index("batch_size")]
             yield site, roles, found
 

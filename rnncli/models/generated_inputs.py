@@ -18,6 +18,7 @@ from rnncli.models.model import declared_shape, describe, symbols, template
 from rnncli.models.structure import says_unknown
 from rnncli.models.tensor_values import LARGEST_FROM_NOTHING
 from rnncli.numerics import dtype_numbered, round_to
+from rnncli.operators.packed_rows import packed_ends
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -304,6 +305,8 @@ def _values(
         return np.ones(shape, dtype.numpy)
     if purpose is None:
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be generated; pass it")
+    if purpose.ends:
+        return packed_ends(math.prod(shape), purpose.high).astype(dtype.numpy)
     low, high = purpose.low, purpose.high
     if dtype.numpy.itemsize <= np.int16().itemsize and not purpose.is_known:
         limits = np.iinfo(dtype.numpy)

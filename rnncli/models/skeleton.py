@@ -134,12 +134,14 @@ def _header(tensor: TensorProto, folder: Path | None) -> TensorProto:
 class Purpose(NamedTuple):
     """The valid integers of an input: `low` to `high`.
 
-    `lengths` requires descending values that start with `high`, as for packed sequences.
+    `lengths` requires descending values that start with `high`, as for packed sequences; `ends`
+    rising ones from `low` to `high`, as where packed sequences begin and end.
     """
 
     low: int
     high: int
     lengths: bool = False
+    ends: bool = False
     is_known: bool = True
 
 
@@ -211,6 +213,8 @@ def _wanted(site: Site, position: int, facts: Facts) -> Purpose | None:
     if row and position < len(row.inputs) and row.inputs[position].role == "lengths":
         dims = row.inputs[0].shape(_attribute(site, "layout", 0))
         return _up_to_length(facts.size(node.input[0], dims.index(Dim("seq_length"))))
+    if row and position < len(row.inputs) and row.inputs[position].role == "offsets":
+        return Purpose(0, facts.size(node.input[0], 0) or 1, ends=True)
     ask = _WANTS.get((node.op_type, position))
     return ask(site, facts) if ask else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,8 +138,13 @@ class OwnRecurrentNode(OwnNode):
 
         sides = (("inputs", row.inputs, node.input), ("outputs", row.outputs, node.output))
         for side, rows, tensors in sides:
-            if any(tensors[len(rows) :]):
-                yield Problem((side,), f"has {len(rows)} {side}, the node names {len(tensors)}")
+            others = tensors[len(rows) :]
+            known = zip_longest(row.beyond.get(side, ())[: len(others)], others)
+            if beyond := [name for name, tensor in known if tensor]:
+                sentence = f"has {len(rows)} {side}, the node names {len(tensors)}"
+                if is_known := None not in beyond:
+                    sentence = f"{side} are not evaluated here: {', '.join(beyond)}"
+                yield Problem((side,), sentence, is_unsupported=is_known)
         for problem in problems(row, self._attributes, {}, self._wanted, self._readings):
             if problem.subject[0] != "inputs":  # their shapes are known when the node runs
                 yield problem

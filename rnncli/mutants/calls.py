@@ -16,7 +16,7 @@ from rnncli.mutants.words_of_edits import ABSENT, MATH
 from rnncli.mutants.words_of_integers import NUMBERS
 from rnncli.numerics import round_to
 from rnncli.recurrence import integers
-from rnncli.recurrence.cells import CellOptions
+from rnncli.recurrence.cells import CellOptions, TokenForm
 from rnncli.recurrence.integers import Scaled
 from rnncli.recurrence.recurrence import Direction
 
@@ -186,8 +186,11 @@ class AttentionCall(LinearCall):
         STEPPING: """\
 def function(r):
     def step(p, x, states):
-        (_, S), scale, token = states, p.scale, token_of(p.options.attention, x)
+        (_, S), scale, token = states, p.scale, token_of(p.options, x)
         exp, sqrt, sigmoid, tanh = p.numbers.exp, p.numbers.sqrt, p.numbers.sigmoid, p.numbers.tanh
+        made, softplus = p.options.token or NO_TOKEN_FORM, p.numbers.softplus
+        normalises, gate, bound, activates = made
+        epsilon, (a_log, dt_bias) = made.epsilon, made.parts(p.options.attention, x)[5:]
         minimum, maximum, (dk, dv) = p.numbers.minimum, p.numbers.maximum, S.shape[-2:]
         {lines}
         return o.reshape(*o.shape[:-2], o.shape[-2] * o.shape[-1]), S
@@ -196,7 +199,7 @@ def function(r):
         WRITING: """\
 def function(r, outputs, S):
     N, T, K, group, dk, dv, rows, rates = r.sizes
-    written, past = SimpleNamespace(), r.past_state
+    written, past, ends = SimpleNamespace(), r.past_state, r.steps
     {lines}
     return vars(written)
 """,
@@ -212,6 +215,12 @@ def function(r, outputs, S):
         dims = (form.group, form.key_size, form.value_size, form.decays, rates)
         return (states // K, T, K, *dims)
 
+    @property
+    def steps(self) -> Array:
+        """The number of steps of each sequence [N], also where no lengths are given."""
+        K = max(self.sizes[2], 1)
+        return lengths_of(self._recurrence)[::K]
+
     def __getattr__(self, name: str) -> Any:
         names = ("query", "key", "value", "decay", "beta")
         r, form = self._recurrence, self._recurrence.options.attention
@@ -220,21 +229,30 @@ def function(r, outputs, S):
         if name == "past_state":
             found = r.initial[1]
             return ABSENT if found is None else found.reshape(N, K, dk, dv)
+        if name == "packed":
+            return r.lengths is not None
+        if name == "run_on":
+            return states_run_on(r.plain, K)
         if name in names:
-            part = form.parts(r.X)[names.index(name)]
+            part = r.options.parts(r.X)[names.index(name)]
             if not part.size and name in {"decay", "beta"} and not form.widths[names.index(name)]:
                 return ABSENT
             packed = part.reshape(T, N, K * form.widths[names.index(name)]).swapaxes(0, 1)
             return packed[..., :1] if name == "beta" and rates == 1 else packed
-        return getattr(form, name)
+        token = r.options.token or TokenForm()
+        if name in {"a_log", "dt_bias"}:  # of each head [K, 1 or dk], the same at each step
+            given = token.parts(form, r.X)[5 + (name == "dt_bias")]
+            return given[0, :K] if given.size else ABSENT
+        return getattr(token if name in {*TokenForm._fields, "epsilon"} else form, name)
 
     def reading(self, values: Mapping[str, Any]) -> Recurrence:
         """Return the recurrence of a kernel that reads some names otherwise."""
         r, form = self._recurrence, self._recurrence.options.attention
         assert form is not None
         N, T, K, *_ = self.sizes
-        widths = zip(form.parts(r.X), form.widths, strict=True)
+        widths = zip(r.options.parts(r.X), form.widths, strict=True)
         parts = [part.reshape(T, N * K, width) for part, width in widths]
+        parts.append(r.X[..., sum(form.widths) :])
         changed: dict[str, Any] = {}
         for k, name in enumerate(("queries", "keys", "values", "decays", "betas")):
             if (value := values.get(name, ABSENT)) is not ABSENT:
@@ -261,7 +279,9 @@ def function(r, outputs, S):
         N, T, K, group, dk, dv, *_ = self.sizes
         of_heads = outputs.reshape(N, T, K, group * dv).swapaxes(0, 1)
         Y = np.ascontiguousarray(of_heads.reshape(T, N * K, group * dv)[:, None])
-        first = Y[-1] if T else np.zeros((1, N * K, group * dv), Y.dtype)
+        first = np.zeros((1, N * K, group * dv), Y.dtype)
+        if T:
+            first[0] = Y[lengths_of(self._recurrence) - 1, 0, np.arange(N * K)]
         return Y, (first, state.reshape(1, N * K, dk, dv))
 
     def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
@@ -269,6 +289,27 @@ def function(r, outputs, S):
         N, T, K, group, dk, dv, *_ = self.sizes
         outputs = Y[:, 0].reshape(T, N, K, group, dv).swapaxes(0, 1)
         return outputs, last[1].reshape(N, K, dk, dv)
+
+
+def states_run_on(r: Recurrence, heads: int) -> Array:
+    """Return the states before each packed sequence of a plain attention, which run on."""
+    form, ends = r.options.attention, lengths_of(r)[::heads]
+    assert form is not None
+    _, k, v, decay, beta = form.parts(r.X.astype(np.float64))
+    past = r.initial[1]
+    S = np.zeros((heads, *r.widths[1])) if past is None else past[0, :heads].astype(np.float64)
+    found = []
+    for n, end in enumerate(ends):
+        found.append(S)
+        own = np.s_[n * heads : (n + 1) * heads]
+        for t in range(end):
+            kt, u = k[t, own], v[t, own]
+            if form.decays:
+                S = np.exp(decay[t, own])[..., None] * S
+            if form.has_beta:
+                u = beta[t, own] * (u - (kt[..., None, :] @ S)[..., 0, :])
+            S = S + kt[..., None] * u[..., None, :]
+    return np.stack([*found, S])
 
 
 class ConvolutionCall(LinearCall):
@@ -291,7 +332,7 @@ def function(r):
         WRITING: """\
 def function(r, outputs, window):
     N, C, T, w, held = r.sizes
-    written, past, X = SimpleNamespace(), r.past_state, r.input
+    written, past, X, ends = SimpleNamespace(), r.past_state, r.input, r.steps
     {lines}
     return vars(written)
 """,
@@ -324,6 +365,8 @@ def function(r, outputs, window):
             return "silu" if r.options.silu else "none"
         if name == "dilation":
             return 1 + r.options.gap
+        if name == "packed":
+            return r.lengths is not None
         raise AttributeError(name)
 
     def reading(self, values: Mapping[str, Any]) -> Recurrence:
@@ -346,7 +389,8 @@ def function(r, outputs, window):
         """Return outputs [N, C, T] and a window as results of the recurrence."""
         N, C, T, *_ = self.sizes
         Y = np.ascontiguousarray(np.moveaxis(outputs, -1, 0)[:, None])
-        return Y, (Y[-1] if T else np.zeros((1, N, C), Y.dtype), state[None])
+        last = Y[self.steps - 1, 0, np.arange(N)] if T else np.zeros((N, C), Y.dtype)
+        return Y, (last[None], state[None])
 
     def of_results(self, Y: Array, last: States) -> tuple[Array, Array]:
         """Return results as outputs [N, C, T] and a window."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rnncli.mutants.mutant import Family, Mutant
     from rnncli.recurrence.recurrence import Recurrence, Result
 
+PACKED = ("packed sequences", "packed attentions", "tokens")
 # Families by which suites are scored: those of bugs.txt by their keys, and those of arithmetic.
 _SCORED = (
     *("gate order", "weight layout", "transposes", "biases"),
@@ -30,7 +31,7 @@ _SCORED = (
     *("linear update", "linear decay", "linear rate", "linear heads", "linear scale"),
     *("linear states", "linear formats", "linear losses", "linear approximations"),
     *("convolution taps", "convolution dilation", "convolution activation", "convolution states"),
-    *("convolution formats", "convolution losses"),
+    *("convolution formats", "convolution losses", *PACKED),
     *("integer gates", "integer weights", "integer points", "integer biases", "integer scales"),
     *("integer cell", "integer clip", "integer saturation", "integer wide", "integer functions"),
     *("integer states", "integer layout"),
@@ -70,16 +71,23 @@ _UNSCORED_IDS = frozenset(row.id for family in _UNSCORED for row in rows_of(fami
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
-def scored_of(cell: str, *, quantised: bool = False, dressed: bool = False) -> tuple[Mutant, ...]:
+def scored_of(
+    cell: str, *, quantised: bool = False, dressed: bool = False, packed: bool = False
+) -> tuple[Mutant, ...]:
     """Return the mutants of a cell, such as "LSTM", by which suites are scored.
 
     Args:
         cell: its name.
         quantised: whether an operator quantises, so that the bugs of that count as well.
         dressed: whether it is a quantised unit, likewise.
+        packed: whether its sequences are packed, likewise.
     """
-    families = {quantised_kernels.quantisation_bug: quantised, quantised_kernels.unit_bug: dressed}
-    left_out = [row for family, counts in families.items() if not counts for row in family.rows]
+    families: dict[str | Family, bool] = {
+        quantised_kernels.quantisation_bug: quantised,
+        quantised_kernels.unit_bug: dressed,
+        **dict.fromkeys(PACKED, packed),
+    }
+    left_out = [row for each, counts in families.items() if not counts for row in rows_of(each)]
     return tuple(row for row in mutants_of(cell) if is_scored(row.id) and row not in left_out)
 
 

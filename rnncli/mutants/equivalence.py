@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import TokenForm
 from rnncli.recurrence.recurrence import Direction, all_but
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ NO_INITIAL = where(lambda r: all(s is None for s in r.initial), "no initial stat
 NOT_DRESSED = where(lambda r: r.unit is None, "no tensor is dressed in levels")
 NO_CLIP = where(lambda r: bool(np.isinf(r.clip)), "there is no clip")
 NOT_RAGGED = where(lambda r: r.lengths is None, "every sequence is as long as X")
+NOT_PACKED = where(lambda r: r.lengths is None, "sequences are not packed")
+ALIKE_ENDS = where(lambda r: len({*lengths_of(r)}) <= 1, "all sequences end with the same step")
 NO_ZERO_LENGTH = where(lambda r: bool(np.all(lengths_of(r) > 0)), "no sequence has length 0")
 GATES_IN_DEFAULT_ORDER = where(lambda r: not r.gates, "gates are in the default order")
 ONE_DIRECTION = where(lambda r: len(r.directions) == 1, "there is one direction")
@@ -190,9 +193,14 @@ def _integers(recurrence: Recurrence) -> IntegerForm:
     return recurrence.options.integers
 
 
+def _token(recurrence: Recurrence) -> TokenForm:
+    """Return what is made of the tokens of a linear attention."""
+    return recurrence.options.token or TokenForm()
+
+
 def _numbers(recurrence: Recurrence, which: int) -> Array:
     """Return the decays of a linear attention, which are part 3 of its inputs, or betas, part 4."""
-    return np.asarray(_form(recurrence).parts(recurrence.X)[which]).astype(np.float64)
+    return np.asarray(recurrence.options.parts(recurrence.X)[which]).astype(np.float64)
 
 
 def _sizes(condition: Callable[..., bool], sentence: str) -> Reason:
@@ -214,6 +222,13 @@ DK_IS_DV = _sizes(lambda n: n["dk"] == n["dv"], "dk and dv are the same")
 DK_OR_DV_IS_1 = _sizes(lambda n: 1 in (n["dk"], n["dv"]), "dk or dv is 1")
 NO_DECAY = where(lambda r: not _form(r).decays, "there is no decay")
 ONE_DECAY = where(lambda r: _form(r).decays <= 1, "a state has one decay, not each row")
+NO_LENGTHS = where(lambda r: not _token(r).normalises, "queries and keys are as they are given")
+NO_SOFTPLUS = where(lambda r: _token(r).gate != "softplus", "no softplus makes the decay")
+NO_SIGMOID = where(lambda r: _token(r).gate != "sigmoid", "no sigmoid makes the decay")
+NO_GATE = where(lambda r: _token(r).gate == "none", "the decay is as it is given")
+USUAL_BOUND = where(lambda r: _token(r).bound == -5, "the bound is -5")
+NO_ACTIVE_BETA = where(lambda r: not _token(r).activates_beta, "beta is as it is given")
+ONE_KEY = where(lambda r: _form(r).key_size == 1, "dk is 1")
 NO_BETA = where(lambda r: not _form(r).has_beta, "there is no beta")
 SHARED_BETA = where(lambda r: _form(r).shares_beta, "all heads share beta")
 ONE_GROUP_OR_OWN_QUERIES = where(

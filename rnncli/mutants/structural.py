@@ -161,6 +161,7 @@ class BlockedKernel:
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence; each output is rounded once to its dtype."""
         with np.errstate(all="ignore"):
+            recurrence = recurrence.plain
             kind = call_of(recurrence.cell.name)
             call = kind(recurrence) if issubclass(kind, LinearCall) else BlockedCall(recurrence)
             found = self._space[kind.kernel[1]](call, working_dtype(recurrence, compute))

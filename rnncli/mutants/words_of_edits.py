@@ -17,6 +17,7 @@ from rnncli.backends.reference import activated as clipping_with
 from rnncli.numerics import NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence import cells
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import TokenForm
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.cells import AttentionForm, CellOptions, Parameters
+    from rnncli.recurrence.cells import CellOptions, Parameters
 
     Rows = tuple[tuple[Activation, ...], ...]
     # Letter of the cell -> the activation and the bound of its argument.
@@ -54,10 +55,15 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def token_of(form: AttentionForm, x: Any) -> list[Any]:
+def token_of(options: CellOptions, x: Any) -> list[Any]:
     """Return q, k, v, the decay and beta of a token; ABSENT if there is none."""
-    q, k, v, decay, beta = form.parts(x)
+    form = options.attention
+    assert form is not None
+    q, k, v, decay, beta = options.parts(x)
     return [q, k, v, decay if form.decays else ABSENT, beta if form.has_beta else ABSENT]
+
+
+NO_TOKEN_FORM = TokenForm()
 
 
 def in_format(name: str, values: Any) -> Any:
@@ -113,6 +119,15 @@ def zeroed(values: Any, where: Any) -> Any:
     values = np.array(values)
     values[where] = 0
     return values
+
+
+def run_on(r: Any) -> Array:
+    """Return the windows before each packed sequence, and behind the last: they run on."""
+    windows = [r.past_state[0]]
+    for steps, end in zip(r.input, r.steps, strict=True):
+        whole = np.concatenate([windows[-1], steps[:, :end]], axis=-1)
+        windows.append(whole[:, end:])
+    return np.stack(windows)
 
 
 def in_order(order: str, right: str, values: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_named, dtype_of
 from rnncli.operators.attributes import activation_problems, attribute_problems, complete
-from rnncli.operators.operator import SYMBOLS, Dim, sizes_within, with_products
+from rnncli.operators.operator import LENGTHS, SYMBOLS, Dim, sizes_within, with_products
 from rnncli.operators.operator_table import OPERATORS
 from rnncli.recurrence.readings import READINGS, check_reading
 from rnncli.recurrence.unit import INNER
@@ -79,7 +79,8 @@ def problems(
         X = operator.inputs[0].name
         dtype = element_type(inputs[X]) if X in inputs else ""
         first_problems += (
-            Problem(("attributes",), each) for each in operator.rules(completed, dtype)
+            Problem(("attributes",), each)
+            for each in operator.rules({**completed, **operator.facts(inputs)}, dtype)
         )
     yield from first_problems
 
@@ -139,10 +140,11 @@ def _input_problems(
             *_dtype_problems(operator, row, inputs),
             *_shape_problems(row, inputs, sizes, variant),
         ]
-        if not operator.empty_sizes and 0 in values.shape:
+        if not (operator.empty_sizes or row.role == "initial_c") and 0 in values.shape:
             sentences.append(f"{row.name} must have no empty dimension, got {list(values.shape)}")
-        if row.role == "lengths" and not sentences and "seq_length" in sizes:
-            sentences += _length_problems(row, values, sizes["seq_length"].value)
+        steps = sizes.get("seq_length") or sizes.get("total_tokens")
+        if row.role in LENGTHS and not sentences and steps:
+            sentences += _length_problems(row, values, steps.value)
         yield from (Problem(("inputs", row.name), sentence) for sentence in sentences)
 
 
@@ -251,6 +253,18 @@ def _shape_problems(
 
 
 def _length_problems(row: Input, lengths: Array, T: int) -> Iterator[str]:
+    if row.role == "offsets":
+        if lengths[0] != 0 or lengths[-1] != T:
+            yield (
+                f"{row.name} must go from 0 to total_tokens = {T}, got {lengths[0]} to"
+                f" {lengths[-1]}"
+            )
+        for k in np.flatnonzero(np.diff(lengths) < 1)[:1]:
+            yield (
+                f"{row.name} must rise, since every sequence has a token; sequence {k} goes from"
+                f" {lengths[k]} to {lengths[k + 1]}"
+            )
+        return
     wrong = np.flatnonzero((lengths < 0) | (lengths > T))
     if wrong.size:
         k = int(wrong[0])

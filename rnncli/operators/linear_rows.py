@@ -96,7 +96,7 @@ def _attention_fields(
     queries, heads = values["q_num_heads"], values["kv_num_heads"]
     q, past = tensors["X"], tensors.get("initial_c")
     group, share = max(queries // heads, 1), max(heads // queries, 1)
-    needed = _gates(values)
+    needed = gates(values)
     roles = (r for r in ("key", "value", "decay", "beta") if needed.get(r, r in tensors))
     given = {role: tensors[role] for role in roles}
     shares_key = share > 1 and given["key"].shape[-1] * group == q.shape[-1]
@@ -137,7 +137,8 @@ def _attention_rules(values: Mapping[str, Any], _: str) -> Iterator[str]:
         yield f"q_num_heads must be a multiple of kv_num_heads, got {of_q} and {of_kv}"
 
 
-def _gates(values: Mapping[str, Any]) -> Mapping[str, bool]:
+def gates(values: Mapping[str, Any]) -> Mapping[str, bool]:
+    """Return the inputs that depend on the update rule, and whether it needs each."""
     rule = values["update_rule"]
     return {"decay": rule in DECAYING, "beta": rule in CORRECTING}
 
@@ -213,7 +214,7 @@ _LINEAR_ATTENTION_27 = Operator(
     readings={"state-round": "end"},
     translation=Translation(_attention_moves, _attention_fields),
     demanding="update_rule",
-    demands=_gates,
+    demands=gates,
     rules=_attention_rules,
 )
 
@@ -307,8 +308,13 @@ _CAUSAL_CONV_27 = Operator(
 )
 
 
-def _only(name: str, default: int, summary: str) -> Attribute:
-    reason = "ONNX Runtime's CPU evaluates no other, either"
+def only(
+    name: str,
+    default: int,
+    summary: str,
+    reason: str = "ONNX Runtime's CPU evaluates no other, either",
+) -> Attribute:
+    """Return the row of an integer of which the default alone is evaluated, for a reason."""
     return Attribute(name, "int", summary, default=default, unsupported=reason)
 
 
@@ -321,16 +327,16 @@ def _grouping(values: Mapping[str, Any], _: str) -> Iterator[str]:
 
 _QUERY, _KEY, *_OTHERS = _LINEAR_ATTENTION_27.inputs
 _READ, *_STATES = _LINEAR_ATTENTION_27.outputs
-_WINDOWS = _only("state_window", 0, "states of the last steps that past and present have")
-_CONTRIB: dict[str, Any] = {
+_WINDOWS = only("state_window", 0, "states of the last steps that past and present have")
+CONTRIB: dict[str, Any] = {
     "version": 1,
     "versioned": False,
     "domain": "com.microsoft",
     "dialect": "ONNX Runtime",
 }
-_CONTRIB_ATTENTION = replace(
+CONTRIB_ATTENTION = replace(
     _LINEAR_ATTENTION_27,
-    **_CONTRIB,
+    **CONTRIB,
     inputs=(
         _QUERY,
         _KEY._replace(shapes=(*_KEY.shapes, shape("N T min(Q,K)*k")), form="key_form"),
@@ -347,14 +353,14 @@ _CONTRIB_ATTENTION = replace(
         ),
         _WINDOWS,
     ),
-    demands=lambda values: {name: True for name, needed in _gates(values).items() if needed},
+    demands=lambda values: {name: True for name, needed in gates(values).items() if needed},
     rules=_grouping,
 )
 _BOTH_STEPS = (shape("N C T"), shape("N T C"))
 _BOTH_WINDOWS = (shape("N C (w-1)*d"), shape("N (w-1)*d C"))
-_CONTRIB_CONV = replace(
+CONTRIB_CONV = replace(
     _CAUSAL_CONV_27,
-    **_CONTRIB,
+    **CONTRIB,
     inputs=tuple(
         row._replace(
             shapes={"X": _BOTH_STEPS, "initial_c": _BOTH_WINDOWS}.get(row.role, row.shapes)
@@ -375,16 +381,17 @@ _CONTRIB_CONV = replace(
             default=0,
             choices=(0, 1),
         ),
-        _only("ndim", 1, "axes of a sequence, of which the last is of the steps"),
+        only("ndim", 1, "axes of a sequence, of which the last is of the steps"),
         _WINDOWS,
-        _only("state_length", 0, "steps that a state has; 0: those that taps read"),
-        _only("state_channels_last", -1, "1: channels are last in states; -1: see channels_last"),
-        _only("state_update_capacity", 0, "steps of which an output has the inputs"),
-        _only("input_channels", 0, "channels of input that are read; 0: all"),
-        _only("input_channel_offset", 0, "first channel of input that is read"),
+        only("state_length", 0, "steps that a state has; 0: those that taps read"),
+        only("state_channels_last", -1, "1: channels are last in states; -1: see channels_last"),
+        only("state_update_capacity", 0, "steps of which an output has the inputs"),
+        only("input_channels", 0, "channels of input that are read; 0: all"),
+        only("input_channel_offset", 0, "first channel of input that is read"),
     ),
     shapes_by="channels_last",
+    beyond={"outputs": ("state_update",)},
     readings={"conv-round": "none"},  # the text has one fused operation, which rounds once
 )
 
-ROWS = (_LINEAR_ATTENTION_27, _CAUSAL_CONV_27, _CONTRIB_ATTENTION, _CONTRIB_CONV)
+ROWS = (_LINEAR_ATTENTION_27, _CAUSAL_CONV_27, CONTRIB_ATTENTION, CONTRIB_CONV)

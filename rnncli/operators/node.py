@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -97,6 +97,14 @@ WEIGHTS = (*PARAMETERS, *FACTORS)
 """The roles of parameters, and of the scales and zero points of quantised ones."""
 
 
+class HasInputs(Protocol):
+    """Whatever has the inputs of a node."""
+
+    @property
+    def inputs(self) -> Mapping[str, Array]:
+        """The present inputs by name."""
+
+
 class Weights(NamedTuple):
     """Weights in the cell's order of gates."""
 
@@ -171,9 +179,10 @@ class Node:
         outputs: the requested names; None means all.
         readings: choices on contested points; the others take the operator's defaults.
         unit: which tensors are integers, with their scales; none by default.
+        facts: what its axes depend on besides attributes, see `Translation`; `of` finds them.
 
     Attributes:
-        operator, attributes: the arguments.
+        operator, attributes, facts: the arguments.
         unit: likewise, with outputs rounded as the readings say.
         outputs: the requested names.
         gates: the order of the gates in W, R and the biases.
@@ -191,12 +200,15 @@ class Node:
         outputs: Sequence[str] | None = None,
         readings: Mapping[str, str] | None = None,
         unit: QuantisedUnit | None = None,
+        *,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.operator, self.attributes, self.unit = operator, dict(attributes), None
+        self.facts = facts or {}
         self.readings = {**readings_of(operator, is_unit=bool(unit)), **(readings or {})}
         if unit:
             self.unit = unit.under(self.readings, [row.name for row in operator.outputs])
-        self.values = complete(operator, attributes)
+        self.values = {**complete(operator, attributes), **self.facts}
         every = operator.present_outputs(self.values)
         self.outputs = every if outputs is None else tuple(outputs)
         self.gates: str = self.values.get("gates", operator.gates)
@@ -214,8 +226,17 @@ class Node:
 
     def under(self, readings: Mapping[str, str]) -> Node:
         """Return the node under other readings; unnamed ones stay."""
-        merged = {**self.readings, **readings}
-        return Node(self.operator, self.attributes, self.outputs, merged, self.unit)
+        return self._like(readings={**self.readings, **readings})
+
+    def of(self, call: HasInputs) -> Node:
+        """Return the node of a call, on whose inputs its axes depend; itself, of most operators."""
+        if not (self.operator.translation and self.operator.translation.facts):
+            return self
+        return self._like(facts=self.operator.facts(call.inputs))
+
+    def _like(self, **changes: Any) -> Node:
+        own = ("operator", "attributes", "outputs", "readings", "unit", "facts")
+        return Node(**{name: getattr(self, name) for name in own} | changes)
 
     def as_read(self, reading: str) -> Node:
         """Return the node under `READING=CHOICE`, or itself for ""."""
@@ -259,8 +280,7 @@ class Node:
 
     def dressed(self, unit: QuantisedUnit, operator: Operator | None = None) -> Node:
         """Return the node, or that of another version, with its tensors dressed otherwise."""
-        row = operator or self.operator
-        return Node(row, self.attributes, self.outputs, self.readings, unit)
+        return self._like(unit=unit, operator=operator or self.operator)
 
     @cached_property
     def activations(self) -> tuple[tuple[Activation, ...], ...]:
@@ -281,7 +301,7 @@ class Node:
         options: dict[str, Any] = {
             name: bool(values.get(name)) or name in second for name in CellOptions._fields
         }
-        options |= {"attention": None, "integers": None, "projected": None}
+        options |= {"attention": None, "token": None, "integers": None, "projected": None}
         return {
             "cell": self.operator.cell,
             "directions": self.directions,
@@ -310,7 +330,7 @@ class Node:
     def accepts(self, inputs: Mapping[str, Array]) -> bool:
         """Return whether inputs need no check: like accepted ones, with lengths within T."""
         T = self._sound.get(_kinds(inputs))
-        if T is None:
+        if T is None or self.facts != self.operator.facts(inputs):
             return False
         is_ragged = any(name in inputs for name in self._ragged)
         return not (is_ragged and [*length_problems(self.operator, inputs, T)])
@@ -430,7 +450,7 @@ class Node:
     def sizes_of(self, inputs: Mapping[str, Array]) -> dict[str, int]:
         """Return the sizes of a node by name; those of the required inputs are all that there are.
 
-        Shapes must agree, and a cell is one step.
+        Shapes must agree. A cell is one step, and packed sequences have no more than all tokens.
         """
         stated = {name: self.values.get(name) for name in SYMBOLS.values()}
         known: dict[str, int] = {name: size for name, size in stated.items() if size}
@@ -440,7 +460,7 @@ class Node:
                 for dim, size in zip(row.shape(self.variant), shape, strict=True):
                     if found := sizes_within(dim.symbol, known, size // dim.multiple):
                         known.update([found])
-        return {"seq_length": 1, **known}
+        return {"seq_length": known.get("total_tokens", 1), **known}
 
     def canonical(self, name: str, values: Array) -> Array:
         """Return an input or output as a view with the recurrence's axes."""
@@ -472,7 +492,8 @@ def checked(
         Unsupported: it does not, but is not evaluated here.
     """
     named = None if outputs is None else tuple(outputs)
-    key = operator, spelled(attributes), named, repr(readings), unit
+    facts = operator.facts(inputs)
+    key = operator, spelled(attributes), named, repr(readings), unit, *facts.items()
     node = _NODES.get(key)
     if node is not None and node.accepts(inputs):
         return node
@@ -486,7 +507,7 @@ def checked(
     ]:
         raise refusal(operator.name, violations)
     if node is None:
-        node = Node(operator, attributes, outputs, readings, unit)
+        node = Node(operator, attributes, outputs, readings, unit, facts=facts)
         if not (node.values["activation_alpha"] or node.values["activation_beta"]):
             remember(_NODES, key, node)
     node.accept(inputs)

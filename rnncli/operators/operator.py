@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rnncli.numerics import Array
     from rnncli.operators.translation import Translation
     from rnncli.recurrence.cells import Cell
 
@@ -26,6 +27,7 @@ SYMBOLS = {
     "C": "channels",
     "w": "kernel_size",
     "d": "dilation",
+    "P": "total_tokens",
 }
 
 
@@ -37,7 +39,7 @@ class SizeProduct(NamedTuple):
 
     def __str__(self) -> str:
         first, *others = self.factors or ["1"]
-        first = f"{first} - {self.less}" if self.less else first
+        first = f"{first} {'-' if self.less > 0 else '+'} {abs(self.less)}" if self.less else first
         return "*".join([f"({first})" if others and self.less else first, *others])
 
     def of(self, sizes: Mapping[str, int]) -> int:
@@ -64,6 +66,7 @@ PRODUCTS: Mapping[str, SizeProduct] = {
     "min(Q,K)*k": SizeProduct(("head_groups", "key_size")),
     "max(Q,K)*v": SizeProduct(("output_heads", "value_size")),
     "(w-1)*d": SizeProduct(("kernel_size", "dilation"), less=1),
+    "N+1": SizeProduct(("batch_size",), less=-1),
 }
 _BY_NAME = {str(product): product for product in PRODUCTS.values()}
 HEADS = ("q_num_heads", "kv_num_heads")
@@ -98,6 +101,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "decay_form": ("per_head", "per_key"),
     "beta_form": ("per_head", "shared"),
     "key_form": ("per_head", "shared"),
+    "bias_form": ("per_head", "per_key"),
 }
 """Key of a config -> which of its shapes a tensor has that may have several.
 
@@ -105,6 +109,10 @@ One scale of quantised weights is for a direction, or a column of it; one number
 state of a head, or for a row of it; one of beta for a head, or for all of them; one head of keys
 for a head of values, or for all that share a head of queries.
 """
+
+
+# The roles of inputs that say how long sequences are: the steps of each, or where packed ones end.
+LENGTHS = ("lengths", "offsets")
 
 
 class Dim(NamedTuple):
@@ -146,8 +154,9 @@ class Tensor(NamedTuple):
     """An input or output."""
 
     name: str  # the specification's name
-    # its role in the canonical recurrence: X, W, R, B (or Wb and Rb), P, lengths, initial_h,
-    # initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of quantised weights
+    # its role in the canonical recurrence: X, W, R, B (or Wb and Rb), P, lengths (or offsets of
+    # packed sequences), initial_h, initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale,
+    # R_zero_point of quantised weights
     role: str
     # the dimensions; two of them where the attribute `shapes_by` of the operator decides, for its
     # values 0 and 1, or where the tensor may have either, as `form` says
@@ -200,7 +209,7 @@ class Tensor(NamedTuple):
     @property
     def kind(self) -> str:
         """`lengths`, `levels` (quantised weights), `states` of type S, or `values` of type T."""
-        if self.role == "lengths":
+        if self.role in LENGTHS:
             return "lengths"
         if self.role in {"initial_c", "Y_c"} and self.dtypes:
             return "states"
@@ -298,6 +307,8 @@ class Operator:
         demands: those inputs, and whether each is needed, given complete attributes by role.
         rules: what its specification demands besides, in sentences about complete attributes by
             role, given T, or "" if it is unknown.
+        beyond: the names of inputs and outputs that its specification has behind these, and that
+            are not evaluated.
     """
 
     type: str
@@ -324,6 +335,7 @@ class Operator:
     demanding: str = ""
     demands: Callable[[Mapping[str, Any]], Mapping[str, bool]] = lambda _: {}
     rules: Callable[[Mapping[str, Any], str], Iterator[str]] = lambda *_: iter(())
+    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -353,6 +365,11 @@ class Operator:
         """Whether its weights are quantised, and its inputs and states while it runs."""
         return any(row.role == "W_scale" for row in self.inputs)
 
+    @property
+    def packed(self) -> bool:
+        """Whether its sequences are packed, one after the other."""
+        return any(row.role == "offsets" for row in self.inputs)
+
     def variant(self, attributes: Mapping[str, Any]) -> int:
         """Return which of its `shapes` a tensor has in a node, given its attributes."""
         return attributes.get(self.shapes_by) or 0
@@ -363,6 +380,11 @@ class Operator:
         roles = ("W", "R", "B", "Wb", "Rb")
         names = [row.name for row in self.inputs if row.role in roles]
         return f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+
+    def facts(self, inputs: Mapping[str, Array]) -> Mapping[str, Any]:
+        """Return what the axes of a node depend on besides its attributes, given its inputs."""
+        found = self.translation.facts if self.translation else None
+        return found(inputs) if found else {}
 
     def present_outputs(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the outputs of a node, given its complete attributes by role."""

@@ -11,6 +11,7 @@ from rnncli.operators import (
     onnx_rows,
     onnxruntime_rows,
     openvino_rows,
+    packed_rows,
     tflite_float_rows,
     tflite_rows,
     webnn_rows,
@@ -24,7 +25,7 @@ OPERATORS: Mapping[str, Operator] = {
     row.name: row
     for module in (
         *(onnx_rows, openvino_rows, webnn_rows),
-        *(onnxruntime_rows, linear_rows, tflite_rows, tflite_float_rows),
+        *(onnxruntime_rows, linear_rows, packed_rows, tflite_rows, tflite_float_rows),
     )
     for row in module.ROWS
 }

@@ -23,3 +23,5 @@ class Translation(NamedTuple):
     # -> and of its inputs by role, with those axes, and its readings -> fields of the recurrence:
     # X, W, R and Wb, the initial states, and options of the cell
     fields: Callable[[Mapping[str, Any], Mapping[str, Array], Readings], Mapping[str, Any]]
+    # inputs by name -> what their axes depend on besides attributes; None if on nothing
+    facts: Callable[[Mapping[str, Array]], Mapping[str, Any]] | None = None

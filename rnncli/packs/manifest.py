@@ -23,6 +23,7 @@ from rnncli.operators import operator_named
 from rnncli.operators.checking import possible_readings, reading_problems
 from rnncli.operators.node import checked
 from rnncli.operators.operator import OPEN
+from rnncli.operators.packed_rows import packed_ends
 from rnncli.packs.record import CaseRecord, PackRecord, as_json, sums_of
 from rnncli.recurrence.readings import READINGS
 
@@ -197,7 +198,10 @@ def _zero(dtype: str) -> Array:
 def _stand_ins(
     operator: Operator, case: CaseRecord, attributes: Mapping[str, Any], unit: QuantisedUnit | None
 ) -> dict[str, Array]:
-    """Return arrays of zeros without memory, of the shapes and element types of the inputs."""
+    """Return arrays of zeros without memory, of the shapes and element types of the inputs.
+
+    Packed sequences end somewhere.
+    """
     sizes, needed = case.sizes, size_names(operator)
     if not {*needed} <= sizes.keys() <= {*SIZES}:  # a suite may give more to all its cases
         given = ", ".join(sizes) or "none"
@@ -208,7 +212,9 @@ def _stand_ins(
     levels = {name: (dress.type,) for name, dress in unit.dresses} if unit else {}
     try:
         return {
-            row.name: np.broadcast_to(
+            row.name: packed_ends(sizes["batch_size"] + 1, sizes["total_tokens"]).astype(np.int32)
+            if row.role == "offsets"
+            else np.broadcast_to(
                 _zero((levels.get(row.name) or row.types_with(case.dtype))[0]), frame.shape(row)
             )
             for row in operator.inputs

@@ -210,7 +210,7 @@ class Vector:
         record = self.record
         operator = operator_named(record.operator)
         rest = record.outputs, record.readings, record.unit
-        return Node(operator, self.attributes, *rest)
+        return Node(operator, self.attributes, *rest).of(self)
 
     @cached_property
     def recurrence(self) -> Recurrence:

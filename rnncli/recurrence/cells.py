@@ -99,6 +99,45 @@ class AttentionForm(NamedTuple):
         return [q.reshape(*q.shape[:-1], self.group, self.key_size), *others]
 
 
+class TokenForm(NamedTuple):
+    """What is made of a token of a linear attention before its step: GatedDeltaNet does it.
+
+    X has a_log and the numbers of dt_bias behind the others, if there is a gate.
+    """
+
+    normalises: bool = False  # whether q and k are divided by their lengths
+    gate: str = "none"  # what makes the decay: none, softplus or sigmoid
+    bound: float = 0.0  # the factor of the sigmoid
+    activates_beta: bool = False  # whether beta is the argument of a sigmoid
+
+    @property
+    def epsilon(self) -> float:
+        """What is added to the square of a length, of which ONNX Runtime's text says nothing."""
+        return 1e-6 if self.gate == "sigmoid" else 1e-12
+
+    def parts(self, form: AttentionForm, x: Value) -> list[Value]:
+        """Split X into q, k, v, the decay, beta, a_log and dt_bias, as they are given."""
+        given = sum(form.widths)
+        return [*form.parts(x[..., :given]), x[..., given : given + 1], x[..., given + 1 :]]
+
+    def activated(self, form: AttentionForm, numbers: Arithmetic, x: Value) -> list[Value]:
+        """Return q, k, v, the decay and beta that the step takes."""
+        q, k, v, decay, beta, a_log, dt_bias = self.parts(form, x)
+        if self.normalises:
+            squares = ((each * each).sum(axis=-1)[..., None] for each in (q, k))
+            q, k = (
+                each / numbers.sqrt(square + self.epsilon)
+                for each, square in zip((q, k), squares, strict=True)
+            )
+        if self.gate == "softplus":
+            decay = -numbers.exp(a_log) * numbers.softplus(decay + dt_bias)
+        if self.gate == "sigmoid":
+            decay = self.bound * numbers.sigmoid(numbers.exp(a_log) * (decay + dt_bias))
+        if self.activates_beta:
+            beta = numbers.sigmoid(beta)
+        return [q, k, v, decay, beta]
+
+
 class ProjectedForm(NamedTuple):
     """The form of an LSTM whose hidden state may be a projection: its gates and its bounds."""
 
@@ -126,6 +165,7 @@ class CellOptions(NamedTuple):
         gap: convolution: the steps between those of two taps that follow each other.
         rounded_states: states are rounded to their type after each step, not only after the last.
         attention: linear attention: its form; None of other cells.
+        token: linear attention: what is made of its tokens; None if nothing is.
         integers: integer LSTM: its scales and readings; None of other cells.
         projected: LSTM with a projection: its form; None of other cells.
     """
@@ -139,8 +179,15 @@ class CellOptions(NamedTuple):
     gap: int = 0
     rounded_states: bool = False
     attention: AttentionForm | None = None
+    token: TokenForm | None = None
     integers: IntegerForm | None = None
     projected: ProjectedForm | None = None
+
+    def parts(self, x: Value) -> list[Value]:
+        """Split X of a linear attention into q, k, v, the decay and beta, as they are given."""
+        assert self.attention is not None
+        given = self.token.parts(self.attention, x) if self.token else self.attention.parts(x)
+        return given[:5]
 
 
 NO_OPTIONS = CellOptions()
@@ -244,12 +291,14 @@ def attention_step(p: Parameters, x: Value, states: States) -> States:
     ut = bt (vt - (St^T) kt)         or vt without beta
     St = St + kt (ut^T)
     ot = scale (St^T) qt             for each q of the group
+    where GatedDeltaNet may have made qt/|qt|, kt/|kt|, sigmoid(bt), and for gt
+    -exp(A) softplus(gt + d) or bound sigmoid(exp(A) (gt + d))
     """
     _, S = states
-    form, numbers = p.options.attention, p.numbers
+    form, token, numbers = p.options.attention, p.options.token, p.numbers
     assert form is not None
     assert numbers is not None
-    q, k, v, decay, beta = form.parts(x)
+    q, k, v, decay, beta = token.activated(form, numbers, x) if token else form.parts(x)
     if form.decays:
         S = numbers.exp(decay)[..., None] * S
     if form.has_beta:

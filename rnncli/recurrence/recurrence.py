@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rnncli.numerics import FLOAT32, FLOAT64
+from rnncli.numerics import FLOAT32, FLOAT64, NumPyArithmetic
 from rnncli.recurrence.cells import NO_OPTIONS
 from rnncli.recurrence.unit import QuantisedUnit
 
@@ -148,6 +148,20 @@ class Recurrence:
             letter: f, g or h; the reading clip-scope may leave h unbounded.
         """
         return self.clip if self.clip_hidden or letter != "h" else math.inf
+
+    @property
+    def plain(self) -> Recurrence:
+        """The linear attention whose tokens are what its step makes of them, in float64."""
+        form, token = self.options.attention, self.options.token
+        if form is None or token is None:
+            return self
+        with np.errstate(all="ignore"):
+            numbers, X = NumPyArithmetic(), self.X.astype(np.float64)
+            parts = token.activated(form, numbers, X)
+        own = np.concatenate([each.reshape(*X.shape[:-1], -1) for each in parts], axis=-1)
+        if self.lengths is not None:  # gates of padding decay nothing
+            own[np.arange(len(X))[:, None] >= self.lengths] = 0
+        return replace(self, X=own, options=self.options._replace(token=None))
 
     def opting(self, **options: Any) -> Recurrence:
         """Return a copy with some other options of its cell."""

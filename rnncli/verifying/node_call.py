@@ -40,11 +40,13 @@ if TYPE_CHECKING:
 
 T, N, I, H, D = "seq_length", "batch_size", "input_size", "hidden_size", "num_directions"  # noqa: E741
 SIZES = (T, N, I, H)
+TOKENS = "total_tokens"  # of packed sequences
 Q, K = HEADS
 ALPHA_ORDERS = ("queue", "positional")
 # The names of axes in messages.
 AXES = {
     T: "t",
+    TOKENS: "token",
     D: "direction",
     N: "sequence",
     **dict.fromkeys((H, "output_size"), "unit"),
@@ -115,7 +117,7 @@ class NodeCall:
     @cached_property
     def node(self) -> Node:
         """The resolved operator, with attributes, outputs and readings."""
-        return Node(self.row, self.attributes, self.outputs, self.readings)
+        return Node(self.row, self.attributes, self.outputs, self.readings).of(self)
 
     @cached_property
     def recurrence(self) -> Recurrence:
@@ -176,12 +178,12 @@ class NodeCall:
     @property
     def steps(self) -> int:
         """The number of steps."""
-        return self.sizes[T]
+        return self.size(T)
 
     @property
     def sequences(self) -> int:
         """The number of sequences."""
-        return self.sizes[N]
+        return self.size(N)
 
     @property
     def batch_axes(self) -> dict[str, int]:
@@ -197,6 +199,7 @@ class NodeCall:
         """Return the call, and one of the same model with other numbers in all that it is fed."""
         held = held_inputs(self.row, self.weights, self.inputs)
         fed = {name: values for name, values in self.inputs.items() if name not in held}
+        fed.pop(getattr(self.named("offsets"), "name", ""), None)
         other = self.with_changes(
             {name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()}
         )
@@ -385,9 +388,20 @@ def picked_outputs(
 def along(
     call: NodeCall, name: str, values: Array, symbol: str, positions: Sequence[int] | Array
 ) -> Array:
-    """Pick positions along every axis of an input or output of which a size is a factor."""
+    """Pick positions along every axis of an input or output of which a size is a factor.
+
+    Of packed sequences, all tokens of each are picked.
+    """
+    dims = call.dims(name)
+    if symbol == N and call.row.packed:
+        ends = call.node.values["ends"]
+        tokens = [np.arange(*ends[n : n + 2]) for n in positions]
+        if values is call.get("offsets"):
+            return np.cumsum([0, *map(len, tokens)]).astype(values.dtype)
+        if dims[0].symbol == TOKENS:
+            symbol, positions = TOKENS, np.concatenate(tokens)
     index = np.asarray(positions, np.int64)
-    for axis, dim in enumerate(call.dims(name)):
+    for axis, dim in enumerate(dims):
         names, sizes = zip(*call.factors(dim), strict=True)
         if symbol in names:
             k = names.index(symbol)
@@ -403,7 +417,9 @@ def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
     """Join outputs of parts of a call along a size, the outermost of its axis."""
     found = {}
     for name in parts[0]:
-        (axis,) = (k for k, dim in enumerate(call.dims(name)) if symbol in dict(call.factors(dim)))
+        of_size = {symbol, TOKENS} if symbol == N else {symbol}
+        dims = enumerate(call.dims(name))
+        (axis,) = (k for k, dim in dims if not of_size.isdisjoint(dict(call.factors(dim))))
         found[name] = np.concatenate([part[name] for part in parts], axis)
     return found
 

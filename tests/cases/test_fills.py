@@ -22,6 +22,7 @@ from rnncli.cases.fills import (
 )
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
+from rnncli.operators.packed_rows import packed_ends
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 FLOAT_FILLS = [name for name, row in FILLS.items() if "values" in row.kinds]
@@ -76,6 +77,21 @@ def test_fills_of_lengths_make_integers(name):
         assert (found.shape, found.dtype) == ((count,), np.int32)
 
 
+@every(
+    ("count", "total", "ends"),
+    [
+        (4, 9, [0, 2, 5, 9]),
+        (4, 3, [0, 1, 2, 3]),
+        (2, 7, [0, 7]),
+        (5, 12, [0, 1, 4, 7, 12]),
+        (4, 100, [0, 17, 50, 100]),
+    ],
+)
+def test_packed_sequences_have_a_token_each_and_rise(count, total, ends):
+    """From 0 to the number of tokens; lengths differ where they can."""
+    assert packed_ends(count, total).tolist() == ends
+
+
 # The first 16 hex digits of SHA-256 over the bytes of each fill, float64 where it can be: these
 # never change.
 PINNED = {
@@ -91,6 +107,7 @@ PINNED = {
     "special": "5da00a1693632cc9",
     "lengths": "57f9b5a3820f0215",
     "short": "b6183dabdec65bc1",
+    "packed": "3163f7415e83569d",
     "rising": "1a3668b740ae653c",
     "falling": "f6521620e85be71b",
     "scales": "9a7721a8b0a3348c",

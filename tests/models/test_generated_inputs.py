@@ -200,6 +200,16 @@ def test_lengths_of_openvino_nodes_and_of_layout_1(parse):
         assert generate_inputs(model, dims={"T": 7, "N": 2})["lens"][0] == 7
 
 
+def test_packed_sequences_end_where_some_can(parse):
+    """What feeds cumulative lengths rises from 0 to the number of tokens."""
+    text = """g (float[P,2] X, float[2,1,3] W, int32[4] ends, float[3,2,2] S) => (Y) {
+        Y, F = com.microsoft.VarlenCausalConvWithState (X, W, ends, "", S)
+    }"""
+    model = parse(text, more=', "com.microsoft" : 1')
+
+    assert generate_inputs(model, dims={"P": 9})["ends"].tolist() == [0, 2, 5, 9]
+
+
 INTEGERS = {
     "index": ("float[7,2] t, int64[50] i", "Gather (t, i)", (0, 6)),
     "index of an axis": ("float[2,5] t, int32[50] i", "Gather <axis: int = 1> (t, i)", (0, 4)),

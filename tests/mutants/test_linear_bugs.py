@@ -6,7 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from mutants.test_catalogue import assert_shaped_like, same
-from support.linear_recurrences import attention_of, convolution_of
+from support.linear_recurrences import (
+    attention_of,
+    convolution_of,
+    packed_attention_of,
+    packed_convolution_of,
+)
 from support.shown_bugs import assert_seen
 
 from rnncli.backends.backend import Compute
@@ -17,6 +22,7 @@ from rnncli.mutants.mutant import MATH, RIGHT
 from rnncli.mutants.runs import Runs, part_of
 from rnncli.mutants.words_of_edits import ABSENT
 from rnncli.numerics import round_to
+from rnncli.recurrence.cells import TokenForm
 
 
 def _with(name, place, value):
@@ -60,6 +66,22 @@ CASES = {
         "one_of_each": partial(attention_of, N=1, T=2, K=1, group=1, dk=1, dv=1),
         "rounded_states": partial(attention_of, dtype="float16", readings={"state-round": "step"}),
         "float16": partial(attention_of, dtype="float16"),
+        "packed": packed_attention_of,
+        "packed_fresh": partial(packed_attention_of, "gated", past=False, per_key=True),
+        "packed_alone": partial(packed_attention_of, "delta", ends=(5,), K=2, share=1),
+        "qwen": partial(
+            packed_attention_of,
+            qk_l2_norm=1,
+            gate_activation="softplus",
+            beta_activation="sigmoid",
+        ),
+        "kimi": partial(
+            packed_attention_of,
+            per_key=True,
+            qk_l2_norm=1,
+            gate_activation="sigmoid",
+            gate_lower_bound=-0.7,
+        ),
     },
     "CausalConv": {
         "silu": convolution_of,
@@ -78,6 +100,10 @@ CASES = {
         "no_steps_without_past": partial(convolution_of, T=0, past=False),
         "no_sequences": partial(convolution_of, N=0),
         "one_channel": partial(convolution_of, N=1, C=1),
+        "packed": packed_convolution_of,
+        "packed_apart": partial(packed_convolution_of, (1, 7, 9), dilation=2, activation="none"),
+        "packed_alike": partial(packed_convolution_of, (3, 6), w=3),
+        "packed_alone": partial(packed_convolution_of, (5,)),
         "float16": partial(convolution_of, dtype="float16"),
         "bfloat16": partial(convolution_of, dtype="bfloat16", readings={"conv-round": "none"}),
         "saturated": partial(convolution_of, change=_with("input", np.s_[..., 3], -100)),
@@ -106,7 +132,10 @@ def alone(r):
     """What the text of a plain kernel gives, run as it is printed, in float64."""
     call, wide = call_of(r.cell.name)(r), {}
     names = {
-        "LinearAttention": ("query", "key", "value", "decay", "beta", "past_state", "scale"),
+        "LinearAttention": (
+            *("query", "key", "value", "decay", "beta", "past_state", "scale"),
+            *(*TokenForm._fields, "epsilon", "a_log", "dt_bias"),
+        ),
         "CausalConv": ("input", "weight", "bias", "past_state", "activation", "dilation"),
     }[r.cell.name]
     for name in names:
@@ -126,10 +155,11 @@ def alone(r):
         return a * MATH.sigmoid(a)
 
     written = SimpleNamespace()
-    space = {"np": np, "exp": np.exp, "ABSENT": ABSENT, "silu": silu, "written": written}
+    space = {"sqrt": np.sqrt, "sigmoid": MATH.sigmoid, "softplus": MATH.softplus}
+    space |= {"np": np, "exp": np.exp, "ABSENT": ABSENT, "silu": silu, "written": written}
     exec(kernel_of(r.cell.name), space)  # noqa: S102 -- a file of the package
     with np.errstate(all="ignore"):
-        space[call.kernel[1]](SimpleNamespace(sizes=call.sizes, **wide))
+        space[call.kernel[1]](SimpleNamespace(sizes=call.sizes, steps=call.steps, **wide))
     return call.results(written.output, written.present_state)
 
 

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 from support import linear_specification
-from support.linear_nodes import CONTRIB, DTYPES, random_nodes
+from support.linear_nodes import CONTRIB, DTYPES, PACKED, LinearNode, random_nodes
 from support.tables import every
 
 import rnncli
@@ -17,11 +17,16 @@ from rnncli.errors import InvalidOperator, Unsupported
 from rnncli.numerics import DTYPES as TYPES
 from rnncli.numerics import FLOAT64
 from rnncli.operators import evaluate, operator_for, operator_named, problems
+from rnncli.operators.evaluation import OperatorSession
 from rnncli.operators.node import checked
 
-NODES = list(random_nodes(120, 5, (*CONTRIB,), DTYPES))
-SINGLE = list(random_nodes(160, 6, (*CONTRIB,), DTYPES[:1]))
+NODES = [*random_nodes(120, 5, (*CONTRIB,), DTYPES), *random_nodes(220, 7, (*PACKED,), DTYPES)]
+SINGLE = [
+    *random_nodes(160, 6, (*CONTRIB,), DTYPES[:1]),
+    *random_nodes(160, 8, (*PACKED,), DTYPES[:1]),
+]
 ATTENTION, CONVOLUTION = map(operator_named, CONTRIB)
+PACKED_CONVOLUTION, DELTA_NET = map(operator_named, PACKED)
 HEADS = {"q_num_heads": 2, "kv_num_heads": 4, "update_rule": "linear"}
 QUERY_KEY_VALUE = {
     "query": np.ones((1, 2, 6), np.float32),
@@ -31,22 +36,23 @@ QUERY_KEY_VALUE = {
 STEPS = {"input": np.ones((1, 2, 5), np.float32), "weight": np.ones((2, 1, 3), np.float32)}
 
 
-@every("row", [ATTENTION, CONVOLUTION], ids=str)
+@every("row", [ATTENTION, CONVOLUTION, PACKED_CONVOLUTION, DELTA_NET], ids=str)
 def test_the_row_is_what_onnxruntime_declares(row):
-    """Inputs with optionality and types, outputs but one of CUDA, attributes with types."""
+    """Inputs with optionality and types, outputs, what is not evaluated, attributes with types."""
     (schema,) = [
         each
         for each in get_all_operator_schema()
         if (each.domain, each.name) == (row.domain, row.type)
     ]
     types = {rule.type_param_str: rule.allowed_type_strs for rule in schema.type_constraints}
-    assert [each.name for each in schema.inputs] == [tensor.name for tensor in row.inputs]
-    for each, tensor in zip(schema.inputs, row.inputs, strict=True):
+    for side, declared in (("inputs", schema.inputs), ("outputs", schema.outputs)):
+        names = [tensor.name for tensor in getattr(row, side)] + [*row.beyond.get(side, ())]
+        assert [each.name for each in declared] == names
+    for each, tensor in zip(schema.inputs, row.inputs, strict=False):
         allowed = {t[7:-1] for t in types[each.typeStr]}
-        assert {t.removesuffix("32") for t in row.input_dtypes(tensor)} == allowed
-        assert (each.option.name == "Optional") == tensor.optional
-    outputs = [each.name for each in schema.outputs if each.name != "state_update"]
-    assert outputs == [tensor.name for tensor in row.outputs]
+        assert {t.replace("float32", "float") for t in row.input_dtypes(tensor)} == allowed
+        is_ours = row is DELTA_NET and tensor.name in {"key", "value"}  # query alone may have all
+        assert (each.option.name == "Optional") == (tensor.optional or is_ours)
     assert {name: each.type.name.lower() for name, each in schema.attributes.items()} == {
         name: each.type for name, each in row.attributes.items()
     }
@@ -71,7 +77,7 @@ def test_float64_is_the_scalar_specification(node):
     linear_specification.assert_is(found, wanted)
 
 
-@every("node", NODES[:40])
+@every("node", [*NODES[:40], *NODES[-20:]])
 def test_certified_results_and_models_give_the_same(node):
     """As 60 digits give them, and as a prepared model of the node does."""
     try:
@@ -158,6 +164,56 @@ def test_wrong_convolutions_are_refused(attributes, inputs, sentence):
     given = STEPS | {name: np.ones(shape, np.float32) for name, shape in inputs.items()}
 
     assert sentence in " ".join(p.sentence for p in problems(CONVOLUTION, attributes, given))
+
+
+ENDS = "cumulative_sequence_length"
+TOKENS = {
+    "input": np.ones((6, 2), np.float32),
+    "weight": np.ones((2, 1, 3), np.float32),
+    ENDS: np.array([0, 2, 6], np.int32),
+    "initial_state": np.ones((2, 2, 2), np.float32),
+}
+
+
+@every(
+    ("attributes", "ends", "sentence"),
+    [
+        ({}, [1, 2, 6], f"{ENDS} must go from 0 to total_tokens = 6, got 1 to 6"),
+        ({}, [0, 2, 5], f"{ENDS} must go from 0 to total_tokens = 6, got 0 to 5"),
+        ({}, [0, 6, 6], f"{ENDS} must rise, since every sequence has a token; sequence 1 goes fro"),
+        ({}, [0, 7, 6], "sequence 1 goes from 7 to 6"),
+        ({}, [0, 6], "initial_state must be"),
+        ({"dilation": 2}, [0, 2, 6], "initial_state must be [2, 2, 4]"),
+        ({"state_update_capacity": 2}, [0, 2, 6], "'state_update_capacity' must be 0 here, got 2"),
+        ({"group_size": 2}, [0, 2, 6], "attribute 'group_size' must be 1 here, got 2: ONNX Runti"),
+    ],
+)
+def test_wrong_packed_convolutions_are_refused(attributes, ends, sentence):
+    """Also where the numbers of the cumulative lengths are wrong."""
+    given = TOKENS | {ENDS: np.array(ends, np.int32)}
+
+    found = " ".join(p.sentence for p in problems(PACKED_CONVOLUTION, attributes, given))
+    assert sentence in found
+
+
+def test_equal_shapes_may_have_other_ends():
+    """A prepared node of one batch answers the next, packed otherwise."""
+    prepared = OperatorSession(PACKED_CONVOLUTION, {}, attributes={})
+    for ends in ([0, 2, 6], [0, 5, 6], [0, 2, 6]):
+        given = TOKENS | {ENDS: np.array(ends, np.int32)}
+        found = prepared.run(given)
+        wanted = linear_specification.evaluate(str(PACKED_CONVOLUTION), given, {})
+        linear_specification.assert_is(found, wanted)
+
+
+def test_inputs_of_cuda_are_refused_by_name():
+    """A model that gives them is right, and is not evaluated."""
+    node = LinearNode(str(PACKED_CONVOLUTION), {}, TOKENS)
+    model, _ = node.model()
+    model.graph.node[0].input.extend(["", "i0", "i0"])
+
+    with pytest.raises(Unsupported, match="not evaluated here: kernel_delta, previous_mask"):
+        rnncli.prepare(model)
 
 
 def test_what_is_right_but_not_evaluated_is_unsupported():

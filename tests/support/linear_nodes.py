@@ -19,6 +19,16 @@ INPUTS = {
 }
 # ONNX Runtime's have the inputs of ONNX's.
 CONTRIB = {f"com.microsoft.{name.split('-')[0]}": names for name, names in INPUTS.items()}
+PACKED = {
+    "com.microsoft.VarlenCausalConvWithState": (
+        *("input", "weight", "cumulative_sequence_length", "bias", "initial_state"),
+    ),
+    "com.microsoft.GatedDeltaNet": (
+        *("query", "key", "value", "cu_seqlens", "decay", "beta", "initial_state"),
+        *("a_log", "dt_bias"),
+    ),
+}
+CONTRIB_OR_PACKED = CONTRIB | PACKED
 RULES = ("linear", "gated", "delta", "gated_delta")
 LENGTHS = (0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65)
 MOST = 40000  # cells of the state times tokens: a quarter of a second with 60 digits
@@ -34,8 +44,8 @@ class LinearNode:
 
     def model(self):
         """Return an ONNX model of this node alone, and its feeds."""
-        given = [self.inputs.get(name) for name in (INPUTS | CONTRIB)[self.operator]]
-        if self.operator in CONTRIB:
+        given = [self.inputs.get(name) for name in (INPUTS | CONTRIB_OR_PACKED)[self.operator]]
+        if self.operator in CONTRIB_OR_PACKED:
             domain, _, op_type = self.operator.rpartition(".")
             return model_of(op_type, 21, given, self.attributes, 2, domain=domain)
         op_type, version = self.operator.split("-")
@@ -55,6 +65,8 @@ def random_nodes(count, seed=0, operators=tuple(INPUTS), dtypes=DTYPES):
         "CausalConvWithState-27": convolution_node,
         "com.microsoft.LinearAttention": contrib_attention,
         "com.microsoft.CausalConvWithState": contrib_convolution,
+        "com.microsoft.VarlenCausalConvWithState": packed_convolution,
+        "com.microsoft.GatedDeltaNet": gated_delta_net,
     }
     for k in range(count):
         generator = np.random.default_rng([seed, k])
@@ -169,6 +181,70 @@ def contrib_convolution(generator, dtypes=DTYPES):
         if name in inputs:
             inputs[name] = np.ascontiguousarray(inputs[name].swapaxes(1, 2))
     return LinearNode("com.microsoft.CausalConvWithState", attributes, inputs)
+
+
+def packed_convolution(generator, dtypes=DTYPES):
+    """Draw a VarlenCausalConvWithState: up to 5 sequences of up to 17 tokens."""
+    r = generator
+    lengths = r.choice([1, 1, 2, 3, 5, 8, 17], r.integers(1, 6))
+    P, N, C, k = lengths.sum(), len(lengths), r.integers(1, 10), r.integers(1, 7)
+    apart, activation = int(r.choice([1, 1, 2, 3])), r.choice([None, "none", "silu", "swish"])
+    inputs = {
+        "input": _values(r, (P, C)) * r.choice([1, 1, 1, 20]),
+        "weight": _values(r, (C, 1, k)),
+        "bias": _values(r, (C,)),
+        "initial_state": _values(r, (N, C, (k - 1) * apart)),
+    }
+    if r.random() < 0.4:
+        del inputs["bias"]
+    if r.random() < 0.1:  # NaN in one channel
+        inputs["input"][r.integers(P), r.integers(C)] = np.nan
+    dtype = dtypes[r.integers(len(dtypes))]
+    typed = {name: x.astype(dtype) for name, x in inputs.items()}
+    typed["cumulative_sequence_length"] = np.cumsum([0, *lengths]).astype(np.int32)
+    attributes = {"dilation": apart} if apart > 1 or r.random() < 0.3 else {}
+    if activation is not None:
+        attributes["activation"] = str(activation)
+    return LinearNode("com.microsoft.VarlenCausalConvWithState", attributes, typed)
+
+
+def gated_delta_net(generator, dtypes=DTYPES):
+    """Draw a GatedDeltaNet: packed sequences, or equally long ones; gates of every kind."""
+    r = generator
+    lengths = r.choice([1, 1, 2, 3, 5, 9], r.integers(1, 5))
+    P, N, Q = int(lengths.sum()), len(lengths), int(r.integers(1, 4))
+    K, k, v = Q * int(r.choice([1, 1, 2, 3])), int(r.integers(1, 7)), int(r.integers(1, 7))
+    rule, is_short = str(r.choice(RULES)), r.random() < 0.5
+    attributes = {"update_rule": rule, "scale": float(r.choice([0.0, 1.0, 0.3, -1.5]))}
+    key = r.normal(0, 1 if is_short else 0.4 / np.sqrt(k), (P, Q, k))
+    inputs = {"query": _values(r, (P, Q, k)), "key": key, "value": _values(r, (P, K, v))}
+    if is_short:
+        attributes["qk_l2_norm"] = 1
+    is_packed = r.random() < 0.6
+    if not is_packed:
+        N = int(r.choice([n for n in range(1, P + 1) if P % n == 0]))
+    if not is_packed or r.random() < 0.7:
+        inputs["initial_state"] = _values(r, (N, K, v, k))
+    if "gated" in rule:
+        has_rows = r.random() < 0.5
+        inputs["decay"] = _decays(r, (P, K, k) if has_rows else (P, K))
+        gate = str(r.choice(["none", "softplus", "qwen", "sigmoid", "kda"]))
+        if gate != "none":
+            attributes |= {"gate_activation": gate, "gate_lower_bound": -float(r.choice([5, 0.1]))}
+            inputs["decay"] = r.normal(0, 3, inputs["decay"].shape)
+            inputs["a_log"] = r.normal(0, 0.5, K)
+            inputs["dt_bias"] = r.normal(0, 1, (K, k) if has_rows and r.random() < 0.5 else K)
+    if "delta" in rule:
+        inputs["beta"] = r.random((P, K))
+        if r.random() < 0.5:
+            attributes["beta_activation"] = "sigmoid"
+            inputs["beta"] = r.normal(0, 3, (P, K))
+    dtype = dtypes[r.integers(len(dtypes))]
+    of_float32 = {"initial_state", "a_log", "dt_bias"}
+    typed = {n: x.astype(np.float32 if n in of_float32 else dtype) for n, x in inputs.items()}
+    if is_packed:
+        typed["cu_seqlens"] = np.cumsum([0, *lengths]).astype(np.int32)
+    return LinearNode("com.microsoft.GatedDeltaNet", attributes, typed)
 
 
 def _values(r, shape):

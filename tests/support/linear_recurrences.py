@@ -4,7 +4,7 @@ import numpy as np
 
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
-from rnncli.operators.node import Node
+from rnncli.operators.node import Node, checked
 
 RULES = {"linear": "", "gated": "g", "delta": "b", "gated_delta": "gb"}
 
@@ -92,3 +92,50 @@ def convolution_of(
     outputs = [output.name for output in row.outputs]
     attributes = {"activation": activation, **apart}
     return Node(row, attributes, outputs, {**row.readings, **(readings or {})}).recurrence(typed)
+
+
+def packed_convolution_of(ends=(2, 9, 10, 14), *, C=3, w=4, dilation=1, activation="silu", seed=0):
+    """Bind a VarlenCausalConvWithState of sequences that end there, with random inputs."""
+    row = OPERATORS["com.microsoft.VarlenCausalConvWithState"]
+    draw, N = np.random.default_rng(seed), len(ends)
+    inputs = {
+        "input": draw.normal(0, 1, (ends[-1], C)),
+        "weight": draw.normal(0, 1, (C, 1, w)),
+        "cumulative_sequence_length": np.array([0, *ends], np.int32),
+        "bias": draw.normal(0, 1, C),
+        "initial_state": draw.normal(0, 1, (N, C, (w - 1) * dilation)),
+    }
+    typed = {k: v if v.dtype == np.int32 else v.astype(np.float32) for k, v in inputs.items()}
+    attributes = {"activation": activation, "dilation": dilation}
+    return checked(row, attributes, typed).recurrence(typed)
+
+
+def packed_attention_of(
+    rule="gated_delta",
+    *,
+    ends=(2, 9, 10, 14),
+    per_key=False,
+    past=True,
+    K=4,
+    share=2,
+    **made,
+):
+    """Bind a GatedDeltaNet of sequences that end there, with random inputs."""
+    row = OPERATORS["com.microsoft.GatedDeltaNet"]
+    draw, N, P, dk, dv = np.random.default_rng(0), len(ends), ends[-1], 3, 2
+    inputs = {
+        "query": draw.normal(0, 1, (P, K // share, dk)),
+        "key": draw.normal(0, 0.6, (P, K // share, dk)),
+        "value": draw.normal(0, 1, (P, K, dv)),
+        "cu_seqlens": np.array([0, *ends], np.int32),
+    }
+    if "g" in RULES[rule]:
+        inputs["decay"] = draw.uniform(-2, 0, (P, K, dk) if per_key else (P, K))
+    if "b" in RULES[rule]:
+        inputs["beta"] = draw.uniform(0, 1, (P, K))
+    if past:
+        inputs["initial_state"] = draw.normal(0, 1, (N, K, dv, dk))
+    if made.get("gate_activation", "none") != "none":
+        inputs["a_log"], inputs["dt_bias"] = draw.normal(0, 0.5, K), draw.normal(0, 1, K)
+    typed = {k: v if v.dtype == np.int32 else v.astype(np.float32) for k, v in inputs.items()}
+    return checked(row, {"update_rule": rule, **made}, typed).recurrence(typed)

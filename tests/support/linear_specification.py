@@ -4,6 +4,7 @@ As in `scalar_specification`: nested lists, loops over batches, heads, tokens, r
 no line shared with the package. The numbers are Python's floats or mpmath's with 60 digits.
 """
 
+import itertools
 import math
 from types import SimpleNamespace
 
@@ -21,8 +22,8 @@ def exp(x):
         return math.inf
 
 
-FLOATS = SimpleNamespace(number=float, exp=exp, sqrt=math.sqrt)
-DIGITS = SimpleNamespace(number=mpmath.mpf, exp=mpmath.exp, sqrt=mpmath.sqrt)
+FLOATS = SimpleNamespace(number=float, exp=exp, sqrt=math.sqrt, log1p=math.log1p)
+DIGITS = SimpleNamespace(number=mpmath.mpf, exp=mpmath.exp, sqrt=mpmath.sqrt, log1p=mpmath.log1p)
 
 
 def evaluate(operator, inputs, attributes=None, readings=None, real=FLOATS):
@@ -36,6 +37,8 @@ def evaluate(operator, inputs, attributes=None, readings=None, real=FLOATS):
         real: the arithmetic, `FLOATS` or `DIGITS`.
     """
     walk = attention if "LinearAttention" in operator else convolution
+    walk = packed_convolution if "Varlen" in operator else walk
+    walk = gated_delta_net if "GatedDeltaNet" in operator else walk
     if operator.startswith("com.microsoft."):
         readings = {"conv-round": "none", **(readings or {})}
     with mpmath.workdps(60):
@@ -57,6 +60,8 @@ def golden(operator, inputs, attributes=None, readings=None):
 def result_dtype(inputs, name):
     """T of the first input for the output; the past state's for the state, T if it is absent."""
     T = next(iter(inputs.values())).dtype
+    if name == "final_state":
+        return np.dtype(np.float32) if "query" in inputs else T
     return inputs["past_state"].dtype if name != "output" and "past_state" in inputs else T
 
 
@@ -161,6 +166,105 @@ def convolution(inputs, lists, attributes, readings, real):
     if is_last:
         output, present = output.swapaxes(1, 2), present.swapaxes(1, 2)
     return {"output": output, "present_state": present}
+
+
+def packed_convolution(inputs, lists, attributes, _, real):
+    """Evaluate VarlenCausalConvWithState, token by token, as its text says.
+
+    Local token t of a request reads its local positions t - (k - 1 - j) * dilation for tap j, and
+    positions before its first token come from the carry state.
+    """
+    apart, k = attributes.get("dilation", 1), inputs["weight"].shape[2]
+    ends, kept = inputs["cumulative_sequence_length"].tolist(), (k - 1) * apart
+    output = np.full(inputs["input"].shape, real.number(0), object)
+    final = np.full(inputs["initial_state"].shape, real.number(0), object)
+    for request, (start, end) in enumerate(itertools.pairwise(ends)):
+        for c in range(inputs["weight"].shape[0]):
+
+            def sample(position, request=request, start=start, c=c):
+                if position < 0:
+                    return lists["initial_state"][request][c][kept + position]
+                return lists["input"][start + position][c]
+
+            for t in range(end - start):
+                taps = enumerate(lists["weight"][c][0])
+                total = sum(tap * sample(t - (k - 1 - j) * apart) for j, tap in taps)
+                if "bias" in lists:
+                    total += lists["bias"][c]
+                if attributes.get("activation", "none") != "none":
+                    total = total / (1 + real.exp(-total))
+                output[start + t, c] = total
+            for place in range(kept):
+                final[request, c, place] = sample(end - start - kept + place)
+    return {"output": output, "final_state": final}
+
+
+def gated_delta_net(inputs, lists, attributes, _, real):
+    """Evaluate GatedDeltaNet, token by token and head by head, as its text says.
+
+    S_t = exp(g_t) S_{t-1} + k_t (beta_t (v_t - exp(g_t) S_{t-1}^T k_t))^T,  o_t = scale S_t^T q_t
+    """
+    given = {"gate_activation": "none", "update_rule": "gated_delta", **attributes}
+    gate, rule = given["gate_activation"], given["update_rule"]
+    P, Hq, dk = inputs["query"].shape
+    _, Hv, dv = inputs["value"].shape
+    if "cu_seqlens" in inputs:
+        ends = inputs["cu_seqlens"].tolist()
+    else:
+        N = inputs["initial_state"].shape[0]
+        ends = [P // N * n for n in range(N + 1)]
+    scale = real.number(single(attributes.get("scale", 0.0)))
+    if scale == 0:
+        scale = 1 / real.sqrt(real.number(dk))
+    bound = real.number(single(attributes.get("gate_lower_bound", -5.0)))
+    added = real.number(1e-6 if gate in {"sigmoid", "kda"} else 1e-12)  # what the kernel adds
+    zero = real.number(0)
+
+    def sigmoid(x):
+        return 1 / (1 + real.exp(-x)) if x >= 0 else real.exp(x) / (1 + real.exp(x))
+
+    def softplus(x):
+        return max(x, zero) + real.log1p(real.exp(-abs(x)))
+
+    def of_length_1(vector):
+        length = real.sqrt(sum(each * each for each in vector) + added)
+        return [each / length for each in vector] if given.get("qk_l2_norm") else vector
+
+    def log_decay(t, h, i):
+        g = lists["decay"][t][h]
+        g = g[i] if isinstance(g, list) else g
+        if gate == "none":
+            return g
+        bias, a = lists["dt_bias"][h], real.exp(lists["a_log"][h])
+        bias = bias[i] if isinstance(bias, list) else bias
+        if gate in {"softplus", "qwen"}:
+            return -a * softplus(g + bias)
+        return bound * sigmoid(a * (g + bias))
+
+    output = np.full((P, Hv, dv), zero, object)
+    final = np.full((len(ends) - 1, Hv, dv, dk), zero, object)
+    for n, (start, end) in enumerate(itertools.pairwise(ends)):
+        for h in range(Hv):
+            S = [[zero] * dv for _ in range(dk)]
+            if "initial_state" in lists:
+                S = [[lists["initial_state"][n][h][j][i] for j in range(dv)] for i in range(dk)]
+            of_query = h * Hq // Hv
+            for t in range(start, end):
+                q, k = (of_length_1(lists[name][t][of_query]) for name in ("query", "key"))
+                u = lists["value"][t][h]
+                if "gated" in rule:
+                    S = [[real.exp(log_decay(t, h, i)) * s for s in S[i]] for i in range(dk)]
+                if "delta" in rule:
+                    rate = lists["beta"][t][h]
+                    rate = sigmoid(rate) if given.get("beta_activation") == "sigmoid" else rate
+                    held = [sum(S[i][j] * k[i] for i in range(dk)) for j in range(dv)]
+                    u = [rate * (u[j] - held[j]) for j in range(dv)]
+                S = [[S[i][j] + k[i] * u[j] for j in range(dv)] for i in range(dk)]
+                for j in range(dv):
+                    output[t, h, j] = scale * sum(q[i] * S[i][j] for i in range(dk))
+            for i, j in itertools.product(range(dk), range(dv)):
+                final[n, h, j, i] = S[i][j]
+    return {"output": output, "final_state": final}
 
 
 def assert_is(found, wanted):

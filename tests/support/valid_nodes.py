@@ -4,6 +4,7 @@ import numpy as np
 
 from rnncli.operators import OPERATORS
 from rnncli.operators.operator import with_products
+from rnncli.operators.packed_rows import packed_ends
 
 # Of linear recurrences.
 OF_HEADS = {
@@ -33,7 +34,8 @@ def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
         **row.written("seq_length", T),
         **{output.condition: True for output in row.outputs if output.condition},
     }
-    sizes = with_products({**OF_HEADS, **sizes})
+    of_heads = {**OF_HEADS, "q_num_heads": 2, "kv_num_heads": 4} if row.packed else OF_HEADS
+    sizes = with_products({**of_heads, "total_tokens": T * N, **sizes})
     attributes |= {n: size for n, size in OF_HEADS.items() if n in row.attributes}
     scales = {"float": 0.01, "floats": [0.01, 0.02, 0.03, 0.04]}
     attributes |= {
@@ -45,11 +47,13 @@ def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
     generator = np.random.default_rng(0)
     demands = row.demands({n: each.default for n, each in row.attributes.items()})
     for tensor in row.inputs:
-        if row.dialect == "TFLite" and not demands.get(tensor.name, True):
+        if (row.dialect == "TFLite" or row.packed) and not demands.get(tensor.name, True):
             continue
         shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
         if tensor.role == "lengths":
             inputs[tensor.name] = np.resize(np.int32([T, 0, T // 2]), N)
+        elif tensor.role == "offsets":
+            inputs[tensor.name] = packed_ends(N + 1, T * N).astype(np.int32)
         elif tensor.types:
             integers = generator.integers(-100, 100, shape)
             inputs[tensor.name] = integers.astype(tensor.types[row.dtypes[0]])
@@ -58,7 +62,8 @@ def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
         elif tensor.role.endswith("_scale"):
             inputs[tensor.name] = generator.uniform(0.002, 0.008, shape).astype(np.float32)
         else:
-            inputs[tensor.name] = generator.normal(0, 0.5, shape).astype(dtype)
+            own = np.float32 if tensor.dtypes == ("float32",) else dtype
+            inputs[tensor.name] = generator.normal(0, 0.5, shape).astype(own)
     return attributes, inputs
 
 

@@ -305,6 +305,11 @@ class NumbaBackend:
             return f"has a kernel for the specification's {name}, but not for modified equations"
         if others := beyond(recurrence.options, linear.OPTIONS.get(name, OPTIONS)):
             return f"has no kernel for the {name} with {others[0]}"
+        pads = recurrence.options.attention is not None and recurrence.lengths is not None
+        if pads and not all(
+            np.isfinite(v).all() for v in (recurrence.X, *recurrence.initial[1:]) if v is not None
+        ):
+            return "lets what is not finite spread over the steps behind a packed sequence"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES
         ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Cell -> its options that are evaluated.
 OPTIONS: Mapping[str, frozenset[str]] = {
-    "LinearAttention": frozenset({"attention", "rounded_states"}),
+    "LinearAttention": frozenset({"attention", "token", "rounded_states"}),
     "CausalConv": frozenset({"silu", "unrounded_sum", "gap"}),
 }
 # The least number of multiplications worth waking threads for: about a millisecond.
@@ -77,7 +77,7 @@ attention_routine = lru_cache(maxsize=64)(AttentionRoutine)
 
 def _attend(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
     """Return Y and the last states, computed in blocks of time if tensors need conversion."""
-    r, form, past = recurrence, recurrence.options.attention, recurrence.initial[1]
+    r, form, past = recurrence.plain, recurrence.options.attention, recurrence.initial[1]
     assert form is not None
     (T, N, width), is_native, rounds = r.X.shape, dtype == r.dtype.numpy, r.options.rounded_states
     block = max(1, BLOCK_NUMBERS // max(1, N * width) // CHUNK) * CHUNK
@@ -123,7 +123,10 @@ def _convolve(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Array, Arra
     if d > 1:
         whole = Y.reshape(N, C, d, Y.shape[-1]).swapaxes(-1, -2)
         Y = whole.reshape(N, C, Y.shape[-1] * d)[..., :T]
-        S = np.concatenate([window, X], axis=-1)[..., T:]
+    if d > 1 or r.lengths is not None:
+        ends = np.full(N, T) if r.lengths is None else r.lengths
+        held = ends[:, None, None] + np.arange(window.shape[-1])
+        S = np.take_along_axis(np.concatenate([window, X], axis=-1), held, axis=-1)
     steps = np.moveaxis(_rounded(Y, r.dtype), -1, 0)[:, None]
     H = steps[-1] if T else np.zeros((1, N, C), steps.dtype)
     return steps, H, _rounded(S, r.dtypes[1])[None]

@@ -43,7 +43,7 @@ def attend_in_chunks(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
     Raises:
         NotFiniteError: an output is not finite, or a decay is above 0.
     """
-    r, form, (T, N, _) = recurrence, recurrence.options.attention, recurrence.X.shape
+    r, form, (T, N, _) = recurrence.plain, recurrence.options.attention, recurrence.X.shape
     assert form is not None
     group, K, V, past = form.group, form.key_size, form.value_size, r.initial[1]
     S = np.zeros((N, K, V), dtype) if past is None else past[0].astype(dtype)

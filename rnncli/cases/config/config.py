@@ -137,6 +137,7 @@ def read_case(
                 seed=seed,
                 name=row.name,
                 seq_length=frame.sizes["seq_length"],
+                packs=row.role == "offsets",
             )
             for row in operator.inputs
         }

@@ -126,6 +126,13 @@ CHOICES: Mapping[str, OperatorChoice] = {
         "keys that heads may share",
         lambda operator: operator.choices_of("key_form"),
     ),
+    "bias_form": OperatorChoice(
+        "what has a bias of its decay of its own: per_head (when not given), the state of a head;"
+        " or per_key, each row of it",
+        "per_head",
+        "bias of decays",
+        lambda operator: operator.choices_of("bias_form"),
+    ),
 }
 
 

@@ -98,7 +98,8 @@ def row_of(vector: Vector, rule: Rule, without: Collection[Bug] = ()) -> VectorR
 def _scored(vector: Vector, without: Collection[Bug] = ()) -> tuple[Mutant, ...]:
     node = vector.node
     row, is_unit = node.operator, node.unit is not None
-    scored = scored_of(row.cell.name, quantised=row.quantised, dressed=is_unit)
+    kind = {"quantised": row.quantised, "dressed": is_unit, "packed": row.packed}
+    scored = scored_of(row.cell.name, **kind)
     return tuple(each for each in scored if (row.cell.name, each.id) not in without)
 
 

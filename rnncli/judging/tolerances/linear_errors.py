@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from rnncli.recurrence.lanes import lanes_of
 if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.numerics.profiles import Profile, Rounding
-    from rnncli.recurrence.cells import AttentionForm
+    from rnncli.recurrence.cells import AttentionForm, TokenForm
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -90,6 +90,42 @@ def _of_convolution(lanes: Lanes, roundings: Roundings) -> LinearTolerances:
     return LinearTolerances(found, np.zeros(lanes.initial[1].shape))
 
 
+class TokenErrors(NamedTuple):
+    """Bounds of the errors of what a step makes of its token, in `TokenForm.activated`."""
+
+    length: float = 0.0  # of q and k, relative
+    decay: Any = 0.0  # absolute
+    beta: Any = 0.0  # absolute
+    gate: float = 0.0  # of a decay, relative, and the same in every step
+
+
+def _token_errors(token: TokenForm, form: AttentionForm, x: Array, inside: Rounding) -> TokenErrors:
+    """Return the errors of functions, of products, and of sums.
+
+    Lengths are roots of sums of squares, and divide. Of a gate, decay + dt_bias is rounded, exp(A)
+    has the error of a function, which every step shares, and softplus and sigmoid have theirs: in
+    their usual formulas an absolute one where they are small.
+    """
+    unit = inside.unit
+    *_, given, rate, a_log, dt_bias = token.parts(form, x)
+    length = decay = beta = gate = 0.0
+    if token.normalises:
+        length = 2 * unit + inside.accumulator * math.sqrt(form.key_size)
+    factor, z = np.exp(a_log), given + dt_bias
+    if token.gate == "softplus":
+        own = inside.relative * MATH.softplus(z) + inside.absolute
+        decay = factor * (unit * np.abs(z) * MATH.sigmoid(z) + own)
+    if token.gate == "sigmoid":
+        s = MATH.sigmoid(factor * z)
+        reach = factor * np.abs(z) * (inside.relative + 2 * unit)
+        decay = abs(token.bound) * (s * (1 - s) * reach + inside.relative * s + inside.absolute)
+    if token.gate != "none":
+        gate = inside.relative + 2 * unit
+    if token.activates_beta:
+        beta = inside.relative * MATH.sigmoid(rate) + inside.absolute
+    return TokenErrors(length, decay, beta, gate)
+
+
 def _of_attentions(lanes: Lanes, form: AttentionForm, roundings: Roundings) -> LinearTolerances:
     """Return the tolerances of linear attentions; heads and columns of states are independent."""
     L, T, N, _ = lanes.X.shape
@@ -101,8 +137,15 @@ def _of_attentions(lanes: Lanes, form: AttentionForm, roundings: Roundings) -> L
     heads = max(1, BLOCK_NUMBERS // (of_column * columns))
     for head, column in product(range(0, L * N, heads), range(0, form.value_size, columns)):
         some, part = slice(head, head + heads), slice(column, column + columns)
-        q, k, v, g, b = form.parts(X[:, some])
-        steps = _steps(S[some, :, part], (k, v[..., part], g, b), roundings.step)
+        token, errors, x = lanes.options.token, TokenErrors(), X[:, some]
+        q, k, v, g, b = token.activated(form, MATH, x) if token else form.parts(x)
+        if token:
+            errors = _token_errors(token, form, x, roundings.step)
+        if token and lanes.live is not None:  # what is made of padding moves no state
+            live = np.moveaxis(lanes.live, 1, 0).reshape(T, L * N, 1)[:, some]
+            k, v, g, b = (np.where(live, each, 0) for each in (k, v, g, b))
+            errors = errors._replace(decay=errors.decay * live, beta=errors.beta * live)
+        steps = _steps(S[some, :, part], (k, v[..., part], g, b), roundings.step, errors)
         if lanes.options.rounded_states:
             steps.of_S[...] += stored(np.abs(steps.new), roundings.state)
         of_outputs, of_state = _reaching(steps, q, roundings.step)
@@ -112,6 +155,7 @@ def _of_attentions(lanes: Lanes, form: AttentionForm, roundings: Roundings) -> L
         o = q @ steps.new
         sums = np.stack([o, q**2 @ steps.new**2, np.abs(o)])
         of_outputs += spread(sums, form.key_size, roundings.step) ** 2
+        of_outputs += systematic(errors.length * np.abs(o), roundings.step)
         of_outputs += steps.adding * (q * q).sum(axis=-1, keepdims=True) * _in_all(steps.terms)
         size = np.abs(scale * o)
         of_outputs = scale**2 * of_outputs + systematic(roundings.step.unit * size, roundings.step)
@@ -138,9 +182,10 @@ class _LinearSteps(NamedTuple):
     again: Array  # whether a step has the inputs of the one before [T, B, 1, 1]
     terms: Array  # sums of the squares of the terms of S, if it is a sum over steps
     adding: float  # the variance of such a sum, in these
+    leaning: Array  # the relative error of e that every step may have alike [T, B, 1 or rows, 1]
 
 
-def _steps(S: Array, x: tuple[Array, ...], inside: Rounding) -> _LinearSteps:
+def _steps(S: Array, x: tuple[Array, ...], inside: Rounding, errors: TokenErrors) -> _LinearSteps:
     """Take the steps of `attention_step`; return the errors of their operations.
 
     e = exp(g)         of the function
@@ -158,6 +203,7 @@ def _steps(S: Array, x: tuple[Array, ...], inside: Rounding) -> _LinearSteps:
         S: the states before the first step [B, rows, columns].
         x: k, v, g and b of all steps [T, B, ...]; the last two may be empty.
         inside: the arithmetic.
+        errors: those of x itself.
     """
     again = np.ones(x[0].shape[:2], np.bool_)
     again[:1] = False
@@ -183,28 +229,34 @@ def _steps(S: Array, x: tuple[Array, ...], inside: Rounding) -> _LinearSteps:
     adding = 2 * inside.accumulator * math.sqrt((S.shape[1] + in_chunks) / 3)  # as in `spread`
     adding = (inside.deviations * adding) ** 2 * (in_chunks > 0)
     of_e, of_D, of_u = None, np.zeros_like(D), np.zeros_like(u)
+    leaning = np.full_like(g, inside.relative)
     if e is not None:
         size = np.nan_to_num(np.abs(g), posinf=0.0)
         own = inside.relative + inside.unit * size  # also of 2^(g log2 e), whose product rounds
         of_e = systematic(e * own + inside.floor, inside)
+        of_e += systematic(e * np.asarray(errors.decay)[..., None], inside)
+        leaning += errors.gate * size
         if in_chunks:
             reach = np.cumsum(size, axis=0)
             reach[in_chunks:] -= reach[:-in_chunks].copy()
             of_e += 2 * stored(e * reach, inside)
         of_D = stored(np.abs(D), inside)
     if b is not None:
+        of_r = systematic(errors.length * np.abs(r), inside)
+        of_b = systematic(np.asarray(errors.beta)[..., None] * np.abs(v - r), inside)
         of_u = spread(np.stack([r, kT**2 @ D**2, np.abs(r)]), S.shape[1], inside) ** 2
         before = np.concatenate([old[:1] ** 2, terms[:-1]])
         of_u += adding * (kT @ k) * _in_all(before) + stored(np.abs(v - r), inside)
-        of_u = b * b * of_u + stored(np.abs(u), inside)
-    of_S = stored(np.abs(k * u), inside) + stored(np.abs(new), inside) + adding * terms
+        of_u = b * b * (of_u + of_r) + of_b + stored(np.abs(u), inside)
+    of_S = systematic(errors.length * np.abs(k * u), inside)
+    of_S += stored(np.abs(k * u), inside) + stored(np.abs(new), inside) + adding * terms
     return _LinearSteps(
-        k, b, e, old, new, of_e, of_D, of_u, of_S, again[..., None, None], terms, adding
+        k, b, e, old, new, of_e, of_D, of_u, of_S, again[..., None, None], terms, adding, leaning
     )
 
 
 # The fields that are numbers, in which NaN and infinity are settled.
-_NUMBERS = ("k", "b", "e", "old", "of_e", "of_D", "of_u", "of_S")
+_NUMBERS = ("k", "b", "e", "old", "of_e", "of_D", "of_u", "of_S", "leaning")
 
 
 def _in_all(of_rows: Array) -> Array:
@@ -234,7 +286,7 @@ def _reaching(steps: _LinearSteps, q: Array, inside: Rounding) -> tuple[Array, A
     # What depends on NaN is NaN; it must not affect others by products with 0.
     known = {name: getattr(steps, name) for name in _NUMBERS if getattr(steps, name) is not None}
     numbers = {n: np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0) for n, v in known.items()}
-    k, b, e, old, _, of_e, of_D, of_u, of_S, *_ = steps._replace(**numbers)
+    k, b, e, old, _, of_e, of_D, of_u, of_S, *_, lean = steps._replace(**numbers)
     leaning = np.zeros((B, readers, 1 if e is None else e.shape[2], columns))
     again = np.concatenate([steps.again, np.zeros((1, B, 1, 1), np.bool_)])
     for t in reversed(range(T)):
@@ -260,14 +312,14 @@ def _reaching(steps: _LinearSteps, q: Array, inside: Rounding) -> tuple[Array, A
             if e.shape[2] == 1:  # which all rows share
                 by_e = by_D @ old[t]
                 found[:, some] += of_e[t] * by_e**2
-                leaning[:, some, 0] += e[t] * by_e
+                leaning[:, some, 0] += lean[t] * e[t] * by_e
             else:
                 found[:, some] += by_D**2 @ (of_e[t] * old[t] ** 2)
-                leaning[:, some] += by_D[..., None] * (e[t] * old[t])[:, None]
+                leaning[:, some] += by_D[..., None] * (lean[t] * e[t] * old[t])[:, None]
             w[:, some] = by_D * e[t].swapaxes(1, 2)
         else:
             w[:, some] = by_D
     alike, apart = leaning.sum(axis=2) ** 2, (leaning**2).sum(axis=2)
-    found += systematic(inside.relative * np.sqrt(np.maximum(alike, apart)), inside)
+    found += systematic(np.sqrt(np.maximum(alike, apart)), inside)
     of_outputs = found[:, : T * group].reshape(B, T, group, columns)
     return np.moveaxis(of_outputs, 1, 0), found[:, T * group :]

@@ -241,8 +241,11 @@ def _linear_overflow_problem(recurrence: Recurrence, profile: Profile) -> str:
             seen = window[..., :: 1 + p.options.gap]
             moduli = [np.abs(p.W * seen).sum(axis=-1) + np.abs(p.Rbh)]
         else:
-            q, k, v, decay, _ = form.parts(np.abs(x))
-            e = np.exp(decay * np.sign(form.parts(x)[3]))
+            made = form.parts(x)
+            if p.options.token and p.numbers:
+                made = p.options.token.activated(form, p.numbers, x)
+            q, k, v = map(np.abs, made[:3])
+            e = np.exp(made[3])
             read = k[..., None, :] @ np.abs(e[..., None] * states[1] if form.decays else states[1])
             moduli = [e, v + read[..., 0, :], new[1], q @ np.abs(new[1])]
         largest = max(largest, *map(_size, moduli))

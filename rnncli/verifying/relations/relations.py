@@ -268,7 +268,8 @@ def _sequences_permuted(call: NodeCall, ask: Asker) -> Tensors:
 
 def _permuted(call: NodeCall, ask: Asker, symbol: str, name: str) -> Tensors:
     order = call.deranged(call.size(symbol), name)
-    return picked_outputs(call, ask(picked(call, symbol, order)), symbol, inverse(order))
+    other = picked(call, symbol, order)
+    return picked_outputs(other, ask(other), symbol, inverse(order))
 
 
 @relation(
@@ -286,11 +287,12 @@ def _repeated(call: NodeCall, ask: Asker, symbol: str, amount: int) -> Tensors:
     count = call.size(symbol)
     copies = np.arange(amount + count) % count
     order = call.shuffled(len(copies), "copies")
-    found = ask(picked(call, symbol, copies[order]))
+    other = picked(call, symbol, copies[order])
+    found = ask(other)
     # The last copy of each: the first ones are the most likely to be right.
     places = inverse(order)
     last = [max(places[copies == n]) for n in range(count)]
-    return picked_outputs(call, found, symbol, last)
+    return picked_outputs(other, found, symbol, last)
 
 
 @relation(
@@ -450,7 +452,7 @@ def _split(call: NodeCall, ask: Asker) -> Tensors:
 
 
 def _reversible(call: NodeCall) -> str:
-    if call.sizes[T] < 2:
+    if call.steps < 2:
         return "seq_length is 1"
     if not call.row.attribute_for("direction"):
         return f"{call.operator} has no direction but forward"

@@ -268,6 +268,12 @@ def _steps(case: TracedCase) -> int:
     return len(case.call.canonical("X"))
 
 
+def _wrong_ends(case: TracedCase) -> bool:
+    """Whether packed sequences end where none can."""
+    row = case.call.named("offsets")
+    return row is not None and _breaks_input(case, row.name, foreign=False)
+
+
 def _has_numbers(case: TracedCase, name: str, *, of_heads: bool) -> bool:
     """Whether each head has one number of a gate, or another thing has: a row, or all heads."""
     given = case.inputs.get(name)
@@ -309,6 +315,9 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     "has more heads of queries than of keys": lambda c: _heads(c)[0] > _heads(c)[1],
     "has more heads of keys than of queries": lambda c: _heads(c)[0] < _heads(c)[1],
     "has taps that are apart": lambda c: c.written.get("dilation", 1) > 1,
+    "has several heads of queries": lambda c: c.call.size("q_num_heads") > 1,
+    "has a decay of three axes": lambda c: "decay" in c.inputs and c.inputs["decay"].ndim == 3,
+    "has several sequences": lambda c: c.call.sequences > 1,
     "has a decay of each head": lambda c: _has_numbers(c, "decay", of_heads=True),
     "has a decay of each row": lambda c: _has_numbers(c, "decay", of_heads=False),
     "has a rate of each head": lambda c: _has_numbers(c, "beta", of_heads=True),
@@ -317,6 +326,7 @@ CONDITIONS: Mapping[str, Callable[[TracedCase], bool]] = {
     "has heads of queries that make no groups": lambda c: (
         min(_heads(c)) > 0 and bool(_heads(c)[0] % _heads(c)[1])
     ),
+    "has ends that no sequences have": _wrong_ends,
     "names a function that is not listed": lambda c: (
         _breaks_attribute(c, "activations") and _unknown_activation(c)
     ),
