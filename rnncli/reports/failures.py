@@ -386,12 +386,7 @@ def notes(
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
         if wrong and all(each.problem or each.name.startswith(f"{STEPS}/") for each in wrong):
             return
-        sound = {
-            flag
-            for each in report.cases
-            if each.verdict in RIGHT and _type_of(each) == _type_of(case)
-            for flag in each.record.flags
-        }
+        sound = _sound_flags(report.cases).get(_type_of(case), set())
         flags = [flag for flag in case.record.flags if flag not in sound]
         for flag in flags:
             if all(flag in each.record.flags for each in alike):
@@ -399,6 +394,21 @@ def notes(
                 yield f"tests for {flag} (finds: {finds})"
         if case.record.flags and case.record.summary and not (flags or alike):
             yield f"the case: {case.record.summary}"
+
+
+# The cases asked last, which are asked once for each failure, and their flags.
+_LAST: list[tuple[Sequence[JudgedCase], dict[str, set[str]]]] = []
+
+
+def _sound_flags(cases: Sequence[JudgedCase]) -> dict[str, set[str]]:
+    """Return the flags of right cases, by the type of the operator."""
+    if not _LAST or _LAST[0][0] is not cases:
+        found: dict[str, set[str]] = {}
+        for case in cases:
+            if case.verdict in RIGHT:
+                found.setdefault(_type_of(case), set()).update(case.record.flags)
+        _LAST[:] = [(cases, found)]
+    return _LAST[0][1]
 
 
 def _type_of(case: JudgedCase) -> str:
