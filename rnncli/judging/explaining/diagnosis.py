@@ -482,8 +482,10 @@ def _is_arithmetic(cause: Cause) -> bool:
     return any(part in PRECISIONS or _family(part) in ARITHMETIC for part in cause.parts)
 
 
-def _merit(cause: Cause) -> tuple[int, int, int, int, int, int, float]:
-    """Rank causes: explains more, fewer contradict, single, a reading, a bug, scored, nearer.
+def _merit(cause: Cause) -> tuple[float, ...]:
+    """Rank causes: explains more, fewer contradict, single, a reading, a bug, of any size, scored.
+
+    Of those alike the nearer one comes first.
 
     A reading precedes a mutant that computes the same: then the behaviour is not a bug.
     """
@@ -493,6 +495,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, int, int, float]:
         len(cause.parts),
         -cause.hypothesis.count("="),
         cause.hypothesis == INEXACT_TAILS,
+        sum(_family(part) in OF_SIZES for part in cause.parts),
         sum(not is_scored(part) for part in cause.parts),
         cause.margin,
     )
