@@ -24,6 +24,7 @@ from rnncli.mutants.mutant import (
     stepped,
 )
 from rnncli.mutants.words_of_edits import clipping, rolled
+from rnncli.numerics import round_to
 from rnncli.recurrence.lanes import clear_unstarted, in_order
 from rnncli.recurrence.recurrence import Direction, Result
 
@@ -56,7 +57,8 @@ def last_c_activated(run: Run, recurrence: Recurrence) -> Result:
     result, bound = run(recurrence), recurrence.bound("h")
     of_each = zip(recurrence.activations, np.moveaxis(result.last[1], -3, 0), strict=True)
     activated = [clipping(functions[2], bound, values) for functions, values in of_each]
-    return replace(result, last=(result.last[0], np.stack(activated, axis=-3)))
+    c = round_to(np.stack(activated, axis=-3), recurrence.dtype)
+    return replace(result, last=(result.last[0], c))
 
 
 def without_lengths(recurrence: Recurrence) -> Recurrence:
