@@ -345,6 +345,19 @@ def test_it_is_seen_where_it_gives_no_reason_and_nowhere_else(cell, row):
     assert shown & {*RICH, *SPECIAL}
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_changed_result_keeps_its_type(cell, dtype):
+    """One of another type would make the others of its stack wrong, too."""
+    recurrence = recurrence_of(cell, dtype=dtype, N=3, lengths=[4, 2, 3])
+    wanted = RIGHT.run(recurrence)
+    changing = [row for row in mutants_of(cell) if row.change.result is not RIGHT.result]
+
+    assert len(changing) > 10
+    for row in changing:
+        assert_shaped_like(row.run(recurrence), wanted)
+
+
 @pytest.mark.parametrize(("cell", "least"), [("LSTM", 60), ("GRU", 50), ("RNN", 35)])
 def test_there_are_enough(cell, least):
     """Plausible bugs of each cell."""
