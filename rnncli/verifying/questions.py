@@ -72,12 +72,13 @@ STARTS = (
 LINEAR_STARTS = [
     dict(zip((*SIZES[:2], *SIZES[SIZES.index(HEADS[0]) :]), sizes, strict=True))
     for sizes in (
-        # steps, sequences, heads of queries and of keys, their sizes, channels, taps, dilation
-        (4, 1, 2, 2, 16, 16, 16, 4, 1),
-        (1, 1, 1, 1, 1, 1, 1, 3, 1),
-        (16, 1, 4, 4, 64, 64, 64, 4, 1),
-        (64, 1, 4, 4, 128, 128, 256, 4, 1),
-        (1, 4, 16, 16, 128, 128, 256, 3, 1),
+        # steps, sequences, heads of queries and of keys, their sizes, channels, taps, dilation,
+        # tokens
+        (4, 1, 2, 2, 16, 16, 16, 4, 1, 4),
+        (1, 1, 1, 1, 1, 1, 1, 3, 1, 1),
+        (16, 1, 4, 4, 64, 64, 64, 4, 1, 16),
+        (64, 1, 4, 4, 128, 128, 256, 4, 1, 64),
+        (1, 4, 16, 16, 128, 128, 256, 3, 1, 4),
     )
 ]
 MOST_STARTS = 150
