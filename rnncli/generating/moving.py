@@ -330,7 +330,10 @@ def fit_values(case: Plain, before: Mapping[str, int], after: Mapping[str, int])
     for name, value in case.get("inputs", {}).items():
         if not isinstance(value, list) and not (isinstance(value, dict) and "file" in value):
             continue
-        if isinstance(value, list) and all(isinstance(each, int) for each in value):
+        is_list = isinstance(value, list) and all(isinstance(each, int) for each in value)
+        if is_list and "total_tokens" in after:  # where packed sequences begin
+            case["inputs"][name] = "packed"
+        elif is_list:
             T, N = before.get("seq_length", 1), after["batch_size"]
             stretched = [
                 min(after["seq_length"], round(each * after["seq_length"] / max(T, 1)))

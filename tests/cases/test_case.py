@@ -45,7 +45,7 @@ def test_a_described_case_is_the_same_case(name, monkeypatch):
 
 
 # The keys of linear recurrences alone.
-OF_LINEAR = {"states_dtype", "decay_form", "beta_form", "key_form"}
+OF_LINEAR = {"states_dtype", "decay_form", "beta_form", "key_form", "bias_form"}
 
 
 def test_every_default_is_there():

@@ -52,6 +52,7 @@ def test_killed_worker_is_explained(spawned, config, monkeypatch, tmp_path):
         "import os\n"
         "class Killer:\n"
         "    def supports(self, recurrence, compute): os.kill(os.getpid(), 9)\n"
+        "    def run(self, recurrence, compute): ...\n"
     )
     (tmp_path / "killer-1.dist-info").mkdir()
     (tmp_path / "killer-1.dist-info" / "METADATA").write_text("Name: killer\nVersion: 1\n")
