@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import import_module
+from inspect import getsource
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.mutants.calls import call_of
@@ -71,10 +71,7 @@ def spelled_out(cell: str) -> str:
 
 
 def _source_of(module: str) -> str:
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).read_text("utf-8")
+    return getsource(import_module(module))
 
 
 @cache
