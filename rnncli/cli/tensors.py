@@ -156,7 +156,7 @@ def convert(
     from rnncli.packs.pack import MODELS, find_pack, is_pack, open_pack
     from rnncli.reports.inspection import show_packs
     from rnncli.running.tasks import as_path
-    from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights, library_of
+    from rnncli.running.weight_conversion import CHECKPOINTS, ONNX, convert_weights, libraries_of
 
     hold(limits)
     of_cell: dict[str, Any] = {
@@ -192,7 +192,7 @@ def convert(
     if Path(source).suffix.lower() in CHECKPOINTS:
         raise InvalidRequest(f"{source}: holds weights; say of which library, as --from torch")
     if Path(destination).suffix.lower() in MODELS:
-        named = library_of(formats.read_tensors(source)) or "torch"
+        named = next(iter(libraries_of(formats.read_tensors(source))), "torch")
         raise InvalidRequest(
             f"{destination}: a model is made of recurrent weights; say whose names they have in"
             f" {source}, as --from {named}"

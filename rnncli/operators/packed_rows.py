@@ -222,7 +222,7 @@ def _delta_facts(inputs: Mapping[str, Array]) -> dict[str, Any]:
         "ends": tuple((alike if ends is None else ends.ravel()).tolist()),
         "tokens": P,
         "batch_size": N if ends is None else ends.size - 1,
-        "uneven": ends is None and P % max(N, 1) != 0,
+        "uneven": ends is None and (P % N if N else P) != 0,
         "lacks_batch": ends is None and state is None,
         "heads": (query.shape[-2], value.shape[-2]),
         "has_rows": "decay" in inputs and inputs["decay"].ndim > 2,

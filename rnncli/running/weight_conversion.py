@@ -39,7 +39,7 @@ LARGEST = 1 << 36  # bytes
 # The oldest version whose `weights_only` is trusted, as in pyproject.toml.
 TORCH = (2, 13)
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"
-# Library -> how it ends the name of the weights of X, which no other does.
+# Library -> what a name of its weights ends with, of which no other library has any.
 NAMES: Mapping[str, re.Pattern[str]] = {
     "torch": re.compile(r"(?:^|\.)weight_ih_l[0-9]+(?:_reverse)?$"),
     "keras": re.compile(r"(?:^|/)recurrent_kernel$"),
@@ -79,13 +79,9 @@ def read_weights(
         return read(Path(path), module)
 
 
-def library_of(names: Iterable[str]) -> str:
-    """Return whose names of weights they are, as the names of the products with X tell, or ""."""
-    for name in names:
-        for library, its in NAMES.items():
-            if its.search(name):
-                return library
-    return ""
+def libraries_of(names: Iterable[str]) -> list[str]:
+    """Return the libraries that have names of weights among those of a file."""
+    return [library for library, its in NAMES.items() if any(map(its.search, names))]
 
 
 def _safetensors(path: Path, _: str | None) -> tuple[Tensors, dict[str, Any]]:
@@ -224,8 +220,8 @@ def convert_weights(
         )
     tensors, told = read_weights(source, library, module)
     with named(source):
-        if (of := library_of(tensors)) not in {"", library}:
-            raise InvalidRequest(f"its names are those of {of}; --from {library} is given")
+        if (of := libraries_of(tensors)) and library not in of:
+            raise InvalidRequest(f"its names are those of {of[0]}; --from {library} is given")
         given = {name: value for name, value in asked.items() if value is not None}
         for name in told.keys() & given.keys():
             if told[name] != given[name]:

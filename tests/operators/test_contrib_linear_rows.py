@@ -196,6 +196,38 @@ def test_wrong_packed_convolutions_are_refused(attributes, ends, sentence):
     assert sentence in found
 
 
+WRONG_TOKENS = [
+    ({"cu_seqlens": []}, "cu_seqlens must have no empty dimension"),
+    ({"cu_seqlens": [0]}, "cu_seqlens must go from 0 to total_tokens = 5, got 0 to 0"),
+    ({"cu_seqlens": [0, -3, 5]}, "sequence 0 goes from 0 to -3"),
+    ({"cu_seqlens": [[0, 5]]}, "cu_seqlens must have 1 dimensions"),
+    ({}, "initial_state is needed where cu_seqlens is absent"),
+    ({"initial_state": 2}, "total_tokens 5 must be a multiple of batch_size"),
+    ({"initial_state": 0}, "total_tokens 5 must be a multiple of batch_size"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), WRONG_TOKENS)
+def test_wrong_packed_attentions_are_refused(given, sentence):
+    """Whatever a stranger's numbers say of the sequences, also that there are none."""
+    tokens = {
+        "query": (5, 1, 4),
+        "key": (5, 1, 4),
+        "value": (5, 2, 3),
+        "decay": (5, 2),
+        "beta": (5, 2),
+    }
+    inputs = {name: np.ones(shape, np.float32) for name, shape in tokens.items()}
+    if "cu_seqlens" in given:
+        inputs["cu_seqlens"] = np.array(given["cu_seqlens"], np.int32)
+    if "initial_state" in given:
+        inputs["initial_state"] = np.zeros((given["initial_state"], 2, 3, 4), np.float32)
+
+    with pytest.raises(InvalidOperator) as told:
+        evaluate("com.microsoft.GatedDeltaNet", inputs)
+    assert sentence in str(told.value)
+
+
 def test_equal_shapes_may_have_other_ends():
     """A prepared node of one batch answers the next, packed otherwise."""
     prepared = OperatorSession(PACKED_CONVOLUTION, {}, attributes={})

@@ -243,3 +243,15 @@ def test_names_tell_the_library(library, names, tmp_path):
 
     with pytest.raises(InvalidRequest, match=f"its names are those of {library}; --from {other}"):
         convert_weights(source, tmp_path / "model.onnx", other, "onnx")
+
+
+def test_names_of_others_beside_those_of_the_library_are_no_reason(tmp_path):
+    """A model of PyTorch may have a parameter W of its own."""
+    gates = {"weight_ih_l0": (4, 1), "weight_hh_l0": (4, 1)}
+    tensors = {f"lstm.{name}": np.zeros(shape, np.float32) for name, shape in gates.items()}
+    np.savez(tmp_path / "weights.npz", W=np.zeros(3, np.float32), **tensors)
+
+    convert_weights(
+        tmp_path / "weights.npz", tmp_path / "model.onnx", "torch", "onnx", module="lstm"
+    )
+    assert (tmp_path / "model.onnx").exists()
