@@ -331,7 +331,7 @@ def fit_values(case: Plain, before: Mapping[str, int], after: Mapping[str, int])
         if not isinstance(value, list) and not (isinstance(value, dict) and "file" in value):
             continue
         is_list = isinstance(value, list) and all(isinstance(each, int) for each in value)
-        if is_list and "total_tokens" in after:  # where packed sequences begin
+        if is_list and operator_named(case["op"]).packed:  # where packed sequences begin
             case["inputs"][name] = "packed"
         elif is_list:
             T, N = before.get("seq_length", 1), after["batch_size"]

@@ -405,8 +405,8 @@ def _vary(case: Plain, row: Operator, needs: Requirements, chance: random.Random
     if chance.random() < OFTEN:
         case["calls"] = 2
         lists = [each for each in case.get("inputs", {}).values() if isinstance(each, list)]
-        is_open = row.dialect.startswith("ONNX") and needs.admits(row.family, open_sizes=1)
-        is_open = is_open and "seq_length" in case["sizes"]  # packed sequences have tokens
+        may_be_open = row.dialect.startswith("ONNX") and not row.packed
+        is_open = may_be_open and needs.admits(row.family, open_sizes=1)
         if is_open and not lists and "quantise" not in case and chance.random() < OFTEN:
             case["open_sizes"] = True
             T, N = (case["sizes"][name] for name in ("seq_length", "batch_size"))

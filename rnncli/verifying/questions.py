@@ -44,7 +44,7 @@ from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import INPUT_TYPES
-from rnncli.operators.operator import HEADS
+from rnncli.operators.operator import HEADS, LENGTHS
 from rnncli.packs.conversion import with_model
 from rnncli.packs.vector import Answers, Attempt, Status, Vector, held_inputs
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -540,7 +540,7 @@ def _starts(operator: str, usual: Sequence[int]) -> Iterator[tuple[tuple[int, ..
     rows = sorted(versions_of(operator), key=lambda row: -row.version)
     row = rows[0]
     optional = [tensor for tensor in row.inputs if tensor.optional]
-    states = [tensor for tensor in optional if tensor.role not in ("lengths", "P")]
+    states = [tensor for tensor in optional if tensor.role not in (*LENGTHS, "P")]
     bias = [tensor for tensor in optional if tensor.role in ("B", "Wb", "Rb")]
     outputs = [*row.present_outputs(complete(row, {}))]
     is_linear, of_states = not row.cell.projects, ("", "float32") if row.states_dtypes else ("",)
