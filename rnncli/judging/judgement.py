@@ -326,14 +326,20 @@ def _told_apart(
     return after._replace(verdict=stale(session, number, call.verdict, sentence))
 
 
-def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
-    """Return the verdict on a call that fails `after` something, in words, but is right alone."""
+def stale(
+    session: SessionCalls,
+    number: int,
+    verdict: CaseVerdict,
+    after: str,
+    otherwise: str = "alone it is right",
+) -> CaseVerdict:
+    """Return the verdict on a call that fails `after` something, in words, but not otherwise."""
     names = [each.name for each in verdict.outputs if each.verdict is Verdict.DIFFERS]
     wrong = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
     what = ENDS.get(session.attempts[number].status, wrong)
     message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
-    sentence = f"{call}after {after}, {what}{message}; alone it is right"
+    sentence = f"{call}after {after}, {what}{message}; {otherwise}"
     return replace(verdict, verdict=Verdict.STALE, message=sentence)
 
 

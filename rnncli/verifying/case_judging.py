@@ -2,7 +2,8 @@
 
 A verdict is about a case, not about the cases before it. A case that fails is therefore run again
 in a new process. If it is right there, the implementation has kept state from an earlier case, such
-as a buffer per shape, and the case is stale. Bisection finds the earlier cases that cause it.
+as a buffer per shape, and the case is stale. Bisection finds the earlier cases that cause it. A
+function has no process of its own: its case is run again in this one.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import PackReference
     from rnncli.packs.record import CaseRecord
     from rnncli.packs.vector import Vector
-    from rnncli.subjects.implementation import Implementation, Subject
+    from rnncli.subjects.implementation import Implementation, SessionSubject, Subject
 
 # Starting a process takes as long as hundreds of cases. These limit the failures in a row, of each
 # verdict, that are run again without turning out right, and the stale cases whose causes are
@@ -158,14 +159,19 @@ def cell_of(record: CaseRecord) -> str:
     return operator_named(record.operator).cell.name
 
 
+def kind_of(record: CaseRecord) -> Hashable:
+    """Return what cases share if buffers of one suit the other."""
+    needs = record.requirements
+    sizes = record.sizes.values()
+    return (record.expect, cell_of(record), needs.direction, needs.dtype, *sizes)
+
+
 def judge_case(
     vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
 ) -> JudgedVector:
     """Run a vector on a subject, judge and explain it; `read` gives an earlier case by its id."""
     record = vector.record
-    needs, sizes = record.requirements, record.sizes
-    # What cases share if buffers of one suit the other.
-    kind = (record.expect, cell_of(record), needs.direction, needs.dtype, *sizes.values())
+    kind = kind_of(record)
     earlier = history.earlier.get(kind, ())
     found = history.judge(vector, terms.rule, read)
     history.earlier[kind] = (*earlier[:1], vector.id)
@@ -244,24 +250,22 @@ class History:
     earlier: dict[Hashable, tuple[str, ...]] = field(default_factory=dict)
 
     def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
-        """Run a case on the subject and judge it; run a failure again in a new process.
+        """Run a case on the subject and judge it; run a failure again, see `SecondTrial`.
 
         `read` maps the id of an earlier case to its vector.
         """
         session = session_calls_of(self.subject, vector)
         found = judge_session(session, rule)
-        verdict = found.verdict
+        verdict, before = found.verdict, tuple(self.before)
+        self.before.append(vector.id)
         # Whether an earlier case may be the cause and another run is worth its time.
-        is_suspect = self.before and not verdict.data_set and verdict.verdict in SUSPECTS
+        is_suspect = before and not verdict.data_set and verdict.verdict in SUSPECTS
         is_suspect = is_suspect and self.as_wrong_alone[verdict.verdict] < PATIENCE
-        if not is_suspect or not keeps_process(self.subject):
-            self.before.append(vector.id)
+        if not is_suspect or not has_sessions(self.subject):
             return found
-        before = tuple(self.before)
-        trial = SecondTrial(self.subject, vector, rule, read)
+        trial = SecondTrial(self.subject, vector, rule, read, found, self.before)
         alone = trial.judged_after(())
-        self.before = trial.process
-        if _fails_at_once(alone.verdict):
+        if trial.fails_in(alone):
             self.as_wrong_alone[verdict.verdict] += 1
             return found
         self.as_wrong_alone.clear()
@@ -269,37 +273,63 @@ class History:
             return alone
         self.searches += 1
         after = (trial.culprits(before) if self.searches <= SEARCHES else ()) or before
-        self.before = trial.process
         named = " and ".join(after) if len(after) <= 2 else counted(len(after), "other case")
-        verdict = stale(session, 0, verdict, f"{named} in the same process")
-        return found._replace(verdict=replace(verdict, after=after))
+        verdict = stale(
+            session, 0, verdict, f"{named} in the same process", trial.difference_of(alone)
+        )
+        last = read(after[-1])
+        fits = kind_of(last.record) == kind_of(vector.record)  # else its buffers are others
+        verdict = replace(verdict, after=after)
+        return found._replace(verdict=verdict, before=last if fits else None)
 
 
 @dataclass
 class SecondTrial:
     """A failing case, to be run again after some of the cases before it.
 
-    `read` gives an earlier case by its id; `process` has the ids that the newest process has run.
+    A function has no process that could be new: its case is asked again in this one, where another
+    answer than the first, bit by bit, shows that something was kept.
     """
 
-    subject: Subject
+    subject: SessionSubject
     vector: Vector
     rule: Rule
-    read: Callable[[str], Vector]
-    process: list[str] = field(default_factory=list)
+    read: Callable[[str], Vector]  # returns an earlier case by its id
+    found: JudgedAttempt  # its failure
+    process: list[str]  # ids of the cases run by the newest process
 
     def judged_after(self, ids: Sequence[str]) -> JudgedAttempt:
-        """Judge the case in a new process that runs others first."""
-        assert keeps_process(self.subject)
-        self.subject.renew()
-        self.process = [*ids, self.vector.id]
+        """Judge the case in a new process, if there can be one, that runs others first."""
+        if keeps_process(self.subject):
+            self.subject.renew()
+            self.process[:] = [*ids, self.vector.id]
         for case_id in ids:
             session_calls_of(self.subject, self.read(case_id))
         return judge_session(session_calls_of(self.subject, self.vector), self.rule)
 
+    def fails_in(self, again: JudgedAttempt) -> bool:
+        """Whether its first call fails again; a function's: as it did before."""
+        fails = again.verdict.verdict in FAILURES and again.verdict.verdict is not Verdict.STALE
+        if keeps_process(self.subject) or not fails or again.verdict.data_set:
+            return fails and not again.verdict.data_set
+        first, second = (
+            {name: values.tobytes() for name, values in each.measured.got.items()}
+            if each.measured
+            else each.verdict.verdict
+            for each in (self.found, again)
+        )
+        return first == second
+
+    def difference_of(self, alone: JudgedAttempt) -> str:
+        """Return what is different about the case without the others."""
+        if keeps_process(self.subject):
+            return "alone it is right"
+        other = "it is right" if alone.verdict.verdict in RIGHT else "the answer is another"
+        return f"asked again at once, {other}"
+
     def fails_after(self, ids: Sequence[str]) -> bool:
-        """Whether its first call fails in a new process that runs others first."""
-        return _fails_at_once(self.judged_after(ids).verdict)
+        """Whether its first call fails after others."""
+        return self.fails_in(self.judged_after(ids))
 
     def culprits(self, before: Sequence[str]) -> tuple[str, ...]:
         """Return a few earlier cases that make it fail; () if even all of them do not."""
@@ -316,12 +346,6 @@ class SecondTrial:
                 break
             found = enough
         return found
-
-
-def _fails_at_once(verdict: CaseVerdict) -> bool:
-    """Whether the first call of a case fails."""
-    fails = verdict.verdict in FAILURES and verdict.verdict is not Verdict.STALE
-    return fails and not verdict.data_set
 
 
 # The subjects of this process's run, each with its history.

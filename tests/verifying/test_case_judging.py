@@ -19,6 +19,7 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails
 from rnncli.mutants.mutant import RIGHT
 from rnncli.packs.vector import Attempt, Status
+from rnncli.subjects.function import FunctionSubject
 from rnncli.subjects.implementation import Implementation
 from rnncli.verifying import case_judging
 from rnncli.verifying.case_judging import History, JudgingTerms, judge_case, shuffled
@@ -197,6 +198,72 @@ def test_what_a_function_keeps_of_an_earlier_case_is_named():
 
     assert [each.verdict.verdict for each in found] == [Verdict.PASS, Verdict.PASS, Verdict.DIFFERS]
     assert list(found[2].verdict.fits) == list(found[2].evidence.fits) == ["w-of-call-before"]
+
+
+def test_a_function_that_keeps_its_last_state_is_stale():
+    """Called again it answers otherwise; named are the cases that it takes, and what was kept."""
+    kept = []
+
+    def goes_on(vector):
+        recurrence = vector.recurrence
+        fits = kept and kept[-1].shape[-1] == recurrence.R.shape[-1]
+        initial = (kept[-1],) if fits else recurrence.initial
+        result = RIGHT.run(replace(recurrence, initial=initial), Compute.FLOAT64)
+        kept.append(result.last[0])
+        return outputs_of(vector, result)
+
+    terms = JudgingTerms(Implementation(function=goes_on), PACK_RULE, Xfails())
+    history, vectors = History(terms.subject.open()), mixed()
+    *found, stale = (
+        judge_case(vectors[each], history, terms, vectors.get).verdict
+        for each in (LONG, BROAD, ONE, TWO)
+    )
+
+    assert {each.verdict for each in found} == {Verdict.PASS}
+    assert (stale.verdict, stale.after) == (Verdict.STALE, (BROAD, ONE))
+    assert f"after {BROAD} and {ONE} in the same process, Y" in stale.message
+    assert stale.message.endswith("; asked again at once, the answer is another")
+    assert next(iter(stale.fits)) == "starts-from-last-h-of-call-before"
+
+
+def test_a_function_that_is_right_when_asked_again_is_stale():
+    """What fails by chance, too; the whole run is how to repeat it."""
+    asked = []
+
+    def fails_once(vector):
+        asked.append(vector.id)
+        return wrong(vector) if asked == [ONE, TWO] else right(vector)
+
+    _, second = judged(FunctionSubject(fails_once), (ONE, TWO))
+
+    assert (second.verdict, second.after) == (Verdict.STALE, (ONE,))
+    assert second.message.endswith("; asked again at once, it is right")
+
+
+def test_a_function_that_stays_wrong_differs_and_is_asked_again_a_few_times():
+    """Its answers are the same to the last bit."""
+    asked = []
+
+    def constantly_wrong(vector):
+        asked.append(vector.id)
+        return wrong(vector)
+
+    found = judged(FunctionSubject(constantly_wrong), (ONE, WIDE, TWO, BROAD, LONG) * 4)
+
+    assert {each.verdict for each in found} == {Verdict.DIFFERS}
+    assert len(asked) == len(found) + case_judging.PATIENCE
+
+
+def test_what_an_earlier_case_left_in_a_process_is_named():
+    """As a buffer of the call before is; of other sizes nothing fits."""
+    terms = JudgingTerms(Implementation(runtime="onnxruntime"), PACK_RULE, Xfails())
+    history, vectors = History(KeepsByShape()), mixed()
+    *_, third = (
+        judge_case(vectors[each], history, terms, mixed().get) for each in (ONE, WIDE, TWO)
+    )
+
+    assert (third.verdict.verdict, third.verdict.after) == (Verdict.STALE, (ONE,))
+    assert [*third.verdict.fits] == ["r-of-call-before"]
 
 
 def test_a_shuffled_order_is_that_of_its_seed():

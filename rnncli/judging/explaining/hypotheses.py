@@ -640,9 +640,9 @@ def _fitting(
 def explained(attempt: JudgedAttempt) -> CaseVerdict:
     """Complete a verdict on wrong outputs: where they go wrong, and which known bugs give them.
 
-    Of a call that is stale after another one of its session, the bugs are what that one may leave
-    behind. A call that may be wrong alone as well has its own bugs if nothing leaks; one that an
-    earlier case makes wrong has none.
+    Of a call that is stale after another one, of its session or of an earlier case of its sizes,
+    the bugs are what that one may leave behind. A call that may be wrong alone as well has its own
+    bugs if nothing leaks.
     """
     verdict, found, before = attempt.verdict, attempt.measured, attempt.before
     if found is None or not verdict.outputs or found.agrees:
