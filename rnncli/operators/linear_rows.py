@@ -49,16 +49,15 @@ def _attention_moves(values: Mapping[str, Any]) -> dict[str, Moves]:
     def tokens(packed: Array) -> Array:  # [N, T, groups*w] -> [T, N*groups, w]
         *front, N, T, width = packed.shape
         of_groups = packed.reshape(*front, N, T, groups, width // groups)
-        return np.moveaxis(of_groups, -4, -3).reshape(*front, T, N * groups, width // groups)
+        return of_groups.swapaxes(-4, -3).reshape(*front, T, N * groups, width // groups)
 
     def packed(steps: Array) -> Array:
         *front, T, total, width = steps.shape
         of_groups = steps.reshape(*front, T, total // groups, groups, width)
-        swapped = np.moveaxis(of_groups, -3, -4)
-        return swapped.reshape(*front, total // groups, T, groups * width)
+        return of_groups.swapaxes(-4, -3).reshape(*front, total // groups, T, groups * width)
 
     def rates(beta: Array) -> Array:  # [N, T, 1 or K] -> [T, N, 1] or [T, N*groups, K/groups]
-        return np.moveaxis(beta, -2, -3) if beta.shape[-1] == 1 else tokens(beta)
+        return beta.swapaxes(-3, -2) if beta.shape[-1] == 1 else tokens(beta)
 
     def state(of_heads: Array) -> Array:  # [N, K, k, v] -> [1, N*K, k, v]
         *front, N, _, rows, columns = of_heads.shape

@@ -38,8 +38,10 @@ from rnncli.backends.compiled.tiles import (
     SquareBlock,
     StridedProduct,
     accumulate,
+    add_outer,
     fetch,
     stream,
+    stream_outer,
     transpose,
 )
 from rnncli.recurrence.cells import AttentionForm
@@ -257,7 +259,12 @@ def advance_columns(
     A, A_stride = (desk.turned, inner) if count > 1 else (desk.decayed, number)
     scaled = (panel.before, panel.before_stride, panel.after, panel.after_stride, line)
     state = StridedProduct(K, count, A, A_stride, desk.written, *scaled, desk.left, number)
-    product(code, layout, desk.one, state, panel.streams)
+    if count > 1:
+        product(code, layout, desk.one, state, panel.streams)
+    elif panel.streams:
+        stream_outer(code, state)
+    else:
+        add_outer(code, state)
 
 
 @compiled

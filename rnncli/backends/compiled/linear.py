@@ -52,12 +52,12 @@ class AttentionRoutine:
 
     Args:
         form: the form.
-        dtype: the name of the arithmetic's dtype.
+        dtype: the arithmetic's dtype.
     """
 
-    def __init__(self, form: AttentionForm, dtype: str) -> None:
+    def __init__(self, form: AttentionForm, dtype: np.dtype[Any]) -> None:
         self._form = form._replace(scale=form.scale or 1 / math.sqrt(form.key_size))
-        self._shape = Shape("LinearAttention", True, dtype, *registers())
+        self._shape = Shape("LinearAttention", True, dtype.name, *registers())
         self._kernel = attention_kernel(self._shape.code)
         self._free: list[AlignedArrays] = []
 
@@ -82,12 +82,10 @@ def _attend(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Array, Array,
     (T, N, width), is_native, rounds = r.X.shape, dtype == r.dtype.numpy, r.options.rounded_states
     block = max(1, BLOCK_NUMBERS // max(1, N * width) // CHUNK) * CHUNK
     steps = 1 if rounds else T or 1 if is_native else block
-    routine = attention_routine(form, dtype.name)
-    Y = np.empty((T, 1, N, *r.widths[0]), r.dtype.numpy)
-    of_states = (N, *r.widths[1])
-    streams = math.prod(of_states) * dtype.itemsize >= STREAMED
-    S = aligned(of_states, dtype) if streams else np.empty(of_states, dtype)
-    streams = streams and S.strides[1] % LINE == 0
+    routine = attention_routine(form, dtype)
+    of_outputs, of_states = r.widths
+    Y, S = np.empty((T, 1, N, *of_outputs), r.dtype.numpy), aligned((N, *of_states), dtype)
+    streams = S.nbytes >= STREAMED and S.strides[1] % LINE == 0
     before = np.empty((0, 0, 0), dtype) if past is None else tensor(past[0], dtype)
     for start in range(0, T or 1, steps):
         check_clock()
@@ -169,7 +167,8 @@ def _share(count: int, multiplications: float, task: Callable[..., None], *given
 
 def tensor(values: Array, dtype: np.dtype[Any]) -> Array:
     """Return a tensor in the kernels' format, copied if necessary."""
-    return np.require(values, dtype, ("C", "A"))
+    values = np.ascontiguousarray(values, dtype)
+    return values if values.flags.aligned else values.copy()
 
 
 def _rounded(values: Array, dtype: DType) -> Array:
@@ -181,5 +180,5 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return a new array whose first number begins a cache line."""
     size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + LINE, np.uint8)
-    first = -memory.ctypes.data % LINE
+    first = -memory.__array_interface__["data"][0] % LINE
     return memory[first : first + size].view(dtype).reshape(shape)

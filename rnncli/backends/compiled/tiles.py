@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import unpack_tuple
+from numba.core.cgutils import for_range, unpack_tuple
 
 from rnncli.backends.compiled.compiling import instruction
 from rnncli.backends.compiled.kernel_shapes import Shape
@@ -106,6 +106,45 @@ def accumulate(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
 def stream(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
     """Likewise, but write past the caches, to addresses that are multiples of a vector."""
     return _product("stream", code, product, streams=True)
+
+
+@instruction
+def add_outer(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
+    """Compute a StridedProduct of one term, and of any number of rows."""
+    return _outer("add outer", code, product)
+
+
+@instruction
+def stream_outer(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
+    """Likewise, but write past the caches, to addresses that are multiples of a vector."""
+    return _outer("stream outer", code, product, streams=True)
+
+
+def _outer(name: str, code: Any, product: Any, *, streams: bool = False) -> tuple[Any, Any]:
+    shape = Shape.of(code.literal_value)
+
+    def body(builder: Builder, *places: IRValue) -> None:
+        product = StridedProduct(*places)
+        kind, put = vector_type(shape.dtype, shape.lanes), stream_out if streams else store
+        offsets = [v * shape.lanes * shape.size for v in range(shape.width)]
+        columns = [load(builder, moved(builder, product.panel, o), kind) for o in offsets]
+
+        with for_range(builder, product.rows) as loop:
+
+            def of_row(first: IRValue, stride: IRValue) -> IRValue:
+                return builder.add(first, builder.mul(stride, loop.index))
+
+            number = load_number(builder, of_row(product.A, product.A_stride), kind)
+            factor = load_number(builder, of_row(product.factors, product.factor_stride), kind)
+            source = of_row(product.start, product.start_stride)
+            target = of_row(product.out, product.out_stride)
+            for column, offset in zip(columns, offsets, strict=True):
+                before = factor * load(builder, moved(builder, source, offset), kind)
+                total = fma(number, column, before, name="fmuladd")
+                put(total, moved(builder, target, offset))
+        builder.ret_void()
+
+    return types.void(code, product), _calling(f"{name} {shape.code}", body)
 
 
 def _product(
