@@ -65,6 +65,10 @@ def problems(
         Problems whose subject is ("attributes", NAME), ("inputs", NAME), ("outputs", NAME) or
         ("readings", NAME), in that order.
     """
+    if others := list(operator.unsupported(inputs)):  # whose shapes and types have other rules
+        for sentence in others:
+            yield Problem(("inputs",), f"{sentence} not evaluated here", is_unsupported=True)
+        return
     first_problems = list(attribute_problems(operator, attributes))
     bad = {problem.subject[-1] for problem in first_problems} & set(operator.attributes)
     good = operator.attributes.keys() - bad

@@ -309,6 +309,8 @@ class Operator:
             role, given T, or "" if it is unknown.
         beyond: the names of inputs and outputs that its specification has behind these, and that
             are not evaluated.
+        unsupported: which forms of inputs its specification has that are not evaluated, in
+            sentences about inputs.
     """
 
     type: str
@@ -336,6 +338,7 @@ class Operator:
     demands: Callable[[Mapping[str, Any]], Mapping[str, bool]] = lambda _: {}
     rules: Callable[[Mapping[str, Any], str], Iterator[str]] = lambda *_: iter(())
     beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unsupported: Callable[[Mapping[str, Array]], Iterator[str]] = lambda _: iter(())
 
     @property
     def name(self) -> str:

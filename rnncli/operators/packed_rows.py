@@ -229,6 +229,18 @@ def _delta_facts(inputs: Mapping[str, Array]) -> dict[str, Any]:
     }
 
 
+def _delta_others(inputs: Mapping[str, Array]) -> Iterator[str]:
+    query, gates = inputs.get("query"), [inputs[n] for n in ("decay", "beta") if n in inputs]
+    if query is None:
+        return
+    if not {"key", "value"} & {*inputs}:
+        yield "queries, keys and values in one tensor, without 'key' and 'value', are"
+    elif query.ndim == 4:
+        yield "sequences side by side, [batch_size, seq_length, q_num_heads, key_size], are"
+    if query.itemsize == 2 and any(gate.dtype == np.float32 for gate in gates):
+        yield "float32 'decay' and 'beta' beside a query of 16 bits are"
+
+
 def _delta_rules(values: Mapping[str, Any], _: str) -> Iterator[str]:
     if not values["gate_lower_bound"] < 0:
         yield f"gate_lower_bound must be below 0, got {values['gate_lower_bound']}"
@@ -343,6 +355,7 @@ _DELTA = replace(
     translation=Translation(_delta_moves, _delta_fields, _delta_facts),
     demands=_delta_demands,
     rules=_delta_rules,
+    unsupported=_delta_others,
 )
 
 ROWS = (_VARLEN_CONV, _DELTA)

@@ -254,3 +254,25 @@ def test_what_is_right_but_not_evaluated_is_unsupported():
         evaluate(ATTENTION, QUERY_KEY_VALUE, attributes={**HEADS, "state_window": 2})
     with pytest.raises(InvalidOperator, match="state_window"):
         evaluate(ATTENTION, {}, attributes={**HEADS, "state_window": 2})
+
+
+@every(
+    ("given", "sentence"),
+    [
+        (dict.fromkeys(("query", "key", "value"), (2, 3, 1, 4)), "sequences side by side, [batch_"),
+        ({"query": (6, 12), "key": None, "value": None}, "queries, keys and values in one tensor"),
+        ({"query": (6, 1, 4)}, "float32 'decay' and 'beta' beside a query of 16 bits"),
+    ],
+)
+def test_forms_of_attentions_that_onnxruntime_has_besides_are_unsupported(given, sentence):
+    """They break no rule, and so no rule of the form that is evaluated is quoted."""
+    inputs = dict.fromkeys(("query", "key", "value"), np.ones((6, 1, 4), np.float16))
+    inputs |= dict.fromkeys(("decay", "beta"), np.ones((6, 1), np.float32))
+    for name, shape in given.items():
+        inputs |= {name: np.ones(shape or 0, np.float16)}
+    found = {name: values for name, values in inputs.items() if given.get(name, True) is not None}
+
+    with pytest.raises(Unsupported) as told:
+        evaluate("com.microsoft.GatedDeltaNet", found)
+    assert sentence in str(told.value)
+    assert "must" not in str(told.value)
