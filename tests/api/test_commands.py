@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,7 @@ def test_an_option_that_a_value_carries_is_shown_its_place(name, written):
         (rnncli.Rule, "a_tol", "atol"),
         (rnncli.Selected, "selct", "select"),
         (rnncli.Workers, "job", "jobs"),
+        (partial(rnncli.pytest.vectors, "core"), "xfail", "xfails"),
     ],
 )
 def test_a_misspelt_name_of_a_value_is_told_with_what_was_meant(value, written, meant):

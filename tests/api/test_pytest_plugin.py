@@ -269,6 +269,7 @@ def test_known_failures_are_expected_and_noticed_when_gone(run, tmp_path):
     assert (
         "passes now; known.txt:1 'lstm_14_*': narrow or remove that line (a bias too many" in output
     )
+    assert "rnncli: failures by cause: 2 right although known to fail\n" in output
 
 
 @pytest.mark.parametrize(
@@ -292,6 +293,15 @@ def test_a_wrong_request_is_an_error(run, arguments, words):
     assert code not in (0, 1)
     assert words in output
     assert "_pytest/" not in output
+
+
+def test_options_without_a_pack_are_an_error(run):
+    """They would judge nothing."""
+    for option in ("--rnncli-subject=kernels:right", "--rnncli-allow-refused"):
+        code, output = run(option, pack=False)
+
+        assert code == pytest.ExitCode.USAGE_ERROR
+        assert f"{option.partition('=')[0]} needs --rnncli=PACK" in output
 
 
 def test_a_pack_may_be_named_by_a_path_that_goes_up(run, tmp_path):
