@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from support.emulation import NARROW, WIDE
-from support.judged import CORE, computed, core, explained_verdict, outputs_of, vectors_of
+from support.judged import CORE, computed, core, explained_verdict, outputs_of, ran, vectors_of
 from support.sound_variants import VARIANTS
 from support.tables import every
 
@@ -611,6 +611,33 @@ def test_elements_of_the_other_byte_order_are_named():
     swapped = {name: values.byteswap() for name, values in vector.answers.outputs.items()}
 
     assert [*explained_verdict(vector, swapped).fits] == [SWAPPED]
+
+
+def test_a_device_whose_sums_wrap_is_named_although_its_bytes_swapped_are_nearly_zero():
+    """Q4.12, in which the closed gates of this case are open, judged by `--atol 0.01`."""
+    vector = core()["lstm_14_closed"]
+    r = vector.recurrence
+
+    def fixed(values):
+        return np.clip(np.rint(values.astype(float) * 4096) / 4096, -8, 8 - 2**-12)
+
+    Y, H, C = [], np.zeros((3, 5)), np.zeros((3, 5))
+    for x in fixed(r.X):
+        terms = fixed(r.W[0]) @ x.T + fixed(r.R[0]) @ H.T
+        sums = terms + (fixed(r.Wb[0]) + fixed(r.Rb[0]))[..., None]
+        i, o, f, c = ((sums + 8) % 16 - 8).swapaxes(1, 2)
+        gate = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+        C = fixed(gate(f) * C + gate(i) * np.tanh(c))
+        H = fixed(gate(o) * np.tanh(C))
+        Y.append(H)
+    outputs = {"Y": np.array(Y)[:, None], "Y_h": H[None], "Y_c": C[None]}
+    outputs = {name: values.astype(np.float32) for name, values in outputs.items()}
+
+    swapped = {name: values.byteswap() for name, values in outputs.items()}
+    assert "zeros would agree, too" in judge(vector, ran(swapped), Rule(atol=0.01)).message
+    fits = explained_verdict(vector, outputs, Rule(atol=0.01)).fits
+    assert "sums-wrap-at-8" in fits
+    assert SWAPPED not in fits
 
 
 def test_bytes_that_are_nan_in_the_other_order_say_nothing():
