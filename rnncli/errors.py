@@ -33,6 +33,7 @@ CALLED = {
     "reverse": "backward",
     "both": "bidirectional",
     "bidirectional": "both",
+    **dict.fromkeys(("constant", "constants", "initializer"), "initializers"),
 }
 # Exit codes from worst to best; that of a batch is its worst.
 SEVERITY = (70, 2, 3, 1)

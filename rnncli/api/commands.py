@@ -126,7 +126,7 @@ def generate(
     if seed is not None and seed < 0:
         raise InvalidRequest(f"--seed {seed}: expected a number >= 0")
     workers.expect(*modules)
-    from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
+    from rnncli.cases.suite.case_plan import WEIGHTS
     from rnncli.cases.suite.suite import load_suite
     from rnncli.generating import generation
 
@@ -152,8 +152,7 @@ def generate(
     elif save_suite or max_cases:
         raise InvalidRequest(f"--{'save-suite' if save_suite else 'max-cases'} is for --device")
     if weights:
-        place = PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
-        read = read.with_weights(place)
+        read = read.with_weights(_one_of("weights", weights, WEIGHTS))
     if golden:
         read = read.with_golden(_one_of("golden", golden, ("certified", "float64")))
     plan = generation.GenerationPlan(
@@ -558,7 +557,7 @@ def probe(
         _one_of("operator", name, FAMILIES)
     names = [*dict.fromkeys(names)] or ["RNN", "GRU", "LSTM"]
     texts = [require] if isinstance(require, str) else [*require]
-    texts += [f"weights={place}"] if (place := subject.place_of_weights) else []
+    texts += [f"weights={subject.weights}"] if subject.weights else []
     known = Requirements.parse(filter(None, texts))
     done = _CaseCount(USUAL * len(names), progress)
     with _TURN:

@@ -106,8 +106,8 @@ class Implementation(OptionValues):
             dtype.
         host: What evaluates the other nodes of whole models, in a backend and where `stream`
             evaluates a model itself: onnx, its reference with corrections, or onnxruntime.
-        weights: Where models have W, R, B and P: constants makes them initializers, inputs graph
-            inputs; without it, where each case has them.
+        weights: Where models have W, R, B and P: as initializers, which are constants, or as inputs
+            of the graph; without it, where each case has them.
         limits: What each case may take; `OF_SUBJECTS` where it is not limited.
 
     Raises:
@@ -130,7 +130,7 @@ class Implementation(OptionValues):
     )
     host: str = option(HOSTS[0], kind=OptionKind.NAME, known=HOSTS, section="Running")
     weights: str = option(
-        "", kind=OptionKind.NAME, known=("constants", "inputs"), section="Running"
+        "", kind=OptionKind.NAME, known=("initializers", "inputs"), section="Running"
     )
     limits: Limits = UNLIMITED
 
@@ -190,13 +190,6 @@ class Implementation(OptionValues):
     def options(self) -> list[str]:
         """The implementation as command-line options."""
         return [f"--{self.kind}", self.name, *chain(*self.given)]
-
-    @property
-    def place_of_weights(self) -> str:
-        """Where models have the weights, as records say it; "" for where the cases have them."""
-        from rnncli.cases.suite.case_plan import PLACES_OF_WEIGHTS
-
-        return PLACES_OF_WEIGHTS.get(self.weights, "")
 
     @property
     def can_be_asked(self) -> bool:

@@ -124,7 +124,7 @@ def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> l
         RunOverError: the run has ended.
     """
     pack, history = OPEN_PACKS.of(reference), OPEN_SUBJECTS.of(terms.subject)
-    weights = terms.subject.place_of_weights
+    weights = terms.subject.weights
 
     def read(case_id: str) -> Vector:
         vector = terms.rule.declared(pack.read(pack.case(case_id)))

@@ -187,7 +187,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     part, requirements = plan.cases.part, plan.cases.requirements
     records = pack.select(plan.cases.select)[part.number - 1 :: part.of]
-    if weights := plan.terms.subject.place_of_weights:
+    if weights := plan.terms.subject.weights:
         records = [record_with_weights(record, weights) for record in records]
     plan.terms.rule.check(records)
     for sentence in plan.terms.rule.doubts(records):

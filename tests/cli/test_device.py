@@ -108,7 +108,7 @@ def test_options_that_contradict_a_device_are_refused(rnncli, tmp_path):
     device.write_text("device: gru\nrequire: ['op=GRU']\n")
     asked = ("generate", "smoke", "--device", str(device), "-o", str(tmp_path / "pack"))
 
-    for option in (["--weights", "constants"], ["--check", "--save-suite", str(saved)]):
+    for option in (["--weights", "initializers"], ["--check", "--save-suite", str(saved)]):
         ran = rnncli(*asked, *option)
         assert ran.code == 2
         assert option[0] in ran.err

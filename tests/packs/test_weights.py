@@ -103,7 +103,7 @@ def test_a_pack_is_generated_with_weights_in_one_place(tmp_path):
     suite = tmp_path / "twice.yaml"
     suite.write_text(TEXT)
     packs = {}
-    for name in ("", "inputs", "constants"):
+    for name in ("", "inputs", "initializers"):
         rnncli.generate(suite, output=tmp_path / f"pack_{name}", weights=name)
         packs[name] = rnncli.open_pack(tmp_path / f"pack_{name}")
     plain, *others = packs.values()
@@ -119,9 +119,9 @@ def test_a_pack_is_generated_with_weights_in_one_place(tmp_path):
                     n: v.tobytes() for n, v in after.items()
                 }
     assert rnncli.generate(
-        suite, output=tmp_path / "pack_constants", weights="constants", check=True
+        suite, output=tmp_path / "pack_initializers", weights="initializers", check=True
     ).passed
-    assert not rnncli.generate(suite, output=tmp_path / "pack_constants", check=True).passed
+    assert not rnncli.generate(suite, output=tmp_path / "pack_initializers", check=True).passed
 
 
 MODELS = """
@@ -141,13 +141,13 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("weights", "place", "said"),
+    ("weights", "said"),
     [
-        ("constants", "initializers", {"W,R; W,R; initializers", "W,R,B; W,R,B; initializers"}),
-        ("inputs", "inputs", {"; ; inputs"}),
+        ("initializers", {"W,R; W,R; initializers", "W,R,B; W,R,B; initializers"}),
+        ("inputs", {"; ; inputs"}),
     ],
 )
-def test_verify_asks_with_weights_in_one_place(tmp_path, weights, place, said):
+def test_verify_asks_with_weights_in_one_place(tmp_path, weights, said):
     """Of a committed pack, for all its cases; --require sees the place that is asked for."""
     (tmp_path / "prog.py").write_text(MODELS)
     report = verified(
@@ -155,7 +155,7 @@ def test_verify_asks_with_weights_in_one_place(tmp_path, weights, place, said):
         harness=shlex.join([sys.executable, f"{tmp_path}/prog.py"]),
         weights=weights,
         select="id:gru_14_constants or id:gru_7_plain",
-        require=f"weights={place}",
+        require=f"weights={weights}",
     )
 
     assert {case.details.message for case in report.cases} == said
@@ -166,7 +166,7 @@ def test_relations_are_judged_with_weights_in_one_place():
     """The relation that moves the weights moves them back."""
     arguments = ["vectors/core", "-k", "id:gru_7_plain::weights"]
     done = CliRunner().invoke(
-        cli, ["relate", *arguments, "--runtime", "onnx-reference", "--weights", "constants"]
+        cli, ["relate", *arguments, "--runtime", "onnx-reference", "--weights", "initializers"]
     )
 
     assert done.exit_code == 0, done.output

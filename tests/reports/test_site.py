@@ -384,7 +384,7 @@ def _texts(value, schema, path=()):
 
 def test_markdown_names_every_run_and_its_command():
     """Options such as --weights change what a runtime does; a run from Python has no command."""
-    command = "rnncli verify core --runtime onnxruntime --weights constants"
+    command = "rnncli verify core --runtime onnxruntime --weights initializers"
     lines = as_markdown(results_of([replace(LATER, command=command)])).splitlines()
     without = as_markdown(results_of([replace(EARLIER, command="")])).splitlines()
 

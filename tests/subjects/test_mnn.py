@@ -156,7 +156,7 @@ def test_the_names_of_a_model_are_no_reason(line, is_reason):
 
 
 def test_weights_that_are_inputs_are_refused_by_a_gru(mnn, core):
-    """With the reason that leads to --weights constants."""
+    """With the reason that leads to --weights initializers."""
     attempt = mnn.attempt(core("gru_14_initial"))
 
     assert attempt.status is Status.REFUSED

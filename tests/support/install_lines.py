@@ -66,7 +66,7 @@ LINES = (
     message("dask", f"{VERIFY} --backend numpy --executor dask -j 2"),
     message("emx", f"{VERIFY} --runtime emx-onnx-cgen"),
     message("iree", f"{VERIFY} --runtime iree", code=1),
-    message("mnn", f"{VERIFY} --runtime mnn --weights constants", code=1),
+    message("mnn", f"{VERIFY} --runtime mnn --weights initializers", code=1),
     message("numba", "rnncli run lstm_14_peepholes --backend numba"),
     message("onnx2pytorch", f"{VERIFY} --runtime onnx2pytorch", code=1),
     message("opencv", f"{VERIFY} --runtime opencv", code=1),

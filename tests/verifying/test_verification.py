@@ -404,7 +404,7 @@ CONCEDING = {
     "--rtol": {"rule": Rule(rtol={"Y": 0.05})},
     "--max-ulp": {"rule": Rule(max_ulp=4)},
     "--reading": {"rule": Rule(reading={"zero-length": "initial"})},
-    "--weights": {"subject": Implementation(harness="true", weights="constants")},
+    "--weights": {"subject": Implementation(harness="true", weights="initializers")},
     "--select": {"cases": Selected(select="gru")},
     "--shard": {"cases": Selected(shard="1/2")},
     "--require": {"cases": Selected(require="opset<=14")},

@@ -38,8 +38,6 @@ GOLDENS: Mapping[str, str] = {
     "certified": "proved by ball arithmetic to be the correctly rounded value",
     "float64": "computed in float64 and rounded once; for inputs that are not finite",
 }
-# What the option --weights calls the places of weights, and what suites and records call them.
-PLACES_OF_WEIGHTS: Mapping[str, str] = {"constants": "initializers", "inputs": "inputs"}
 WEIGHTS: Mapping[str, str] = {
     "inputs": "inputs of the model's graph",
     "initializers": "constants in the model",

@@ -107,7 +107,7 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
     ),
     "mnn": RuntimeRow(
         "rnncli.subjects.runtimes.mnn:Mnn",
-        "MNN, on the CPU; its GRU needs --weights constants",
+        "MNN, on the CPU; its GRU needs --weights initializers",
         "MNN",
         "mnn",
     ),

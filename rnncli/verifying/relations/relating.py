@@ -359,7 +359,7 @@ def _related(plan: RelationPlan, case_id: str, relations: Sequence[str]) -> Iter
         verdict = CaseVerdict(case_id, Verdict.SKIPPED, f"cannot be made: {error}")
         yield _judged_case(first, verdict)
         return
-    if weights := plan.terms.subject.place_of_weights:
+    if weights := plan.terms.subject.weights:
         calls = tuple(call.with_changes(weights=weights) for call in calls)
     rows = [plan.table[name] for name in relations]
     judging = judge_case(calls, rows, _asker(plan, case_id), plan.profile, plan.bounds)

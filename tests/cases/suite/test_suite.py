@@ -384,7 +384,10 @@ WRONG = [
     ("{op: LSTM-14, dtype: bfloat16}", "LSTM-14 has no dtype bfloat16"),
     ("{op: LSTM-14, attributes: {activations: [Tanh]}}", "activations must name 3 functions"),
     ("{op: LSTM-14, attributes: {activations: [Tan, Tanh, Tanh]}}", "unknown activation 'Tan'"),
-    ("{op: LSTM-14, weights: constants}", "unknown weights 'constants'"),
+    (
+        "{op: LSTM-14, weights: constants}",
+        "unknown weights 'constants'; did you mean 'initializers'?",
+    ),
     ("{op: LSTM-14, flags: A}", "flags must be a list of names"),
     ("{op: LSTM-14, flags: [3]}", "a flag is a name, got 3"),
     ("{op: LSTM-14, strategy: paiwise}", "unknown strategy 'paiwise'; did you mean 'pairwise'?"),
