@@ -207,6 +207,7 @@ class Expansion:
                 else:
                     sentence = next(iter(ruling.refused.values()))
                     findings.add(template.place_of(ruling.rule.paths), sentence)
+                    before += bool(ruling.rule.paths)  # of a known operator the rest is checked
         except TooManyError as error:
             findings.add(template.place, str(error))
         possible = Table(counts, [ruling.constraint for ruling in judged])

@@ -402,11 +402,9 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
     """
     try:
         suite, findings, about_flags = _read(source, name, folder)
-        if findings:
-            findings.extend(about_flags)
-            findings.raise_any()
     except ConfigError as error:
         return list(error.findings)
+    told_of = {place for place, _ in findings}
     first: dict[tuple[Place, str], str] = {}
     for entry in suite.entries:
         found: Iterable[tuple[Place, str]] = ()
@@ -428,9 +426,11 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
         except ConfigError as error:
             found = error.findings
         for finding in found:
-            first.setdefault(finding, entry.id)
+            if finding[0] not in told_of:  # else it is another word for the same
+                first.setdefault(finding, entry.id)
     of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
-    return [*of_cases, *dict.fromkeys(about_flags)]
+    in_file_order = sorted([*findings, *of_cases], key=lambda finding: finding[0][1:])
+    return [*dict.fromkeys([*in_file_order, *about_flags])]
 
 
 def _idle(case: Case) -> str:

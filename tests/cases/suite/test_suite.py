@@ -558,6 +558,41 @@ def test_a_flag_of_a_value_that_is_wrong_hides_no_finding_of_the_value():
     ]
 
 
+def test_wrong_values_in_the_defaults_hide_no_finding_of_what_stands_below():
+    """One round tells all, each place once, in file order, and of flags what follows."""
+    text = """\
+suite: s
+summary: Some.
+seed: 1
+notes: {A: x}
+defaults:
+  op: LSTM-14
+  sizes: {seq_length: 2, batch_size: 1, input_size: 2, hidden_size: 2}
+  dtype: fp16
+  weights: constants
+  profile: nosuch
+  inputs: {initial_c: gauss}
+cases:
+  x: {attributes: {clip: -1}}
+  y: {op: GRU-14, inputs: {initial_c: null}, matrix: {direction: [both]}}
+"""
+    found = [
+        (place.line, sentence.partition(";")[0].partition(" (")[0].partition(",")[0])
+        for place, sentence in suite_findings(text, "s.yaml", Path())
+    ]
+
+    assert found == [
+        (8, "LSTM-14 has no dtype fp16"),
+        (8, "GRU-14 has no dtype fp16"),
+        (9, "unknown weights 'constants'"),
+        (10, "unknown profile 'nosuch'"),
+        (11, "unknown fill 'gauss' for initial_c"),
+        (13, "attribute 'clip' must be greater than 0"),
+        (14, "attribute 'direction' must be one of forward"),
+        (4, "no case has the flag 'A'"),
+    ]
+
+
 def test_a_value_that_no_specification_gives_is_found():
     """A suite writes it out; a value of a function with a default it may leave to that."""
     case = "{op: RNN-7, attributes: {activations: [%s]}}"
