@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
@@ -93,6 +94,11 @@ class JudgedCase(NamedTuple):
         return self.record.operator
 
     @property
+    def operator_type(self) -> str:
+        """Operator without version, such as LSTM."""
+        return self.operator.rpartition("-")[0]
+
+    @property
     def verdict(self) -> Verdict:
         """Pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them."""
         return self.details.verdict
@@ -169,7 +175,7 @@ class Tally:
         return sum(self.excused.values())
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class VerificationReport(Conclusion):
     """The verdicts on an implementation.
 
@@ -214,6 +220,15 @@ class VerificationReport(Conclusion):
         subject = f"{self.subject.name} {self.subject.about.get('version', '')}".rstrip()
         shard = f", shard {self.shard}" if self.shard.suffix else ""
         return visible(f"{subject} against {self.pack.folder}{shard} by {self.rule}")
+
+    @cached_property
+    def sound_flags(self) -> Mapping[str, set[str]]:
+        """The flags of right cases, by operator without version; asked once for each failure."""
+        found: dict[str, set[str]] = {}
+        for case in self.cases:
+            if case.verdict in RIGHT:
+                found.setdefault(case.operator_type, set()).update(case.record.flags)
+        return found
 
     @property
     def terms(self) -> str:

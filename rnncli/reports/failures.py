@@ -80,7 +80,7 @@ class FailureGroup(NamedTuple):
         """The id of a single case, or the number of cases by operator."""
         if len(self.cases) == 1:
             return self.cases[0].id
-        operators = Counter(map(_type_of, self.cases))
+        operators = Counter(case.operator_type for case in self.cases)
         by = ", ".join(f"{count} {name}" for name, count in operators.most_common())
         alone = f" of {name}" if len(operators) == 1 and (name := next(iter(operators))) else ""
         has = f" with {self.apart.field} {' or '.join(self.apart.values)}" if self.apart else ""
@@ -386,34 +386,14 @@ def notes(
         wrong = [each for each in case.details.outputs if each.verdict is Verdict.DIFFERS]
         if wrong and all(each.problem or each.name.startswith(f"{STEPS}/") for each in wrong):
             return
-        sound = _sound_flags(report.cases).get(_type_of(case), set())
+        sound = report.sound_flags.get(case.operator_type, set())
         flags = [flag for flag in case.record.flags if flag not in sound]
         for flag in flags:
             if all(flag in each.record.flags for each in alike):
-                finds = report.pack.notes.get(flag, "not explained by the pack")
-                yield f"tests for {flag} (finds: {finds})"
+                note = report.pack.notes.get(flag, "not explained by the pack")
+                yield f"tests for {flag}: {note}"
         if case.record.flags and case.record.summary and not (flags or alike):
             yield f"the case: {case.record.summary}"
-
-
-# The cases asked last, which are asked once for each failure, and their flags.
-_LAST: list[tuple[Sequence[JudgedCase], dict[str, set[str]]]] = []
-
-
-def _sound_flags(cases: Sequence[JudgedCase]) -> dict[str, set[str]]:
-    """Return the flags of right cases, by the type of the operator."""
-    if not _LAST or _LAST[0][0] is not cases:
-        found: dict[str, set[str]] = {}
-        for case in cases:
-            if case.verdict in RIGHT:
-                found.setdefault(_type_of(case), set()).update(case.record.flags)
-        _LAST[:] = [(cases, found)]
-    return _LAST[0][1]
-
-
-def _type_of(case: JudgedCase) -> str:
-    """Return the type of a case's operator, without its version."""
-    return case.operator.rpartition("-")[0]
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:

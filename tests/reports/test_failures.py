@@ -209,7 +209,7 @@ def flags_of(found, *cases):
     """The flags that a group of cases, or each of them alone, is said to test for."""
     (group,) = failure_groups(replace(found, cases=[*cases, *found.cases]))
     lines = group.sentences(replace(found, cases=[*cases, *found.cases]))
-    return [line.split()[2] for line in lines if line.startswith("tests for ")]
+    return [line.split()[2].rstrip(":") for line in lines if line.startswith("tests for ")]
 
 
 def test_a_group_tests_for_what_all_of_it_have_and_no_passing_case():

@@ -86,7 +86,7 @@ def test_the_grids_stand_without_a_script():
     text = re.sub(r"<[^>]*>", " ", page_of("every verdict").partition("<script")[0])
 
     assert re.search(r"LSTM-14\s+6\s+2\s+1\s+·\s+3\s+·\s", text)
-    assert re.search(r"Ragged\s+finds: ignores sequence_lens", text)
+    assert re.search(r"Ragged\s+tests for: ignores sequence_lens", text)
     assert "10 of 15 cases fail" in text
 
 

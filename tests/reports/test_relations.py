@@ -40,12 +40,12 @@ def test_a_narrow_terminal_is_not_exceeded(capsys, monkeypatch):
 
 
 def test_relations_stand_where_features_do(tmp_path):
-    """In the tables of Markdown and of the page, each with what it finds."""
+    """In the tables of Markdown and of the page, each with what it tests for."""
     write_reports(REPORT, {"markdown": str(tmp_path / "v.md")})
     text = re.sub(r"<[^>]*>", " ", html.page(REPORT).partition("<script")[0])
 
     assert "| Relation | cases |" in (tmp_path / "v.md").read_text(encoding="utf-8")
-    assert re.search(r"tiles\s+finds: batch tiles and their remainders", text)
+    assert re.search(r"tiles\s+tests for: batch tiles and their remainders", text)
 
 
 def test_a_page_says_what_was_asked():
