@@ -242,39 +242,54 @@ class Inquiry:
         if not found:
             return OperatorAnswers(operator, None, message)
         base, record = found
-        fields: dict[str, FieldAnswers] = {}
-        asked = _values(record, self.known)
+        asked, fields = _values(record, self.known), dict[str, FieldAnswers]()
+        together, count = list[tuple[str, str]](), 0
         try:
-            for name, values in asked.items():
-                beside = partial(_beside, base, record, fields, name)
-                fields[name] = self._field(base, name, values, beside)
-            # Queries that are refused only beside heads that are refused anyway have no limit.
-            queries, heads = HEADS
-            if queries in fields and (limit := fields[heads].requirement):
-                needs, each = Requirements.parse([limit]), fields[queries]
-                family = operator_named(base["op"]).family
-                own = [
-                    (value, said)
-                    for value, said in each.refused
-                    if any(
-                        needs.admits(family, **{heads: count})
-                        for count in _other_heads(fields, queries, value)
-                    )
-                ]
-                refused, broken = ([value for value, _ in some] for some in (own, each.broken))
-                requirement = simplest(queries, each.taken, refused, broken)
-                fields[queries] = replace(each, refused=own, requirement=requirement)
-            together: list[tuple[str, str]] = []
-            for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
-                together += self._sum(base, pair, fields)
-            others, count = self._combined(base, fields)
-            return OperatorAnswers(operator, record, "", fields, [*together, *others], count)
+            together, count = self._ask(base, record, asked, fields)
         except KeyboardInterrupt:
             if not fields:
                 raise
             left = [name for name in asked if name not in fields] or ["several settings at once"]
             self.unasked = [f"{', '.join(left)} of {operator}"]
-            return OperatorAnswers(operator, record, "", fields)
+        return OperatorAnswers(operator, record, "", fields, together, count)
+
+    def _ask(
+        self,
+        base: Plain,
+        record: CaseRecord,
+        asked: Mapping[str, Sequence[Any]],
+        fields: dict[str, FieldAnswers],
+    ) -> tuple[list[tuple[str, str]], int]:
+        """Ask other values of each field and add the answers to `fields`; then several at once.
+
+        Returns:
+            What is refused together, each with the message, and the number of cases that had
+            several settings at once.
+        """
+        for name, values in asked.items():
+            beside = partial(_beside, base, record, fields, name)
+            fields[name] = self._field(base, name, values, beside)
+        # Queries that are refused only beside heads that are refused anyway have no limit.
+        queries, heads = HEADS
+        if queries in fields and (limit := fields[heads].requirement):
+            needs, each = Requirements.parse([limit]), fields[queries]
+            family = operator_named(base["op"]).family
+            own = [
+                (value, said)
+                for value, said in each.refused
+                if any(
+                    needs.admits(family, **{heads: count})
+                    for count in _other_heads(fields, queries, value)
+                )
+            ]
+            refused, broken = ([value for value, _ in some] for some in (own, each.broken))
+            requirement = simplest(queries, each.taken, refused, broken)
+            fields[queries] = replace(each, refused=own, requirement=requirement)
+        together: list[tuple[str, str]] = []
+        for pair in itertools.combinations([name for name in SIZES if name in fields], 2):
+            together += self._sum(base, pair, fields)
+        others, count = self._combined(base, fields)
+        return [*together, *others], count
 
     def reply_to(self, base: Plain, *terms: str) -> Attempt | None:
         """Return the reply to a case that meets other terms; None if there is no such case.
