@@ -503,8 +503,7 @@ def _merit(cause: Cause) -> tuple[float, ...]:
 
 def _merit_in_part(cause: Cause) -> tuple[float, ...]:
     """Rank causes that need not show elsewhere: bugs of sizes last, whatever contradicts them."""
-    explains, _, parts, readings, *_, margin = _merit(cause)
-    of_sizes = sum(_family(part) in OF_SIZES for part in cause.parts)
+    explains, _, parts, readings, _, of_sizes, _, margin = _merit(cause)
     return explains, of_sizes, parts, readings, margin
 
 

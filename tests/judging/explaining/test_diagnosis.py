@@ -104,6 +104,19 @@ def test_another_reading_is_no_bug(reading, mutant):
     assert "Reads " in sentence_of(reading)
 
 
+def test_of_bugs_that_explain_the_same_those_of_sizes_come_last():
+    """A product that is lost is not first called the lost rest of a tile, which it is as well."""
+    narrow = [
+        each
+        for each in evidence("LSTM", "input-product-dropped")
+        if core()[each.id].record.sizes["input_size"] < 8
+    ]
+    cause = diagnose(narrow).causes[0]
+
+    assert cause.hypothesis == "input-product-dropped"
+    assert {"input-tail-8", "input-tail-16"} <= {*cause.indistinguishable}
+
+
 def test_a_bug_beside_another_reading_is_named():
     """Two things are wrong with one case: the reading is one of them."""
     vector = next(v for v in vectors("LSTM") if "clip-scope=gates" in v.alternatives)
