@@ -14,7 +14,6 @@ from support.webnn_baseline import command
 from rnncli.generating.generation import GenerationPlan, generate
 
 HARNESSES = Path(__file__).parents[2] / "docs/harnesses"
-WEB = HARNESSES / "onnxruntime_web.mjs"
 NODE = shutil.which("node")
 
 
@@ -27,13 +26,14 @@ def test_a_harness_for_node_is_javascript(harness):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_harness_for_the_web_is_wired_right(tmp_path):
+@pytest.mark.parametrize("package", ["onnxruntime-web", "onnxruntime-node"])
+def test_the_harness_for_onnx_runtime_is_wired_right(package, tmp_path):
     """It computes all tiny cases and refuses what nobody has."""
-    if not NODE or not (Path.cwd() / "node_modules/onnxruntime-web").is_dir():
-        pytest.skip("no node_modules/onnxruntime-web in the folder that pytest was started in")
+    if not NODE or not (Path.cwd() / "node_modules" / package).is_dir():
+        pytest.skip(f"no node_modules/{package} in the folder that pytest was started in")
     (tmp_path / "node_modules").symlink_to(Path.cwd() / "node_modules")
     done = subprocess.run(
-        ["rnncli", "smoke", "--harness", f"{NODE} {WEB}"],
+        ["rnncli", "smoke", "--harness", f"{NODE} {HARNESSES / 'onnxruntime.mjs'} {package}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

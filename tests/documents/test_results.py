@@ -6,23 +6,18 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from support.runtime_results import LINE, PAGE, ROOT, cells
 from support.shipped import suite
 
 from rnncli.reports.result_files import read_results
 from rnncli.reports.site import results_of
 from rnncli.subjects.runtimes import SUBJECTS
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/results/runtimes.md"
 TEXT = PAGE.read_text("utf-8")
 # name -> its version and the command that judged it
-JUDGED = {
-    name: (version, command)
-    for name, version, command in re.findall(r"^- (\S+) (\S+) on \S+: `(.*)`$", TEXT, re.MULTILINE)
-}
+JUDGED = {name: (version, command) for name, version, _, command in LINE.findall(TEXT)}
 # A feature of 13 cases, of all three operators, which most runtimes get wrong or refuse somewhere.
 FEATURE = "Clip"
 # Whose whole runs are quick enough to be repeated here.
@@ -32,18 +27,7 @@ QUICK = [
 ]
 
 
-def section(heading):
-    """A table of the page: name of a row -> its number of cases, and runtime -> what it says."""
-    text = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    rows = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    names = rows[0][2:]
-    return {
-        name.strip("`"): (int(count), dict(zip(names, cells, strict=True)))
-        for name, count, *cells in rows[2:]
-    }
-
-
-CORE, PACKS, TFLITE = section("core"), section("Packs"), section("TFLite's LSTM")
+CORE, PACKS, TFLITE = (cells(TEXT, name) for name in ("core", "Packs", "TFLite's LSTM"))
 
 
 def counts(cell, cases):
@@ -55,7 +39,7 @@ def counts(cell, cases):
 
 
 def test_every_flag_of_the_core_pack_is_a_row():
-    """With as many cases as the pack has of it today; `rnncli site --markdown` wrote it."""
+    """With as many cases as the pack has of it today; `support.runtime_results` wrote it."""
     cases = json.loads((ROOT / "vectors/core/manifest.json").read_text("utf-8"))["cases"]
     flags = Counter(flag for case in cases for flag in case["flags"])
 
@@ -67,8 +51,8 @@ def test_every_suite_is_a_row():
     assert {name: n for name, (n, _) in (PACKS | TFLITE).items()} == {
         path.stem: len(suite(path.stem).entries) for path in (ROOT / "specs/suites").glob("*.yaml")
     }
-    for count, cells in (*PACKS.values(), *TFLITE.values()):
-        for words in {*cells.values()} - {"-"}:
+    for count, row in (*PACKS.values(), *TFLITE.values()):
+        for words in {*row.values()} - {"-"}:
             assert sum(map(int, re.findall(r"\d+", words))) == count
 
 
@@ -105,10 +89,10 @@ def test_the_page_says_what_a_runtime_does_with_a_pack(name, pack):
 
 
 def test_every_runtime_is_a_column():
-    """And ONNX Runtime Web, which the harness in docs/harnesses judges; QNN has units alone."""
-    known = {*SUBJECTS, "onnxruntime-web"} - {"onnxruntime-qnn", *TFLITE["tflite"][1]}
-    assert {*JUDGED} == known
-    assert all({*cells} == known for _, cells in (*CORE.values(), *PACKS.values()))
+    """And what harnesses in docs/harnesses judge; QNN has units alone."""
+    others = {name for name, (_, command) in JUDGED.items() if "--harness" in command}
+    assert {*JUDGED} - others == {*SUBJECTS} - {"onnxruntime-qnn", *TFLITE["tflite"][1]}
+    assert all({*JUDGED} == {*row} for _, row in (*CORE.values(), *PACKS.values()))
 
 
 @pytest.mark.parametrize("name", JUDGED)

@@ -111,6 +111,13 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "MNN",
         "mnn",
     ),
+    "ncnn": RuntimeRow(
+        "rnncli.subjects.runtimes.ncnn_layers:Ncnn",
+        "ncnn's layers RNN, GRU and LSTM, with the weights of the node, on the CPU in float32",
+        "ncnn",
+        "ncnn",
+        models=False,
+    ),
     "tflite-micro": RuntimeRow(
         "rnncli.subjects.runtimes.tflite_runtimes:TfliteMicro",
         "tflite-micro's interpreter with its reference kernels, TFLite's LSTM alone",

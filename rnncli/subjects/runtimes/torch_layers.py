@@ -14,46 +14,41 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from rnncli.models.weights import RecurrentLayer, to_torch
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
-from rnncli.subjects.runtime import Prepared, Refusal, known_settings
+from rnncli.subjects.runtime import Prepared, Refusal
+from rnncli.subjects.runtimes.layers import LayerRuntime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rnncli.files.formats.format import Tensors
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 LAYERS: Mapping[str, Any] = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "RNN": torch.nn.RNN}
-STATES = ("initial_h", "initial_c")
-INPUTS = ("X", "W", "R", "B", "sequence_lens", *STATES)
-DIRECTIONS = ("forward", "bidirectional")
-# Type -> the activations of a direction that its layer has, each with the layer's argument.
-ACTIVATIONS: Mapping[str, Mapping[tuple[str, ...], Mapping[str, str]]] = {
-    "LSTM": {("sigmoid", "tanh", "tanh"): {}},
-    "GRU": {("sigmoid", "tanh"): {}},
-    "RNN": {("tanh",): {}, ("relu",): {"nonlinearity": "relu"}},
-}
-# Attributes that have no effect on the layer, or a rule of their own.
-FREE = ("hidden_size", "direction", "linear_before_reset", "activations")
 
 
-class TorchLayers:
+class TorchLayers(LayerRuntime):
     """Runs a layer with the weights of a vector's node; it has no settings."""
 
+    directions = ("forward", "bidirectional")
+    activations: Mapping[str, Mapping[tuple[str, ...], Mapping[str, str]]] = {
+        **LayerRuntime.activations,
+        "RNN": {("tanh",): {}, ("relu",): {"nonlinearity": "relu"}},
+    }
+
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        known_settings(settings, ())
+        super().__init__(settings, threads)
         torch.set_num_threads(threads)
 
     def describe(self) -> Mapping[str, str]:
         """Return the version."""
         return {"version": torch.__version__}
 
-    def prepare(self, vector: Vector) -> Prepared:
+    def built(self, vector: Vector) -> Prepared:
         """Build the layer."""
-        if reason := next(_unknown(vector), ""):
-            raise Refusal(reason)
-        layer, X = _layer(vector), tensor_of(vector.inputs["X"])
-        states = tuple(tensor_of(vector.inputs[n]) for n in STATES if n in vector.inputs)
+        layer = _layer(vector, self.arguments(vector) or {})
+        X = tensor_of(vector.inputs["X"])
+        states = tuple(map(tensor_of, self.states(vector).values()))
         lengths = vector.inputs.get("sequence_lens")
         if lengths is not None:
             X = pack_padded_sequence(X, torch.tensor(lengths).long(), enforce_sorted=False)
@@ -65,54 +60,10 @@ class TorchLayers:
 
         return Prepared(call, lambda outputs: _named(outputs, vector))
 
-    def run(self, vector: Vector) -> Tensors:
-        """Build the layer and run it."""
-        return self.prepare(vector).outputs()
 
-
-def _unknown(vector: Vector) -> Iterator[str]:
-    """Yield the features of a node that the layers do not support."""
-    if vector.record.is_whole_model:
-        yield "has layers only, and cannot run models"
-        return
-    if vector.record.quantise:
-        yield "its layers take no integers"
-        return
-    operator = operator_named(vector.record.operator)
-    if operator.type not in LAYERS:
-        yield f"has no layer {operator.type}"
-        return
-    values = vector.node.values
-    for name, row in operator.attributes.items():
-        if name not in FREE and values[name] != row.default:
-            yield f"its layers support only {name} {row.default}, not {values[name]}"
-    if _activations(vector, operator.type) is None:
-        yield f"its layers have no activations {values['activations']}"
-    if values["direction"] not in DIRECTIONS:
-        yield f"its layers have no direction {values['direction']}"
-    if operator.type == "GRU" and not values.get("linear_before_reset"):
-        yield "its layers reset only after the linear transformation: linear_before_reset 1"
-    for name in vector.inputs:
-        if name not in INPUTS:
-            yield f"its layers take no {name}"
-    if not np.all(vector.inputs.get("sequence_lens", 1)):
-        yield "its layers take no sequence of length 0"
-    if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
-        yield "its layers take both initial states or none"
-
-
-def _activations(vector: Vector, kind: str) -> Mapping[str, str] | None:
-    """Return the layer's arguments for a node's activations; None if it has none for them."""
-    known, D = ACTIVATIONS[kind], len(vector.inputs["W"])
-    given = tuple(name.lower() for name in vector.node.values["activations"] or ())
-    fits = (each for each in known if not given or given[: D * len(each)] == each * D)
-    return next((known[each] for each in fits), None)
-
-
-def _layer(vector: Vector) -> Any:
-    """Build the layer of a node."""
+def _layer(vector: Vector, activations: Mapping[str, str]) -> Any:
+    """Build the layer of a node, with its arguments for the activations."""
     name = operator_named(vector.record.operator).type
-    activations = _activations(vector, name) or {}
     values = vector.node.values
     given = RecurrentLayer(
         W=vector.inputs["W"],

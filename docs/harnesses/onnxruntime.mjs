@@ -1,14 +1,17 @@
-// A harness for ONNX Runtime Web in Node: npm install onnxruntime-web --ignore-scripts
+// A harness for ONNX Runtime in Node, its packages onnxruntime-web (WebAssembly) and onnxruntime-node (native):
 //
-//   rnncli verify vectors/core --harness 'node docs/harnesses/onnxruntime_web.mjs'
+//   npm install onnxruntime-web --ignore-scripts
+//   rnncli verify vectors/core --harness 'node docs/harnesses/onnxruntime.mjs onnxruntime-web'
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+const name = process.argv[2] ?? "onnxruntime-web";
 const require = createRequire(join(process.cwd(), "node_modules", "here.js"));
-const ort = require("onnxruntime-web");
-const version = ort.env.versions.web;
+const ort = require(name);
+const version = ort.env.versions[name.replace("onnxruntime-", "")];
+const executionProviders = [name === "onnxruntime-web" ? "wasm" : "cpu"];
 ort.env.logLevel = "fatal";
 ort.env.wasm.numThreads = 1;
 
@@ -17,6 +20,10 @@ const ARRAYS = {
   float32: Float32Array,
   float64: Float64Array,
   float16: Uint16Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
   int32: Int32Array,
   int64: BigInt64Array,
 };
@@ -24,7 +31,7 @@ let loaded = { model: "", session: null };
 
 async function session(model) {
   if (loaded.model !== model) {
-    const options = { executionProviders: ["wasm"] };
+    const options = { executionProviders, intraOpNumThreads: 1 };
     loaded = { model, session: await ort.InferenceSession.create(readFileSync(model), options) };
   }
   return loaded.session;
@@ -52,7 +59,7 @@ async function run({ model, inputs, outputs, dir }) {
 for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
   if (request.cmd === "stop") break;
-  let reply = { version: 1, implementation: { name: "onnxruntime-web", version, language: "JavaScript" } };
+  let reply = { version: 1, implementation: { name, version, language: "JavaScript" } };
   if (request.cmd === "run") {
     // It throws whatever it does not implement or accept.
     reply = await run(request).then(
