@@ -104,13 +104,24 @@ async function start() {
   const own = ["--headless=new", "--no-first-run", `--user-data-dir=${profile}`];
   const features = "--enable-features=WebMachineLearningNeuralNetwork";
   const address = `http://127.0.0.1:${server.address().port}/`;
-  browser = spawn(program, [...own, features, ...more, address], { stdio: "ignore" });
+  const stdio = ["ignore", "ignore", "pipe"];
+  browser = spawn(program, [...own, features, ...more, address], { stdio });
+  let said = ""; // its last line, which tells why it ends
+  createInterface({ input: browser.stderr }).on("line", (line) => {
+    said = line.trim() || said;
+  });
   const failed = (why) => {
     process.stderr.write(`${program}: ${why}\n`);
     process.exit(1);
   };
   browser.on("error", (error) => failed(error.message));
-  browser.on("exit", (code) => failed(`ended with exit code ${code}`));
+  // "close" comes after the last line, but only once all of its processes have ended.
+  browser.on("exit", (code, signal) => {
+    const how = signal ? `ended by ${signal}` : `ended with exit code ${code}`;
+    const tell = () => failed(said ? `${how}: ${said}` : how);
+    browser.once("close", tell);
+    setTimeout(tell, 1000);
+  });
   const { agent, webnn } = await nextAnswer();
   if (!webnn) failed("has no navigator.ml");
   const [, version] = agent.match(/Chrome\/([\d.]+)/) ?? [null, agent];

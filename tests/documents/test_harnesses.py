@@ -79,3 +79,28 @@ def test_webnn_in_a_browser_is_judged(tmp_path):
     said, cases = judged(tmp_path, harness, "not id:webnn_lstm_peepholes")
 
     assert f"{cases} pass. None fails" in said
+
+
+@pytest.mark.skipif(not NODE, reason="no node on the PATH")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo a warning >&2; echo no sandbox >&2; echo >&2; exit 21", "code 21: no sandbox"),
+        ("kill -TERM $$", "ended by SIGTERM"),
+    ],
+)
+def test_a_browser_that_ends_is_quoted(tmp_path, script, said):
+    """Its own last line tells why, such as that root needs --no-sandbox."""
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\n{script}\n")
+    browser.chmod(0o755)
+    harness = shlex.join([NODE, str(HARNESSES / "webnn_browser.mjs"), str(browser)])
+    done = subprocess.run(
+        [sys.executable, "-m", "rnncli", "smoke", "--harness", harness],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"{said}\n")
