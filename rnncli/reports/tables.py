@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ ANY_WIDTH = 10_000
 PADDINGS = ((1, 1), (0, 1), (0, 0))
 # Characters before the first column and after the last together.
 BORDERS = 2
+# The space between a number and seconds, which a title keeps on one line.
+NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=s\b)")
 
 
 def is_drawn() -> bool:
@@ -93,6 +96,8 @@ def draw_table(
     terminal columns move together; if the words of a row still do not fit, each row becomes a
     paragraph.
     """
+    import textwrap
+
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -108,7 +113,10 @@ def draw_table(
     else:
         _draw_paragraphs(title, cells)
         return
-    heading = Text(one_line(title), style="bold") if title else None
+    # A number and its unit stay on one line: rich breaks at any kind of space.
+    held = NUMBER_AND_UNIT.sub("\xa0", one_line(title))
+    lines = textwrap.wrap(held, sum(widths) + gaps + BORDERS, break_on_hyphens=False)
+    heading = Text("\n".join(lines).replace("\xa0", " "), style="bold") if title else None
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,

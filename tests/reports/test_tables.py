@@ -59,6 +59,19 @@ def test_columns_move_together_before_rows_become_paragraphs(capsys, monkeypatch
     assert [line for line in drawn[66].splitlines() if "182" in line and "over 1000" in line]
 
 
+@pytest.mark.parametrize("letters", range(20, 40))
+def test_a_title_keeps_a_number_with_its_unit(capsys, monkeypatch, letters):
+    """Wherever it breaks; nothing of it is lost."""
+    monkeypatch.setattr(tables, "terminal_width", lambda: 44)
+    title = f"{'m' * letters}.onnx, 0.00439 s"
+    tables.draw_table(("name", "value"), [("hidden-state", 1.25)], title)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    above = lines[: lines.index("")]
+
+    assert "".join(above).replace(" ", "") == title.replace(" ", "")
+    assert above[-1].endswith("0.00439 s")
+
+
 def test_the_narrowest_column_is_not_starved():
     """What is left over goes to the cells that are folded most."""
     cells = [["id", "what"], ["a" * 20, "word " * 20]]
