@@ -203,6 +203,19 @@ def known_settings(settings: Iterable[str], known: Iterable[str]) -> None:
             )
 
 
+def one_of(name: str, settings: Mapping[str, str], choices: Iterable[str]) -> None:
+    """Refuse another value of a setting than the choices.
+
+    Raises:
+        InvalidRequest: its value is none of them.
+    """
+    known = list(choices)
+    if settings[name] not in known:
+        raise InvalidRequest(
+            f"runtime option '{name}' must be one of {', '.join(known)}, got '{settings[name]}'"
+        )
+
+
 # The function that the process of a runtime runs.
 SERVE = "rnncli.subjects.runtime:serve"
 

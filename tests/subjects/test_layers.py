@@ -2,12 +2,14 @@
 
 import dataclasses
 import pkgutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rnncli.bench.workloads import of_operator
 from rnncli.cases.config.config import parse_config
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.operators import evaluate
 from rnncli.packs.record import UNKNOWN
 from rnncli.subjects.runtime import Refusal
@@ -40,10 +42,10 @@ def layers(request):
     return made(request.param)
 
 
-def made(name):
+def made(name, **settings):
     """A runtime in this process."""
     pytest.importorskip(SUBJECTS[name].package)
-    return pkgutil.resolve_name(SUBJECTS[name].where)({}, 1)
+    return pkgutil.resolve_name(SUBJECTS[name].where)(settings, 1)
 
 
 def workload(op, **more):
@@ -158,3 +160,56 @@ def test_it_runs_no_models(layers):
 
     with pytest.raises(Refusal, match="cannot run models"):
         layers.prepare(dataclasses.replace(vector, record=UNKNOWN))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "why"),
+    [
+        ({"device": "abacus"}, Unsupported, "PyTorch has no device abacus"),
+        ({"fp32_precision": "ieee"}, InvalidRequest, "is for the device cuda, not for cpu"),
+        ({"precision": "ieee"}, InvalidRequest, "unknown runtime option 'precision'"),
+    ],
+)
+def test_a_setting_of_torch_that_it_cannot_keep_is_refused(settings, error, why):
+    """Before any case."""
+    with pytest.raises(error, match=why):
+        made("torch", **settings)
+
+
+def test_a_layer_of_torch_runs_on_its_device():
+    """The device meta computes shapes alone, so that nothing of the CPU can be its answer."""
+    runtime = made("torch", device="meta")
+
+    assert runtime.describe()["device"] == "meta"
+    with pytest.raises(NotImplementedError, match="no data"):
+        runtime.run(workload("LSTM").vector)
+
+
+def test_an_output_on_another_device_is_refused(monkeypatch):
+    """Were PyTorch to compute it elsewhere."""
+    runtime = made("torch", device="meta")
+    monkeypatch.setattr("torch.nn.Module.to", lambda layer, _: layer)
+    monkeypatch.setattr("torch.Tensor.to", lambda tensor, _: tensor)
+
+    with pytest.raises(Refusal, match="computes Y on cpu, not on meta"):
+        runtime.run(workload("LSTM").vector)
+
+
+def test_torch_describes_how_cuda_multiplies(monkeypatch):
+    """By default in TF32, which PyTorch has for cuDNN's layers; or as it is told."""
+    torch = pytest.importorskip("torch")
+    cuda = SimpleNamespace(device=torch.device("cuda:0"))
+    monkeypatch.setattr(torch, "zeros", lambda *_, **__: cuda)
+    products = torch.backends.cudnn.rnn, torch.backends.cuda.matmul
+    before = [each.fp32_precision for each in products]
+    try:
+        assert made("torch", device="cuda").describe()["fp32_precision"] == before[0]
+        assert [each.fp32_precision for each in products] == before
+        told = made("torch", device="cuda", fp32_precision="ieee").describe()
+        assert told["fp32_precision"] == "ieee"
+        assert {each.fp32_precision for each in products} == {"ieee"}
+        with pytest.raises(InvalidRequest, match="must be one of ieee, tf32, got 'x'"):
+            made("torch", device="cuda", fp32_precision="x")
+    finally:
+        for each, value in zip(products, before, strict=True):
+            each.fp32_precision = value

@@ -3,6 +3,7 @@
 import dataclasses
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -11,7 +12,7 @@ import pytest
 from support.shipped import vectors
 
 from rnncli.cases.suite.suite import parse_suite
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.production import make_vectors
 from rnncli.packs.vector import Status
 from rnncli.subjects.runtime import Refusal
@@ -125,6 +126,8 @@ def test_what_it_does_not_have_is_refused(core, name):
 
 def test_it_runs_a_vector_that_came_without_a_model(runtime, core):
     """Packs of one file have no models; the model is made from the record."""
+    if runtime.name == "onnxruntime-qnn":
+        pytest.skip("it takes quantised units alone")
     vector = core(PARTIAL.get(runtime.name, ("rnn_7_plain",))[0])
 
     assert passes(runtime.attempt(dataclasses.replace(vector, model=b"")), vector)
@@ -264,6 +267,61 @@ def test_a_profile_shows_which_provider_ran_each_node(monkeypatch, core):
 
     with pytest.raises(Refusal, match=f"{AZURE} leaves the node GRU '.*' to CPUExecutionProvider"):
         subject.run(core("gru_7_plain"))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "why"),
+    [
+        ({"no_such": "1"}, InvalidRequest, "does not take no_such=1: .*no_such"),
+        ({"device_type": "GPU"}, Unsupported, "cannot be used here, with device_type=GPU"),
+    ],
+)
+def test_options_of_a_provider_are_its_own(options, error, why):
+    """What it does not take or cannot do is said before any case; the CPU does not stand in."""
+    if "OpenVINOExecutionProvider" not in ort.get_available_providers():
+        pytest.skip("no package onnxruntime-openvino")
+    with pytest.raises(error, match=why):
+        onnx_runtime.OnnxRuntime({"ep": "openvino", **options}, 1)
+
+
+def test_a_provider_that_takes_some_nodes_is_judged_by_those(core):
+    """OpenVINO's takes a GRU, and leaves an LSTM without initial states to the CPU."""
+    if "OpenVINOExecutionProvider" not in ort.get_available_providers():
+        pytest.skip("no package onnxruntime-openvino")
+    subject = opened("onnxruntime", settings={"ep": "openvino", "device_type": "CPU"})
+    try:
+        assert subject.describe()["device_type"] == "CPU"
+        assert passes(subject.attempt(core("gru_7_plain")), core("gru_7_plain"))
+        assert subject.attempt(core("lstm_7_plain")).status is Status.REFUSED
+    finally:
+        subject.close()
+
+
+def test_what_a_provider_tells_of_its_options_is_described(monkeypatch):
+    """Among it whether CUDA rounds products to TF32, which nobody asked for."""
+    monkeypatch.setattr(ort, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+
+    def session(*_, providers, **__):
+        ((name, _),) = providers
+        options = {name: {"use_tf32": "1", "device_id": "0"}}
+        return SimpleNamespace(get_providers=lambda: [name], get_provider_options=lambda: options)
+
+    monkeypatch.setattr(ort, "InferenceSession", session)
+    told = onnx_runtime.OnnxRuntime({"ep": "cuda"}, 1).describe()
+
+    assert (told["ep"], told["use_tf32"]) == ("CUDAExecutionProvider", "1")
+    with pytest.raises(InvalidRequest, match="does not keep use_tf32=0: it is 1"):
+        onnx_runtime.OnnxRuntime({"ep": "CUDA", "use_tf32": "0"}, 1)
+
+
+@pytest.mark.parametrize("name", ["openvino", "webgpu"])
+def test_a_plugged_in_provider_without_a_device_is_unsupported(name, monkeypatch):
+    """Its package is found by its name; what it would run here is nothing."""
+    if not find_spec(f"onnxruntime_ep_{name}"):
+        pytest.skip(f"no package onnxruntime-ep-{name}")
+    monkeypatch.setattr(ort, "get_ep_devices", list)
+    with pytest.raises(Unsupported, match="ExecutionProvider finds no device"):
+        onnx_runtime.OnnxRuntime({"ep": name}, 1)
 
 
 UNNAMED = {"name": f"gru{onnx_runtime.KERNEL}", "args": {"op_name": "GRU"}}

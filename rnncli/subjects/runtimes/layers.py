@@ -23,11 +23,12 @@ FREE = ("hidden_size", "output_sequence", "direction", "linear_before_reset", "a
 
 
 class LayerRuntime(ABC):
-    """Runs a layer with the weights of a vector's node; it has no settings.
+    """Runs a layer with the weights of a vector's node.
 
     What its layers do not support is refused.
 
     Attributes:
+        own: the names of its settings.
         threads: the number of threads to use.
         activations: type -> the functions of a direction that its layer has, each with the layer's
             arguments for them; by default those that every library has.
@@ -42,9 +43,10 @@ class LayerRuntime(ABC):
     }
     directions: tuple[str, ...]
     dtypes: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        known_settings(settings, ())
+        known_settings(settings, self.own)
         self.threads = threads
 
     @abstractmethod

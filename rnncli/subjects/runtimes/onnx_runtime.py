@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnxruntime
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.reading import read_bytes
-from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime, known_settings
+from rnncli.subjects.runtime import Prepared, Refusal, TimedRuntime, known_settings, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 EP, OPTIMIZATION, LINEAR = "ep", "optimization", "linear"
 # Operators of ONNX that it evaluates by their function bodies, and has kernels for in its domain.
 CONTRIB, OF_CONTRIB = "com.microsoft", ("LinearAttention", "CausalConvWithState")
-CPU = "CPUExecutionProvider"
+SUFFIX = "ExecutionProvider"
+CPU = f"CPU{SUFFIX}"
+# A package with a provider of its own, which has functions for its name and its library.
+PACKAGE = "onnxruntime_ep_{}"
 # Without it, what a provider does not take is computed on the CPU, in silence.
 NO_FALLBACK = "session.disable_cpu_ep_fallback"
 LEVELS = {
@@ -33,6 +38,10 @@ LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 FATAL = 4
+# A model by which a provider tells its options.
+IDLE = parser.parse_model(
+    '<ir_version: 8, opset_import: ["": 14]> g (float[1] x) => (float[1] y) { y = Identity (x) }'
+).SerializeToString()
 
 # Their time is that of the nodes in their bodies, which have their own events.
 BODIES = ("If", "Loop", "Scan")
@@ -44,37 +53,76 @@ MICROSECOND = 1e-6
 class OnnxRuntime(TimedRuntime):
     """Runs ONNX Runtime, with a new session for each vector.
 
-    Settings are ``ep``, the execution provider, ``optimization`` (none, basic, extended, all),
+    Settings are ``ep``, the execution provider: ``cuda`` is CUDAExecutionProvider, and ``webgpu``
+    that of the package onnxruntime-ep-webgpu; ``optimization`` (none, basic, extended, all);
     ``linear`` (standard, contrib: its own kernels of linear recurrences, in place of the function
-    bodies of ONNX's operators), and any name with a dot, which is a session configuration entry:
-    ``session.set_denormal_as_zero=1``.
-    Another provider than the CPU's is never judged by what the CPU computes: ONNX Runtime is told
-    not to fall back, and a profile of the first run shows that every node ran where it should.
+    bodies of ONNX's operators); any name with a dot, which is a session configuration entry:
+    ``session.set_denormal_as_zero=1``; and any other name for an option of another provider than
+    the CPU's: ``use_tf32=0``. What a provider tells of its options is described.
+    Another provider is never judged by what the CPU computes: ONNX Runtime and its Python package
+    are told not to fall back, and a profile of the first run shows that every node ran where it
+    should.
 
     Attributes:
-        is_built_in: whether its provider is part of ONNX Runtime, else one that the options have.
+        own: its settings; others are the provider's.
     """
 
-    is_built_in = True
+    own: tuple[str, ...] = (EP, OPTIMIZATION, LINEAR)
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
-        entries = {name: value for name, value in settings.items() if "." in name}
-        others = {name: value for name, value in settings.items() if "." not in name}
-        known_settings(others, (EP, OPTIMIZATION, LINEAR))
         self._settings = {EP: CPU, OPTIMIZATION: "all", **settings}
-        _one_of(LINEAR, {LINEAR: "standard", **settings}, ("standard", "contrib"))
-        if self.is_built_in:
-            _one_of(EP, self._settings, onnxruntime.get_available_providers())
-        _one_of(OPTIMIZATION, self._settings, LEVELS)
+        one_of(LINEAR, {LINEAR: "standard", **settings}, ("standard", "contrib"))
+        one_of(OPTIMIZATION, self._settings, LEVELS)
         self._options = onnxruntime.SessionOptions()
         self._options.intra_op_num_threads = threads
         self._options.inter_op_num_threads = 1
         self._options.log_severity_level = FATAL
         self._options.graph_optimization_level = LEVELS[self._settings[OPTIMIZATION]]
+        self._providers: list[Any] | None = None  # unless the options have it
+        entries = {name: value for name, value in settings.items() if "." in name}
+        self.provide(
+            {name: settings[name] for name in settings.keys() - entries.keys() - {*self.own}}
+        )
         if self._settings[EP] != CPU:
             entries[NO_FALLBACK] = "1"
         for name, value in entries.items():
             self._options.add_session_config_entry(name, value)
+
+    def provide(self, options: Mapping[str, str]) -> None:
+        """Choose the execution provider, with options of its own.
+
+        Raises:
+            InvalidRequest: there is none of the name, or it does not take an option.
+            Unsupported: it cannot be used here.
+        """
+        built_in = {_short(each): each for each in onnxruntime.get_available_providers()}
+        short = _short(self._settings[EP])
+        if short in built_in:
+            self._settings[EP] = provider = built_in[short]
+            self._providers = [(provider, options)]
+            if provider == CPU:
+                known_settings(options, self.own)
+            else:
+                self._settings |= _told(provider, options)
+        elif find_spec(package := PACKAGE.format(short)):
+            module = import_module(package)
+            self._settings[EP] = module.get_ep_names()[0]
+            self.plug_in(module.get_library_path(), options)
+        else:
+            one_of(EP, self._settings, (*built_in, "the NAME of a package onnxruntime-ep-NAME"))
+
+    def plug_in(self, library: str, options: Mapping[str, str]) -> None:
+        """Have the provider of a library run everything, on its first device.
+
+        Raises:
+            Unsupported: it finds no device.
+        """
+        ep = self._settings[EP]
+        onnxruntime.register_execution_provider_library(ep, library)
+        devices = [each for each in onnxruntime.get_ep_devices() if each.ep_name == ep]
+        if not devices:
+            raise Unsupported(f"{ep} finds no device")
+        self._options.add_provider_for_devices(devices[:1], options)
 
     def describe(self) -> Mapping[str, str]:
         """Return version and settings."""
@@ -102,7 +150,8 @@ class OnnxRuntime(TimedRuntime):
         return onnxruntime.InferenceSession(
             of_contrib(vector.model) if contrib else vector.model,
             self._options,
-            providers=[self._settings[EP]] if self.is_built_in else None,
+            providers=self._providers,
+            enable_fallback=0,
         )
 
     def _refuse_others(self, vector: Vector) -> None:
@@ -158,11 +207,34 @@ def of_contrib(model: bytes) -> bytes:
     return changed
 
 
-def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:
-    if settings[name] not in choices:
-        raise InvalidRequest(
-            f"runtime option '{name}' must be one of {', '.join(choices)}, got '{settings[name]}'"
+def _short(provider: str) -> str:
+    """Return the name of a provider without what all end with, in lower case."""
+    return provider.removesuffix(SUFFIX).lower()
+
+
+def _told(provider: str, options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the options of a provider that are in effect, as far as it tells them.
+
+    Raises:
+        InvalidRequest: it does not take an option.
+        Unsupported: it cannot be used here.
+    """
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level = FATAL
+    given = " ".join(f"{name}={value}" for name, value in options.items()) or "its own options"
+    try:
+        session = onnxruntime.InferenceSession(
+            IDLE, quiet, providers=[(provider, dict(options))], enable_fallback=0
         )
+    except Exception as error:
+        raise InvalidRequest(f"{provider} does not take {given}: {error}") from error
+    if provider not in session.get_providers():
+        raise Unsupported(f"{provider} cannot be used here, with {given}")
+    told: Mapping[str, str] = session.get_provider_options().get(provider, {})
+    for name, value in options.items():
+        if told.get(name, value) != value:
+            raise InvalidRequest(f"{provider} does not keep {name}={value}: it is {told[name]}")
+    return told
 
 
 QNN = "QNNExecutionProvider"
@@ -180,28 +252,15 @@ class OnnxRuntimeQnn(OnnxRuntime):
     ``soc_model`` of the provider.
     """
 
-    is_built_in = False
+    own = (OPTIMIZATION, LINEAR)
 
-    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+    def provide(self, options: Mapping[str, str]) -> None:
+        """Choose the provider and its library."""
         import onnxruntime_qnn
 
-        self._version = onnxruntime_qnn.__version__
-        own = {name: settings.get(name, value) for name, value in QNN_DEFAULTS.items()}
-        others = {name: value for name, value in settings.items() if name not in own}
-        known_settings({EP} & others.keys(), QNN_DEFAULTS)  # which is this one's own
-        super().__init__({**others, EP: QNN}, threads)
-        self._settings |= own
-        onnxruntime.register_execution_provider_library(QNN, onnxruntime_qnn.get_library_path())
-        devices = [each for each in onnxruntime.get_ep_devices() if each.ep_name == QNN]
-        if not devices:
-            raise Refusal(f"{QNN} finds no device")
-        folder = Path(onnxruntime_qnn.get_library_path()).parent
-        options = {
-            "backend_path": str(folder / f"libQnn{own['backend']}.so"),
-            **{name: own[name] for name in ("htp_arch", "soc_model")},
-        }
-        self._options.add_provider_for_devices(devices[:1], options)
-
-    def describe(self) -> Mapping[str, str]:
-        """Return the versions of both packages, and settings."""
-        return {**super().describe(), "onnxruntime-qnn": self._version}
+        known_settings(options, QNN_DEFAULTS)
+        own = {**QNN_DEFAULTS, **options}
+        self._settings |= {**own, EP: QNN, "onnxruntime-qnn": onnxruntime_qnn.__version__}
+        library = onnxruntime_qnn.get_library_path()
+        backend = str(Path(library).with_name(f"libQnn{own.pop('backend')}.so"))
+        self.plug_in(library, {"backend_path": backend, **own})
