@@ -32,7 +32,7 @@ from rnncli.files.seals import Seal, put_seal, require_ours
 from rnncli.talk.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 Listing = Callable[[Path], Mapping[str, str]]
 
@@ -480,7 +480,15 @@ def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = 
             top, _, rest = path.partition("/")
             by_top.setdefault(top, {})[rest] = content
         for top, inner in by_top.items():
-            _put(top, inner, roots)
+            if not any(os.path.lexists(f"{root}/{top}") for root in roots):  # a whole new folder
+                _make_folder(roots[0])
+                put_folder(f"{roots[0]}/{top}", inner)
+                continue
+            for path, content in inner.items():
+                places = [f"{root}/{top}/{path}" for root in roots]
+                if not any(holds(place, content) for place in places):
+                    _make_folder(places[0].rpartition("/")[0])
+                    put_file(roots[0], f"{top}/{path}", content)
 
 
 def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
@@ -507,19 +515,6 @@ def remove_file(root: Path, path: str) -> None:
     folder, _, name = path.rpartition("/")
     with _opened(root, folder) as (place, descriptor):
         os.unlink(f"{place}{name}", dir_fd=descriptor)
-
-
-def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
-    """Write a new folder at once, or the missing files of an existing one."""
-    if not any(os.path.lexists(f"{root}/{top}") for root in roots):
-        _make_folder(roots[0])
-        put_folder(f"{roots[0]}/{top}", files)
-        return
-    for path, content in files.items():
-        places = [f"{root}/{top}/{path}" for root in roots]
-        if not any(holds(place, content) for place in places):
-            _make_folder(places[0].rpartition("/")[0])
-            put_file(roots[0], f"{top}/{path}", content)
 
 
 def _make_folder(path: str) -> None:

@@ -101,7 +101,15 @@ def open_regular(
             if len(content) > limit:
                 raise _too_large(path, len(content), limit)
             return io.BytesIO(content)
-        _require_readable(status, path, limit, may_be_sparse=may_be_sparse)
+        size = status.st_size
+        stored = _BLOCK * getattr(status, "st_blocks", size)
+        if not stat.S_ISREG(status.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+            raise UnreadableFile(f"{path}: is {kind}")
+        if size > limit:
+            raise _too_large(path, size, limit)
+        if not may_be_sparse and size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
+            raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on disk")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         with suppress(OSError):
@@ -342,20 +350,6 @@ def require_few(count: int) -> None:
     """
     if count > MOST_ENTRIES:
         raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
-
-
-def _require_readable(
-    status: os.stat_result, path: str | Path, limit: int, *, may_be_sparse: bool
-) -> None:
-    size = status.st_size
-    stored = _BLOCK * getattr(status, "st_blocks", size)
-    if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-        raise UnreadableFile(f"{path}: is {kind}")
-    if size > limit:
-        raise _too_large(path, size, limit)
-    if not may_be_sparse and size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
-        raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on disk")
 
 
 def _too_large(path: str | Path, size: int, limit: int) -> UnreadableFile:

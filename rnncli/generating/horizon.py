@@ -60,7 +60,14 @@ def visible_steps(recurrence: Recurrence, tolerance: Result, asked: Sequence[boo
     lengths = _lengths(recurrence)
     found = np.zeros((len(lengths), len(recurrence.directions), lengths.shape[1]), np.int64)
     for (d, direction), sign in product(enumerate(recurrence.directions), (1, -1)):
-        moved = _evaluated(recurrence, _moved(recurrence.X, lengths, direction, sign))
+        # The first inputs, in processing order, are moved by their typical size.
+        X = recurrence.X.astype(np.float64)
+        finite = np.where(np.isfinite(X), X, 0.0)
+        size = np.sqrt(np.sum(finite**2, axis=(1, 2, 3)) / max(1, finite[0].size))  # [n]
+        n, k = np.nonzero(lengths)
+        first = lengths[n, k] - 1 if direction is Direction.REVERSE else np.zeros(len(n), np.int64)
+        X[n, first, k] += sign * np.where(size == 0, 1.0, size)[n, None]
+        moved = _evaluated(recurrence, X)
         seen = _beyond(moved.Y, whole.Y, tolerance.Y)[:, :, d]  # [n, T, N]
         steps = np.arange(seen.shape[1])[:, None]  # from the first input to each step
         ages = (steps + 1 if direction is Direction.FORWARD else lengths[:, None] - steps) * seen
@@ -80,18 +87,6 @@ def _lengths(recurrence: Recurrence) -> Array:
     """Return the lengths of the sequences of a stack, [n, N]."""
     n, T, N, _ = recurrence.X.shape
     return np.full((n, N), T) if recurrence.lengths is None else recurrence.lengths
-
-
-def _moved(X: Array, lengths: Array, direction: Direction, sign: int) -> Array:
-    """Return inputs of which the first, in processing order, is moved by their typical size."""
-    found = X.astype(np.float64)
-    finite = np.where(np.isfinite(found), found, 0.0)
-    size = np.sqrt(np.sum(finite**2, axis=(1, 2, 3)) / max(1, finite[0].size))  # [n]
-    size = np.where(size == 0, 1.0, size)
-    n, k = np.nonzero(lengths)
-    first = lengths[n, k] - 1 if direction is Direction.REVERSE else np.zeros(len(n), np.int64)
-    found[n, first, k] += sign * size[n, None]
-    return found
 
 
 def _beyond(moved: Array | None, whole: Array | None, tolerance: Array | None) -> Array:

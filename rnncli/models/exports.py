@@ -240,22 +240,18 @@ class Export:
                 by = self._by("time") if isinstance(own, int) else ""
                 yield f"{told} is as long as {self._places[pair]}, which is free{by}"
             elif pair[0] == pair[1]:
-                node = self._freezing(name, wanted)
-                yield f"{told} is {pair[0]} at any {own}, as {node} makes it"
+                nodes = nodes_that_make(self._nodes, [name])
+                losing = (  # the size, which an input has and no output
+                    (index, node)
+                    for index, node in reversed(nodes)
+                    if any(wanted in self._shapes.get(each, ()) for each in node.input)
+                    and not any(wanted in self._shapes.get(each, ()) for each in node.output)
+                )
+                index, node = next(losing, nodes[-1])
+                said = f"node '{display_name(node, index)}' ({operator_name(node)})"
+                yield f"{told} is {pair[0]} at any {own}, as {said} makes it"
             else:
                 yield f"{told} has another size"
-
-    def _freezing(self, name: str, wanted: Pair) -> str:
-        """Return the last node before a value that loses a size, in words."""
-        nodes = nodes_that_make(self._nodes, [name])
-        losing = (
-            (index, node)
-            for index, node in reversed(nodes)
-            if any(wanted in self._shapes.get(each, ()) for each in node.input)
-            and not any(wanted in self._shapes.get(each, ()) for each in node.output)
-        )
-        index, node = next(losing, nodes[-1])
-        return f"node '{display_name(node, index)}' ({operator_name(node)})"
 
     def states(self) -> Iterator[str]:
         """Yield the recurrent nodes whose initial states have one batch, or numbers."""

@@ -87,10 +87,14 @@ def first_call(
     inputs = {name: _packed(value, tensors) for name, value in fed.items()}
     if sum(each.nbytes for each in tensors.values()) >= LARGEST:
         return None
-    try:
-        process = _taken()
-    except Unsupported:  # a system without process groups
-        return None
+    try:  # a child that no other thread asks
+        process = _idle().pop()
+    except IndexError:
+        environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, "1")}
+        try:
+            process = IsolatedProcess(SERVE, environment=environment, shares_limit=True)
+        except Unsupported:  # a system without process groups
+            return None
     question = {
         "threads": model.threads,
         "level": model.level,
@@ -119,15 +123,6 @@ _IDLE: dict[int, list[IsolatedProcess]] = {}
 
 def _idle() -> list[IsolatedProcess]:
     return _IDLE.setdefault(os.getpid(), [])
-
-
-def _taken() -> IsolatedProcess:
-    """Return a child that no other thread asks."""
-    try:
-        return _idle().pop()
-    except IndexError:
-        environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, "1")}
-        return IsolatedProcess(SERVE, environment=environment, shares_limit=True)
 
 
 @atexit.register

@@ -152,20 +152,15 @@ def _report(run: Sequence[_Line], pack: Pack | None) -> VerificationReport:
     if contradiction := _contradiction(report):
         raise InvalidRequest(f"line {run[0].number}: the run of {name} {contradiction}")
     if pack is not None:
-        _hold(report, pack, run[0].number, cases)
+        try:
+            require_pack(report, pack)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"line {run[0].number}: {error}") from error
+        is_own = RULE_OPTIONS.isdisjoint(report.concessions)
+        for line, case in zip(cases, report.cases, strict=True):
+            if wrong := unlike_pack(case, report, pack, CASE_NAMES, is_own=is_own):
+                raise InvalidRequest(f"line {line.number}: the case {ascii(case.id)[:80]} {wrong}")
     return report
-
-
-def _hold(run: VerificationReport, pack: Pack, first: int, lines: Sequence[_Line]) -> None:
-    """Raise unless a run, and each case that it has, is of a pack."""
-    try:
-        require_pack(run, pack)
-    except InvalidRequest as error:
-        raise InvalidRequest(f"line {first}: {error}") from error
-    is_own = RULE_OPTIONS.isdisjoint(run.concessions)
-    for line, case in zip(lines, run.cases, strict=True):
-        if wrong := unlike_pack(case, run, pack, CASE_NAMES, is_own=is_own):
-            raise InvalidRequest(f"line {line.number}: the case {ascii(case.id)[:80]} {wrong}")
 
 
 def _contradiction(run: VerificationReport) -> str:

@@ -124,8 +124,18 @@ class _GraphRun:
 
         if self._evaluator:
             self._evaluator.outputs(dict(zip(self._graph.sources, of(self._sources), strict=True)))
-        for (op, bodies), read in zip(self._controls, self._reads, strict=True):
-            _execute(op, bodies, of(read))
+        # Bodies of a loop or a condition run as OpenVINO's specifications say.
+        for (op, bodies), read in zip(self._controls, map(of, self._reads), strict=True):
+            is_if = op.get_type_name() == "If"
+            chosen = int(is_if and not read[0].item())
+            if body := bodies[chosen]:
+                feeds = [np.empty(0)] * len(body.parameters)  # of the number of the trip, nothing
+                for each in descriptions(op, chosen):
+                    feeds[each.body_parameter_index] = read[each.input_index]
+                if is_if:
+                    body.run(feeds)
+                else:
+                    _repeat(op, body, feeds, read)
         return of(self._results)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -145,19 +155,6 @@ class _GraphRun:
 def _place(output: Any) -> tuple[int, int]:
     """Return what identifies an output of a node."""
     return output.get_node().get_instance_id(), output.get_index()
-
-
-def _execute(op: Any, bodies: Sequence[_GraphRun | None], inputs: Sequence[Array]) -> None:
-    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
-    chosen = 1 if op.get_type_name() == "If" and not inputs[0].item() else 0
-    if body := bodies[chosen]:
-        feeds = [np.empty(0)] * len(body.parameters)  # of the number of the trip, nothing
-        for each in descriptions(op, chosen):
-            feeds[each.body_parameter_index] = inputs[each.input_index]
-        if op.get_type_name() == "If":
-            body.run(feeds)
-        else:
-            _repeat(op, body, feeds, inputs)
 
 
 def _repeat(op: Any, body: _GraphRun, feeds: list[Array], inputs: Sequence[Array]) -> None:

@@ -153,7 +153,19 @@ class CommandSubject:
                 write_tensors(folder / file, given.fed)
 
             began = time.monotonic()
-            ending = self._run(folder, vector.id)
+            filled = {name: str(folder / path) for name, path in PLACEHOLDERS.items() if path}
+            filled |= {"id": vector.id, "here": str(self._here)}
+            self._running = program = Supervised(
+                [str(self._program), *(_filled(word, filled) for word in self._words[1:])],
+                folder=folder,
+                environment={**os.environ, CASE_VARIABLE: vector.id},
+                max_memory=self.limits.max_memory,
+            )
+            try:
+                ending = program.wait(self.limits.timeout or math.inf)
+            finally:
+                self._running = None
+                program.end()
             seconds = time.monotonic() - began
             return replace(self._judged(ending, folder, vector), seconds=seconds)
 
@@ -161,21 +173,6 @@ class CommandSubject:
         """End the program if it runs; nothing else outlives a vector."""
         if program := self._running:
             program.let_go()
-
-    def _run(self, folder: Path, case_id: str) -> Ending | None:
-        values = {name: str(folder / path) for name, path in PLACEHOLDERS.items() if path}
-        values |= {"id": case_id, "here": str(self._here)}
-        self._running = program = Supervised(
-            [str(self._program), *(_filled(word, values) for word in self._words[1:])],
-            folder=folder,
-            environment={**os.environ, CASE_VARIABLE: case_id},
-            max_memory=self.limits.max_memory,
-        )
-        try:
-            return program.wait(self.limits.timeout or math.inf)
-        finally:
-            self._running = None
-            program.end()
 
     def _judged(self, ending: Ending | None, folder: Path, vector: Vector) -> Attempt:
         if ending is None:

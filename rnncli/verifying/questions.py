@@ -214,7 +214,14 @@ def probed(
     )
     if unasked:
         head += f" It was interrupted and did not ask about {'; '.join(unasked)}."
-    lines = [*textwrap.wrap(head, WIDTH - 2), *_cases_varied(answers)]
+    lines = textwrap.wrap(head, WIDTH - 2)
+    for each in answers:
+        if each.base:  # the case that was varied, and what is refused together
+            needs, sizes = each.base.requirements, each.base.sizes
+            told = [each.base.operator, *(f"{name}={size}" for name, size in sizes.items())]
+            told += [f"dtype={needs.dtype}", f"weights={needs.weights}", *needs.inputs]
+            lines += [f"{each.operator}: {', '.join(told)}; then {each.combinations} combinations"]
+            lines += [f"  {sentence}" for sentence in each.untold]
     text = "".join(f"# {line}\n" for line in lines) + entries_written(device, comments)
     assert parse_device(text, "device") == device
     found = ProbedDevice(device, answers, questions, inquiry.refusals, text)
@@ -753,29 +760,14 @@ def _merged(
             text = ",".join(replace(term, only=only).expression for term in terms)
             if text and text not in comments:
                 require.append(text)
-                comments[text] = _refusals(each) if each.refused else []
+                comments[text] = []
+                for whose, message in each.refused[:1]:  # which values, with the first message
+                    values = sorted(
+                        (shown_value(value) for value, _ in each.refused),
+                        key=lambda value: (int(value), "") if value.isdecimal() else (-1, value),
+                    )
+                    alike = len({said for _, said in each.refused}) == 1
+                    first = "" if alike else f"; of {shown_value(whose)}"
+                    told = f"refused: {listed(values, MOST_VALUES)}{first}: {message}"
+                    comments[text] = textwrap.wrap(told, WIDTH - 4)
     return require, comments
-
-
-def _refusals(answers: FieldAnswers) -> list[str]:
-    """Return which values were refused, with the first message, as lines."""
-    messages = dict.fromkeys(message for _, message in answers.refused)
-    values = sorted(
-        (shown_value(value) for value, _ in answers.refused),
-        key=lambda value: (int(value), "") if value.isdecimal() else (-1, value),
-    )
-    whose, message = answers.refused[0]
-    first = f"; of {shown_value(whose)}" if len(messages) > 1 else ""
-    told = f"refused: {listed(values, MOST_VALUES)}{first}: {message}"
-    return textwrap.wrap(told, WIDTH - 4)
-
-
-def _cases_varied(answers: Sequence[OperatorAnswers]) -> Iterator[str]:
-    """Yield the case of each operator that was varied, and what is refused together."""
-    for each in answers:
-        if each.base:
-            needs, sizes = each.base.requirements, each.base.sizes
-            told = [each.base.operator, *(f"{name}={size}" for name, size in sizes.items())]
-            told += [f"dtype={needs.dtype}", f"weights={needs.weights}", *needs.inputs]
-            yield f"{each.operator}: {', '.join(told)}; then {each.combinations} combinations"
-            yield from (f"  {sentence}" for sentence in each.untold)

@@ -135,9 +135,14 @@ class RaggedScan(BoundScan):
         """Return Y and the last states."""
         assert lengths is not None
         try:
-            workspace, order, falling, active = own = self._free.pop()
+            own = self._free.pop()
         except IndexError:
-            workspace, order, falling, active = own = self._workspace(len(lengths))
+            new, N = self._routine.take(), len(lengths)
+            order, falling, active = (np.empty(count, np.int64) for count in (N, N, self._T))
+            for name, values in (("order", order), ("lengths", falling), ("active", active)):
+                new.plans[name] = values.ctypes.data
+            own = new, order, falling, active
+        workspace, order, falling, active = own
         negative = np.negative(lengths, dtype=np.int64)
         order[...] = negative.argsort(kind="stable")
         negative = negative[order]
@@ -150,14 +155,6 @@ class RaggedScan(BoundScan):
                 state[:, lengths == 0] = 0
         self._free.append(own)
         return made if self._rounds_to is None else self._rounded(made, self._rounds_to)
-
-    def _workspace(self, N: int) -> tuple[Workspace, Array, Array, Array]:
-        """Return a workspace, and its order, lengths and numbers of live rows, yet to be set."""
-        workspace = self._routine.take()
-        places = [np.empty(count, np.int64) for count in (N, N, self._T)]
-        for name, values in zip(("order", "lengths", "active"), places, strict=True):
-            workspace.plans[name] = values.ctypes.data
-        return workspace, *places  # type: ignore[return-value]
 
 
 def team_size(T: int, routine: Routine) -> int:

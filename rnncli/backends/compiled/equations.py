@@ -161,21 +161,18 @@ class EmittedUnits:
         def apply(x: Any) -> Any:
             if isinstance(x, Gates):
                 return Gates(map(apply, x))
-            if not self.shape.plain:
-                return self._clipped_and_switched(letter, x)
-            is_gate = letter == "f" and self.shape.cell != "RNN"
-            return elementary.sigmoid(x) if is_gate else elementary.tanh(x)
+            if self.shape.plain:
+                is_gate = letter == "f" and self.shape.cell != "RNN"
+                return elementary.sigmoid(x) if is_gate else elementary.tanh(x)
+            first = NUMBERS.index(letter)
+            bound = self.number(NUMBERS.index("bound of h" if letter == "h" else "bound"))
+            x = elementary.minimum(elementary.maximum(x, -bound), bound)
+            alpha, beta = self.number(first), self.number(first + 1)
+            arguments = [getattr(self.unit, letter), x.value, alpha.value, beta.value]
+            function = activation(self.builder.module, self.shape, self.kind)
+            return VectorLanes(self.builder, self.builder.call(function, arguments))
 
         return apply
-
-    def _clipped_and_switched(self, letter: str, x: VectorLanes) -> VectorLanes:
-        first = NUMBERS.index(letter)
-        bound = self.number(NUMBERS.index("bound of h" if letter == "h" else "bound"))
-        x = elementary.minimum(elementary.maximum(x, -bound), bound)
-        alpha, beta = self.number(first), self.number(first + 1)
-        arguments = [getattr(self.unit, letter), x.value, alpha.value, beta.value]
-        function = activation(self.builder.module, self.shape, self.kind)
-        return VectorLanes(self.builder, self.builder.call(function, arguments))
 
 
 def activation(module: Any, shape: Shape, kind: Any) -> Any:

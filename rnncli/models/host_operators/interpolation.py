@@ -132,7 +132,15 @@ def resize(
     else:
         stretches = _by_scales(lengths, np.asarray(scales))
     if how.coordinates == "tf_crop_and_resize":
-        stretches = _cropped(stretches, roi, by_scales=scales is not None)
+        # A region of interest also scales the size if the size follows from scales.
+        if roi is None or roi.size != 2 * len(stretches):
+            raise InvalidRequest(f"tf_crop_and_resize needs {2 * len(stretches)} elements of roi")
+        cropped = []
+        for axis, (start, end) in zip(stretches, roi.reshape(2, -1).T.tolist(), strict=True):
+            share = 1.0 if scales is None else end - start
+            size = axis.size if scales is None else int(np.float32(axis.width) * np.float32(share))
+            cropped.append(replace(axis, size=size, width=axis.width * share, roi=(start, end)))
+        stretches = cropped
     return _resized(X, dict(zip(chosen, stretches, strict=True)), how)
 
 
@@ -191,19 +199,6 @@ def _to_sizes(lengths: Sequence[int], sizes: Array, policy: str) -> list[Stretch
     ]
 
 
-def _cropped(stretches: Sequence[Stretch], roi: Array | None, *, by_scales: bool) -> list[Stretch]:
-    """Add the region of interest, which also scales the size if the size follows from scales."""
-    if roi is None or roi.size != 2 * len(stretches):
-        raise InvalidRequest(f"tf_crop_and_resize needs {2 * len(stretches)} elements of roi")
-    cropped = []
-    bounds = roi.reshape(2, -1).T.tolist()
-    for axis, (start, end) in zip(stretches, bounds, strict=True):
-        share = end - start if by_scales else 1.0
-        size = int(np.float32(axis.width) * np.float32(share)) if by_scales else axis.size
-        cropped.append(replace(axis, size=size, width=axis.width * share, roi=(start, end)))
-    return cropped
-
-
 def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
     """Resize axis by axis; values outside a region of interest are overwritten at the end."""
     if how.coordinates not in _COORDINATES:
@@ -221,7 +216,14 @@ def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
         steps = np.arange(axis.size, dtype=np.float32 if nearest else np.float64)
         at = _COORDINATES[how.coordinates](steps, axis)
         if not nearest:
-            y = _mixed(y, number, at, axis, how)
+            # Interpolate: each output is a weighted sum of the taps around its coordinate.
+            taps, weights = _weights(at, axis, how)
+            if how.exclude_outside:
+                weights = np.where((taps >= 0) & (taps < axis.length), weights, 0)
+                weights = weights / weights.sum(axis=0)
+            shape = [-1 if i == number else 1 for i in range(y.ndim)]
+            pairs = zip(np.clip(taps, 0, axis.length - 1), weights, strict=True)
+            y = np.asarray(sum(y.take(tap, axis=number) * w.reshape(shape) for tap, w in pairs))
         elif how.nearest_mode not in _NEAREST:
             raise Unsupported(f"nearest_mode '{how.nearest_mode}' is not supported")
         else:
@@ -235,19 +237,6 @@ def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
     for number, mask in outside:
         y[(slice(None),) * number + (mask,)] = how.extrapolation_value
     return y
-
-
-def _mixed(y: Array, number: int, at: Array, axis: Stretch, how: Interpolation) -> Array:
-    """Interpolate: each output is a weighted sum of the taps around its coordinate."""
-    taps, weights = _weights(at, axis, how)
-    if how.exclude_outside:
-        weights = np.where((taps >= 0) & (taps < axis.length), weights, 0)
-        weights = weights / weights.sum(axis=0)
-    total = 0
-    for tap, weight in zip(np.clip(taps, 0, axis.length - 1), weights, strict=True):
-        shape = [-1 if i == number else 1 for i in range(y.ndim)]
-        total = total + y.take(tap, axis=number) * weight.reshape(shape)
-    return np.asarray(total)
 
 
 def _weights(at: Array, axis: Stretch, how: Interpolation) -> tuple[Array, Array]:

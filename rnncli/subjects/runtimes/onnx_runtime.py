@@ -130,9 +130,19 @@ class OnnxRuntime(TimedRuntime):
 
     def bind(self, vector: Vector) -> Callable[[Vector], Prepared]:
         """Create a session."""
-        session = self.session(vector)
-        if self._settings[EP] != CPU:
-            self._refuse_others(vector)
+        session, wanted = self.session(vector), self._settings[EP]
+
+        # Another provider is judged only if a profile shows that it ran each node.
+        events = self._events(vector, runs=1) if wanted != CPU else []
+        kernels = [event for event in events if event["name"].endswith(KERNEL)]
+        if wanted != CPU and not kernels:
+            raise Refusal(f"no profile shows that {wanted} runs a node of it")
+        for event in kernels:
+            provider = event["args"].get("provider", "a provider without a name")
+            if provider != wanted:
+                node = f"{event['args']['op_name']} '{event['name'].removesuffix(KERNEL)}'"
+                raise Refusal(f"{wanted} leaves the node {node} to {provider}")
+
         names = [output.name for output in session.get_outputs()]
 
         def bound(asked: Vector) -> Prepared:
@@ -153,18 +163,6 @@ class OnnxRuntime(TimedRuntime):
             providers=self._providers,
             enable_fallback=0,
         )
-
-    def _refuse_others(self, vector: Vector) -> None:
-        """Run a model once and refuse it unless a profile shows that the provider ran each node."""
-        wanted = self._settings[EP]
-        kernels = [each for each in self._events(vector, runs=1) if each["name"].endswith(KERNEL)]
-        if not kernels:
-            raise Refusal(f"no profile shows that {wanted} runs a node of it")
-        for event in kernels:
-            provider = event["args"].get("provider", "a provider without a name")
-            if provider != wanted:
-                node = f"{event['args']['op_name']} '{event['name'].removesuffix(KERNEL)}'"
-                raise Refusal(f"{wanted} leaves the node {node} to {provider}")
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
         """Return the seconds per run of each operator, as ONNX Runtime measures them."""
