@@ -19,6 +19,7 @@ MODULES = {
     "mnn": {"MNN", "_tools"},
     "onnx": {"onnx.reference"},
     "onnx2pytorch": {"importlib.metadata", "onnx2pytorch", "torch"},
+    "onnx2tf": {"onnx2tf", "ai_edge_litert.interpreter"},
     "onnxruntime": {"onnxruntime"},
     "opencv": {"cv2"},
     "openvino": {"openvino"},

@@ -27,7 +27,7 @@ from rnncli.mutants.catalogue import REPORTED, rows_of
 KINDS = {
     *("gate order", "biases", "equations", "peepholes", "linear_before_reset", "clip"),
     *("initial states", "last states", "lengths", "directions", "layout", "batch"),
-    *("activations", "activation parameters", "sizes", "second calls", "numbers"),
+    *("activations", "activation parameters", "sizes", "second calls", "numbers", "weights"),
     *("decays", "heads", "chunks", "windows"),
 }
 OPERATORS = {"RNN", "GRU", "LSTM", "LinearAttention", "CausalConvWithState"}
