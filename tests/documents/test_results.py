@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from support.runtime_results import LINE, PAGE, ROOT, cells
+from support.runtime_results import LINE, PAGE, ROOT, cells, with_cells
 from support.shipped import suite
 
 from rnncli.reports.result_files import read_results
@@ -28,6 +28,31 @@ QUICK = [
 
 
 CORE, PACKS, TFLITE = (cells(TEXT, name) for name in ("core", "Packs", "TFLite's LSTM"))
+
+
+TABLE = """\
+## Packs
+
+| pack | cases | one |
+| --- | ---: | --- |
+| `core` | 3 | 3 pass |
+| `edge` | 2 | - |
+
+- more
+"""
+
+
+def test_a_runtime_that_is_judged_again_gets_its_cells():
+    """The others stay; a new one gets a column, in which a dash is no run."""
+    again = with_cells(TABLE, "Packs", "one", {"edge": "2 refused"})
+    both = with_cells(again, "Packs", "two", {"core": "1 pass, 2 differ"})
+
+    assert cells(both, "Packs") == {
+        "core": (3, {"one": "3 pass", "two": "1 pass, 2 differ"}),
+        "edge": (2, {"one": "2 refused", "two": "-"}),
+    }
+    assert with_cells(both, "Packs", "two", {}) == both
+    assert both.partition("\n\n- ")[2] == "more\n"
 
 
 def counts(cell, cases):
