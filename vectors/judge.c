@@ -1219,7 +1219,7 @@ static void print_case(const char *id, const Judged *judged) {
 
 /* Whether a layout has case.json and .bin files: the others of it have models beside them. */
 static int is_raw(const char *layout) {
-  static const char *const LAYOUTS[] = {"raw", "ir", "wpt", "tflite"};
+  static const char *const LAYOUTS[] = {"raw", "ir", "wpt", "tflite", "cmsis"};
   for (size_t k = 0; k < sizeof LAYOUTS / sizeof *LAYOUTS; k++)
     if (!strcmp(layout, LAYOUTS[k])) return 1;
   return 0;

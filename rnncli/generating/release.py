@@ -78,6 +78,7 @@ tolerance.
     "ir": f"{RAW}, with OpenVINO's model in `model.xml` and `model.bin`.\n{JUDGED}",
     "wpt": f"{RAW}, with `wpt.json`, a case of web-platform-tests.\n{JUDGED}",
     "tflite": f"{RAW}, with `model.tflite` for an interpreter.\n{JUDGED}",
+    "cmsis": f"{RAW}, with `test_data.h`, whose names are CMSIS-NN's.\n{JUDGED}",
 }
 
 ROUNDED = """\

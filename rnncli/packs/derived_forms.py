@@ -235,6 +235,11 @@ def _array(name: str, tensor: NamedTensor, case_id: str) -> Iterator[str]:
         yield f"#define {name}_DIM_{k} {dimension}"
     plain = {**FLOATS, **INTEGERS}.get(row.name)
     yield f"#define {name}_IS_BITS {int(plain is None or kind.name != plain.name)}"
+    yield from constants(kind, name, elements)
+
+
+def constants(kind: CType, name: str, elements: Array) -> Iterator[str]:
+    """Yield the lines of an array; C has none without elements, so an empty one has a zero."""
     spelled = [kind.spelled(each) for each in elements.ravel().tolist()] or ["0"]
     yield f"static const {kind.name} {name}[{len(spelled)}] = {{"
     for start in range(0, len(spelled), ELEMENTS_OF_A_LINE):

@@ -33,19 +33,20 @@ class PackLayout(NamedTuple):
     reader: str = ""
     # the keyword arguments of `files` that `convert` can set -> their options there
     options: Mapping[str, str] = MappingProxyType({})
-    dialect: str = ""  # whose own models it has, of its operators alone; "" for every operator
+    whose: str = ""  # the dialect or the family whose operators alone it has; "" for every one
     needs: str = ""  # `module:function` that raises if the package that writes it is not installed
 
     def require(self, case: str, operator: Operator, *, is_rejected: bool) -> None:
         """Raise unless it can hold a case.
 
         Raises:
-            Unsupported: the models are of another dialect, or the case must be refused, so that
+            Unsupported: it is for other operators, or the case must be refused, so that
                 they have no outputs to declare; or a package is not installed.
         """
-        if self.dialect and operator.dialect != self.dialect:
-            raise Unsupported(f"{case}: {operator.name} is not an operator of {self.dialect}")
-        if self.dialect and is_rejected:
+        if self.whose and self.whose not in {operator.dialect, operator.family}:
+            wanted = self.whose if "." in self.whose else f"an operator of {self.whose}"
+            raise Unsupported(f"{case}: {operator.name} is not {wanted}")
+        if self.whose and is_rejected:
             raise Unsupported(f"{case}: a case that must be refused has no outputs to declare")
         if self.needs:
             pkgutil.resolve_name(self.needs)()
@@ -75,20 +76,26 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "as raw, with model.xml and model.bin, OpenVINO's own models of its own operators",
         "rnncli.packs.ir_form:files_of",
         "rnncli.packs.raw_form:read_case",
-        dialect="OpenVINO",
+        whose="OpenVINO",
     ),
     "wpt": PackLayout(
         "as raw, with wpt.json, WebNN's operators as cases of web-platform-tests",
         "rnncli.packs.wpt_form:files_of",
         "rnncli.packs.raw_form:read_case",
-        dialect="WebNN",
+        whose="WebNN",
     ),
     "tflite": PackLayout(
         "as raw, with model.tflite, TFLite's own model of its LSTM",
         "rnncli.packs.tflite_form:files_of",
         "rnncli.packs.raw_form:read_case",
-        dialect="TFLite",
+        whose="TFLite",
         needs="rnncli.models.tflite_model:schema",
+    ),
+    "cmsis": PackLayout(
+        "as raw, with test_data.h, TFLite's integer LSTM for CMSIS-NN",
+        "rnncli.packs.cmsis_form:files_of",
+        "rnncli.packs.raw_form:read_case",
+        whose="tflite.UNIDIRECTIONAL_SEQUENCE_LSTM",
     ),
     "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
     "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),

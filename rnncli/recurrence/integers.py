@@ -80,6 +80,23 @@ class IntegerForm(NamedTuple):
         is_clipped = self.clip > 0 if self.reads("clip-test") == "float" else bound > 0
         return bound if is_clipped else None
 
+    @property
+    def multipliers(self) -> Multipliers:
+        """The factors of sums of products, as the readings have scales multiplied."""
+        of = partial(Multiplier.of, is_single=self.reads("rounding") == "single")
+        kind = np.float32 if self.reads("scale-product") == "float32" else np.float64
+        inputs, hidden = (
+            tuple(of(float(kind(each.scale) * kind(w)) * 2.0**ARGUMENT_BITS) for w in scales)
+            for each, scales in (
+                (self.inputs, self.input_scales),
+                (self.hidden, self.recurrent_scales),
+            )
+        )
+        unit = 2.0 ** (-2 * GATE_BITS)  # of a product of two gates
+        kind = np.float32 if self.reads("hidden-scale") == "intermediate" else np.float64
+        made = of(float(kind(unit) / kind(self.made.scale)))
+        return Multipliers(inputs, hidden, of(2.0**-GATE_BITS), of(unit / self.cell_scale), made)
+
 
 class Multiplier(NamedTuple):
     """A real factor as integers: value * 2^(shift - 31)."""
@@ -131,6 +148,16 @@ class Multiplier(NamedTuple):
             raise Unsupported(f"a product of scales of 2^{self.shift} or more overflows")
         wide = _within(x, MOST_BITS, wraps=wraps) * narrow
         return _within(shifted(wide, 15 - self.shift), 31, wraps=wraps)
+
+
+class Multipliers(NamedTuple):
+    """The multipliers of an integer LSTM."""
+
+    inputs: tuple[Multiplier, ...]  # of the gates i, f, c, o, as those of hidden states
+    hidden: tuple[Multiplier, ...]
+    forgotten: Multiplier  # of f and C
+    written: Multiplier  # of i and g
+    output: Multiplier  # of o and tanh(C)
 
 
 def _within(x: Array, bits: int, *, wraps: bool = False) -> Array:
@@ -313,24 +340,7 @@ class IntegerKernel:
         self._is_single = form.reads("rounding") == "single"
         self._saturates_terms = form.reads("gate-sum") == "both-terms"
         self._saturates_written = form.reads("cell-sum") == "both-terms"
-        of_float32 = form.reads("scale-product") == "float32"
-        kind = np.float32 if of_float32 else np.float64
-        inputs, hidden = (
-            [
-                self._multiplier(float(kind(each.scale) * kind(scale)) * 2.0**ARGUMENT_BITS)
-                for scale in scales
-            ]
-            for each, scales in (
-                (form.inputs, form.input_scales),
-                (form.hidden, form.recurrent_scales),
-            )
-        )
-        self._of_inputs, self._of_hidden = inputs, hidden
-        self._of_forgotten = self._multiplier(2.0**-GATE_BITS)
-        self._of_written = self._multiplier(2.0 ** (-2 * GATE_BITS) / form.cell_scale)
-        kind = np.float32 if form.reads("hidden-scale") == "intermediate" else np.float64
-        scale = kind(2.0 ** (-2 * GATE_BITS)) / kind(form.made.scale)
-        self._of_output = self._multiplier(float(scale))
+        self._of = form.multipliers
         self._is_shifted = form.reads("cell-products") == "shift"
         is_power = math.frexp(form.cell_scale)[0] == 0.5
         self.sigmoid: Callable[[Array], Array] = table_sigmoid
@@ -355,9 +365,6 @@ class IntegerKernel:
             self.tanh = partial(gemmlowp_tanh, integer_bits=15 - ARGUMENT_BITS)
             self.tanh_of_cell = partial(gemmlowp_tanh, integer_bits=15 + form.exponent)
 
-    def _multiplier(self, factor: float) -> Multiplier:
-        return Multiplier.of(factor, is_single=self._is_single)
-
     def _times(self, x: Array, factor: Multiplier) -> Array:
         wraps = self.form.wraps
         return factor.times(_within(x, 31, wraps=wraps), is_single=self._is_single, wraps=wraps)
@@ -373,7 +380,7 @@ class IntegerKernel:
         of_inputs = (x.astype(np.float64) @ self._W).astype(np.int64) + self._bias
         of_hidden = ((H - form.hidden.zero_point).astype(np.float64) @ self._R).astype(np.int64)
         found = []
-        for terms in zip(of_inputs, of_hidden, self._of_inputs, self._of_hidden, strict=True):
+        for terms in zip(of_inputs, of_hidden, self._of.inputs, self._of.hidden, strict=True):
             one, other = (
                 factor.times_wide(total, wraps=form.wraps)
                 if form.bits == 16
@@ -392,13 +399,13 @@ class IntegerKernel:
             kept = saturated(rounded_shift(f * C, GATE_BITS))
             written = wrapped(rounded_shift(i * g, 2 * GATE_BITS + form.exponent))
         else:
-            kept = saturated(self._times(f * C, self._of_forgotten))
-            written = self._times(i * g, self._of_written)
+            kept = saturated(self._times(f * C, self._of.forgotten))
+            written = self._times(i * g, self._of.written)
         total = saturated(kept + (saturated(written) if self._saturates_written else written))
         low, high = (INT16.min, INT16.max) if bound is None else (-bound, bound)
         return np.asarray(np.clip(total, low, high))
 
     def hidden(self, o: Array, c: Array) -> Array:
         """Return the new hidden states from the output gate and tanh of the new cell states."""
-        made = self._times(o * c, self._of_output) + self.form.made.zero_point
+        made = self._times(o * c, self._of.output) + self.form.made.zero_point
         return saturated(made, self.form.bits)

@@ -24,7 +24,7 @@ from rnncli.packs.manifest import MANIFEST, digest_of
 from rnncli.packs.pack import open_pack
 
 FOLDERS = [layout for layout in LAYOUTS if layout not in SINGLE_FILES]
-ONNX_OPERATORS = [layout for layout in FOLDERS if not LAYOUTS[layout].dialect]
+ONNX_OPERATORS = [layout for layout in FOLDERS if not LAYOUTS[layout].whose]
 
 
 @pytest.fixture(scope="module")

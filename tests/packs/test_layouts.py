@@ -18,7 +18,9 @@ def plan(suite, layout, selection=""):
     return GenerationPlan(suite=load_suite(find_suite(suite)), layout=layout, selection=selection)
 
 
-OF_A_DIALECT = {name: row.dialect for name, row in LAYOUTS.items() if row.dialect}
+OF_A_DIALECT = {
+    name: row.whose for name, row in LAYOUTS.items() if row.whose and "." not in row.whose
+}
 
 
 @pytest.mark.parametrize(("layout", "dialect"), OF_A_DIALECT.items())

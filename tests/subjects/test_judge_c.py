@@ -308,7 +308,7 @@ def test_it_says_what_lacks(judge, copy, name, ids, ends):
     assert ends.format(bytes=size) in line
 
 
-@pytest.mark.parametrize("layout", ["ir", "wpt", "tflite"])
+@pytest.mark.parametrize("layout", ["ir", "wpt", "tflite", "cmsis"])
 def test_layouts_with_models_are_judged_as_raw_is(judge, copy, layout):
     """What lies beside case.json and the tensors is for others."""
     manifest = read_manifest(copy / "pack")

@@ -34,9 +34,7 @@ cases:
     matrix: {op: [LSTM-7, LSTM-14]}
 """
 # Those that are read back, and hold such cases.
-READ = tuple(
-    name for name, row in LAYOUTS.items() if row.reader and name not in ("ir", "wpt", "tflite")
-)
+READ = tuple(name for name, row in LAYOUTS.items() if row.reader and not row.whose)
 
 
 def made(folder, layout="onnx", text=TEXT):

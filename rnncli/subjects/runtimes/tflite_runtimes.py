@@ -49,7 +49,7 @@ class TfliteRuntime(LoadingRuntime):
                 return {number: called(int(number)) for number in asked.record.outputs}
 
             return run_whole
-        if vector.node.operator.dialect != LAYOUTS["tflite"].dialect:
+        if vector.node.operator.dialect != LAYOUTS["tflite"].whose:
             raise Refusal("runs TFLite's operator alone here")
         numbers = numbers_of(vector)
         opened: dict[bytes, Any] = {}
