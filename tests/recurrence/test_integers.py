@@ -3,6 +3,7 @@
 import hashlib
 import re
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from rnncli.recurrence.integers import (
 )
 from rnncli.recurrence.readings import PRESETS, READINGS
 
+BACKENDS = ["numpy", *["numba"] * (find_spec("numba") is not None)]
 NAME = "tflite.UNIDIRECTIONAL_SEQUENCE_LSTM"
 ROW = operator_named(NAME)
 DEFAULTS = {name: choice for name, choice in ROW.readings.items() if name != "preset"}
@@ -142,11 +144,12 @@ ASKED = [
 ]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("readings", ASKED, ids=lambda r: " ".join(map("=".join, r.items())))
-def test_random_nodes_equal_scalar_integers(readings, bits):
+def test_random_nodes_equal_scalar_integers(readings, bits, backend):
     """Every output, bit for bit, under each reading; where those are undefined, it is refused."""
-    compared = 0
+    asked, compared = {"readings": readings, "backend": backend}, 0
     for seed in range(24):
         attributes, inputs = drawn(seed, bits)
         wanted = expected(attributes, inputs, readings)
@@ -154,9 +157,9 @@ def test_random_nodes_equal_scalar_integers(readings, bits):
             wanted = None
         if wanted is None:
             with pytest.raises(Unsupported):
-                evaluate(NAME, inputs, attributes=attributes, readings=readings)
+                evaluate(NAME, inputs, attributes=attributes, **asked)
             continue
-        found = evaluate(NAME, inputs, attributes=attributes, readings=readings)
+        found = evaluate(NAME, inputs, attributes=attributes, **asked)
         assert [values.tolist() for values in found.values()] == [*wanted], seed
         compared += 1
 
@@ -193,14 +196,17 @@ UNDEFINED = {
 }
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", UNDEFINED)
-def test_what_nobody_defines_is_refused(name):
+def test_what_nobody_defines_is_refused(name, backend):
     """With the number that leaves the range, and what is wanted."""
     changes, readings, said = UNDEFINED[name]
     attributes, inputs = drawn(1, 8)
 
     with pytest.raises(Unsupported, match=re.escape(said)):
-        evaluate(NAME, inputs, attributes={**attributes, **changes}, readings=readings)
+        evaluate(
+            NAME, inputs, attributes={**attributes, **changes}, readings=readings, backend=backend
+        )
 
 
 WRONG = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.backend import QUANTISED
-from rnncli.backends.compiled import linear
+from rnncli.backends.compiled import integers, linear
 from rnncli.backends.compiled.equations import OPTIONS
 from rnncli.backends.compiled.kernel_shapes import PHASES
 from rnncli.backends.compiled.kernels import DISSOLVED
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Compute, Recurrence
 
 
+# Cell that does not project inputs -> its options that are evaluated.
+OTHERS = {**linear.OPTIONS, **integers.OPTIONS}
 # The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8
 # The least number of multiplications per member and step worth a barrier, which takes 0.1 to 0.5
@@ -50,7 +52,8 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
     A tiny recurrence takes 1 us to compute, so the code avoids calls where it can.
     """
     if not recurrence.cell.projects:
-        return linear.run(recurrence, compute)
+        of_integers = recurrence.options.integers is not None
+        return integers.run(recurrence) if of_integers else linear.run(recurrence, compute)
     call = Call(recurrence, compute)
     team = team_size(call.T, call.routine)
     try:
@@ -294,13 +297,13 @@ class NumbaBackend:
         """Return why a recurrence has no kernel, or None."""
         del compute
         name = recurrence.cell.name
-        if name not in PHASES and name not in linear.OPTIONS:
+        if name not in PHASES and name not in OTHERS:
             return f"has no kernel for the {name}"
         if recurrence.quantiser is not None:
             return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"
-        if others := beyond(recurrence.options, linear.OPTIONS.get(name, OPTIONS)):
+        if others := beyond(recurrence.options, OTHERS.get(name, OPTIONS)):
             return f"has no kernel for the {name} with {others[0]}"
         pads = recurrence.options.attention is not None and recurrence.lengths is not None
         if pads and not all(
