@@ -213,3 +213,15 @@ def test_torch_describes_how_cuda_multiplies(monkeypatch):
     finally:
         for each, value in zip(products, before, strict=True):
             each.fp32_precision = value
+
+
+def test_mps_is_not_judged_by_what_the_cpu_computes_for_it(monkeypatch):
+    """PyTorch would have it do so, and give the outputs on mps, where a variable says so."""
+    torch = pytest.importorskip("torch")
+    there = SimpleNamespace(device=SimpleNamespace(type="mps"))
+    monkeypatch.setattr(torch, "zeros", lambda *_, **__: there)
+    made("torch", device="mps")
+    monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+
+    with pytest.raises(InvalidRequest, match="PYTORCH_ENABLE_MPS_FALLBACK=1 has the CPU compute"):
+        made("torch", device="mps")

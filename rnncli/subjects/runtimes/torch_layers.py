@@ -5,6 +5,7 @@ They support fewer forms than ONNX; the others are refused.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 DEVICE, PRECISION = "device", "fp32_precision"
 PRECISIONS = ("ieee", "tf32")
+MPS_FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 LAYERS: Mapping[str, Any] = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "RNN": torch.nn.RNN}
 
 
@@ -62,6 +64,8 @@ class TorchLayers(LayerRuntime):
                 self._settings[PRECISION] = each.fp32_precision
         elif PRECISION in settings:
             raise InvalidRequest(f"{PRECISION} is for the device cuda, not for {self._device}")
+        if self._device.type == "mps" and os.environ.get(MPS_FALLBACK) == "1":
+            raise InvalidRequest(f"{MPS_FALLBACK}=1 has the CPU compute what mps cannot: unset it")
 
     def describe(self) -> Mapping[str, str]:
         """Return the version and settings."""
