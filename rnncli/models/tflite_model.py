@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 DOMAIN = "tflite"
 OPERATOR = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+LOOP = "WHILE"
 OPTIONS = "UnidirectionalSequenceLSTMOptions"
 INPUTS = 24  # of the operator, absent ones included
 # Our name of an input -> its place. Behind them are the scales of layer normalisation.
@@ -189,6 +190,8 @@ class _TfliteReader:
                         continue
                 elif kind == OPERATOR:
                     reason = "it is in a subgraph that another operator calls"
+                elif kind == LOOP:
+                    reason = "a loop, as Keras 3 writes an LSTM; tf_keras exports it whole"
                 elif not RECURRENT.search(kind):
                     others.append(kind)
                     continue
@@ -368,7 +371,7 @@ class _TfliteReader:
 
 
 def _missing(name: str) -> str:
-    ends = ", which ends the processes of tflite-micro and LiteRT"
+    ends = ", without which neither tflite-micro nor LiteRT loads it"
     return f"no {name}{ends if name.endswith('bias') else ''}"
 
 

@@ -16,6 +16,8 @@ from rnncli.models.tflite_model import read_tflite
 from rnncli.packs import tflite_form
 
 MNIST = DATA / "mnist-lstm/trained_lstm_int8.tflite"
+KERAS = DATA / "keras-lstm"
+FLOAT = "UNIDIRECTIONAL_SEQUENCE_LSTM_FLOAT"
 
 
 def written(folder, part="plain_batch_first_fresh", **changes):
@@ -60,6 +62,26 @@ def test_a_published_model_has_its_lstm_with_scales_and_constants():
     assert [value.name for value in model.interface.inputs] == ["serving_default_fixed_input:0"]
 
 
+def test_lstms_of_keras_are_in_the_file_that_tf_keras_exports():
+    """Two layers of trained real numbers, the second behind the first."""
+    nodes = [*recurrent_nodes(read_tflite(KERAS / "tf_keras.tflite").recurrent)]
+
+    assert {node.operator.name for node in nodes} == {f"{tflite_model.DOMAIN}.{FLOAT}"}
+    assert [node.inputs["recurrent_to_cell_weights"] for node in nodes] == [(12, 12), (9, 9)]
+
+
+def test_a_loop_is_told_as_what_keras_3_writes():
+    """Instead of a file without anything recurrent; with the way that keeps the operator."""
+    model = read_tflite(KERAS / "keras3.tflite")
+
+    (node,) = model.unevaluated
+    assert (node.operator, node.reason) == (
+        "tflite::WHILE",
+        "a loop, as Keras 3 writes an LSTM; tf_keras exports it whole",
+    )
+    assert "WHILE" not in model.others
+
+
 def test_other_operators_are_named():
     """And how to get at the LSTM."""
     with pytest.raises(Unsupported, match=r"here: RESHAPE, FULLY_CONNECTED, SOFTMAX; `rnncli extr"):
@@ -97,13 +119,13 @@ def test_what_is_not_evaluated_is_told_why(tmp_path, changes, told):
 
 
 def test_an_absent_bias_is_told_with_what_it_does(tmp_path, monkeypatch):
-    """The processes of both interpreters end when they load such a file."""
+    """Each interpreter ends where one of them is absent, and refuses the others."""
     slots = {**tflite_model.SLOTS}
     del slots["cell_gate_bias"]
     monkeypatch.setattr(tflite_form, "SLOTS", slots)
 
     assert reason(written(tmp_path)) == (
-        "no cell_gate_bias, which ends the processes of tflite-micro and LiteRT"
+        "no cell_gate_bias, without which neither tflite-micro nor LiteRT loads it"
     )
 
 
