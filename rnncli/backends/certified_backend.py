@@ -19,10 +19,10 @@ import ml_dtypes
 import numpy as np
 from flint import arb, arb_mat
 
-from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.backends.reference import evaluate, exact
 from rnncli.errors import Unsupported
 from rnncli.limits import ask
-from rnncli.numerics import FLOAT64, dtype_named
+from rnncli.numerics import dtype_named
 from rnncli.recurrence.recurrence import Compute
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ class CertifiedBackend:
         Raises:
             Unsupported: an element is unresolved at the highest precision.
         """
-        if recurrence.options.integers is not None:  # whose arithmetic is exact, or refuses
-            result = evaluate(recurrence, NumPyEngine(FLOAT64), wants_signals=wants_signals)
-            return replace(result, bits=64)
+        if (known := exact(recurrence, wants_signals=wants_signals)) is not None:
+            return known
         r = recurrence = without_padding(recurrence)
         # flint aborts the process if an allocation fails.
         balls = r.W.size + r.R.size + r.X.size

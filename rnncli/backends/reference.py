@@ -157,6 +157,17 @@ class NumPyEngine:
         return self.widen(dress.reals(dress.levels(values)))
 
 
+def exact(recurrence: Recurrence, *, wants_signals: bool = False) -> Result | None:
+    """Return the result of an integer LSTM, or of a stack, which is proved; None of other cells.
+
+    Raises:
+        Unsupported: a sum leaves its integers, or signals are requested.
+    """
+    if recurrence.options.integers is None:
+        return None
+    return replace(evaluate(recurrence, NumPyEngine(FLOAT64), wants_signals=wants_signals), bits=64)
+
+
 def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = False) -> Result:
     """Evaluate a recurrence or a stack of them; stacking does not change a single bit.
 

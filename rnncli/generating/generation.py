@@ -379,7 +379,8 @@ def require_backends(entries: Sequence[Entry]) -> None:
     Raises:
         Unsupported: an extra is missing; tells how to install it.
     """
-    for kind in dict.fromkeys(entry.golden for entry in entries if not entry.breakage):
+    needed = [e for e in entries if not (e.breakage or e.operator.cell.of_integers)]
+    for kind in dict.fromkeys(entry.golden for entry in needed):
         goldens.require(kind)
 
 

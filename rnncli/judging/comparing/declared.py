@@ -9,6 +9,7 @@ from msgspec.structs import replace as changed_record
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
+from rnncli.backends.reference import exact
 from rnncli.errors import Unsupported
 from rnncli.files.paths import Identifier
 from rnncli.judging.tolerances.derivation import derive
@@ -82,17 +83,19 @@ def _under(vector: Vector, readings: Mapping[str, str]) -> Vector:
 
 def _proved(vector: Vector, node: Node) -> Answers:
     own = vector.record.readings
-    try:
-        backend: Any = backend_named("certified")
-    except Unsupported as error:
-        under = [f"{k}={v}" for k, v in node.readings.items() if v != own.get(k, v)]
-        needed = f"no pack has answers under {listed(under)}, and proving them takes an extra"
-        raise Unsupported(f"{vector.id}: {needed}: {error}") from error
-    recurrence = node.recurrence(vector.inputs)
-    wide = replace(recurrence, dtype=dtype_named("float64"), wants_Y=True)
-    if reason := backend.supports(wide, Compute.FLOAT64):
-        raise Unsupported(f"{vector.id}: under several readings, certified {reason}")
-    golden = backend.prove(wide if node.unit else replace(wide, dtype=recurrence.dtype))
+    recurrence = replace(node.recurrence(vector.inputs), wants_Y=True)
+    golden = exact(recurrence)
+    if golden is None:
+        try:
+            backend: Any = backend_named("certified")
+        except Unsupported as error:
+            under = [f"{k}={v}" for k, v in node.readings.items() if v != own.get(k, v)]
+            needed = f"no pack has answers under {listed(under)}, and proving them takes an extra"
+            raise Unsupported(f"{vector.id}: {needed}: {error}") from error
+        wide = replace(recurrence, dtype=dtype_named("float64"))
+        if reason := backend.supports(wide, Compute.FLOAT64):
+            raise Unsupported(f"{vector.id}: under several readings, certified {reason}")
+        golden = backend.prove(wide if node.unit else recurrence)
     allowed = derive(recurrence, profile_named(vector.record.profile), golden)
     return Answers(
         node.proved_outputs_of(golden, may_tie=True), node.tolerances_of(golden, allowed)
