@@ -129,7 +129,7 @@ class _Kind:
         self.hopeless = frozenset(
             name
             for name, count in self.fitted.items()
-            if len(self.against[name]) >= max(HOPELESS, asked[name] / 2)
+            if len(self.against[name]) >= max(HOPELESS, asked[name] / 2) > count
             or self.unlike[name] >= max(HOPELESS, count + 1)
         )
 
