@@ -55,6 +55,10 @@ RAW = """\
 Each {path} has `case.json`, one entry a line, and a file of plain little-endian elements
 for each tensor: `inputs/X.bin`, `outputs/Y.bin`, `tolerances/Y.bin`"""
 
+AGREES = """\
+An element agrees if it equals the expected one, if both are NaN, or if |got - expected| <=
+tolerance; where none of these is true, as of a NaN that is not expected, it differs.
+"""
 # Layout -> what is where, and how its first verdict is reached, in Markdown.
 STEPS: Mapping[str, str] = {
     "onnx": """\
@@ -67,14 +71,14 @@ them is ours: the tolerance of each element of output K. With rnncli:
     "raw": f"{RAW}.\n{JUDGED}",
     "c": """\
 `case.h` of each {path} is a C99 and C++17 header for a kernel that is compiled with
-its test: sizes, attributes, inputs, expected outputs and their tolerances. An element agrees if
-|got - expected| <= tolerance.
-""",
+its test: sizes, attributes, inputs, expected outputs and their tolerances.
+"""
+    + AGREES,
     "hex": """\
 Each {path} has a file for each tensor as `$readmemh` reads it, one element a line, and
-`case.svh` with the depth, width and path of each. An element agrees if |got - expected| <=
-tolerance.
-""",
+`case.svh` with the depth, width and path of each.
+"""
+    + AGREES,
     "ir": f"{RAW}, with OpenVINO's model in `model.xml` and `model.bin`.\n{JUDGED}",
     "wpt": f"{RAW}, with `wpt.json`, a case of web-platform-tests.\n{JUDGED}",
     "tflite": f"{RAW}, with `model.tflite` for an interpreter.\n{JUDGED}",
