@@ -287,3 +287,22 @@ def test_narrower_vectors(bits, tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_memory_of_large_states_is_taken_again_only_where_nobody_has_it():
+    """What was returned stays as it is while any view of it is left."""
+    shape = (linear.STREAMED // 4, 1)
+    first = linear.aligned(shape, np.dtype(np.float32))
+    first[...] = 1
+    part, second = first[:3], linear.aligned(shape, np.dtype(np.float32))
+    del first
+    third = linear.aligned(shape, np.dtype(np.float32))
+    second[...], third[...] = 2, 3
+
+    assert part.ravel().tolist() == [1, 1, 1]
+    assert (second == 2).all()
+    assert (third == 3).all()
+    place = third.__array_interface__["data"][0]
+    assert place % linear.LINE == 0
+    del third
+    assert linear.aligned(shape, np.dtype(np.float32)).__array_interface__["data"][0] == place
