@@ -56,6 +56,7 @@ _UNSCORED = (
     quantised_kernels.finer_unit_bug,
     *("finer directions", "finer lengths", "finer clip", "finer peepholes", "finer states"),
     *("within a step", "resets", "inputs"),
+    *("integer products", "integer tails", "integer outputs"),
     *REPORTED,
 )
 
