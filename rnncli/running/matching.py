@@ -74,8 +74,9 @@ def renamed(
 
     An output of another name is taken for the only one that has its last part, as Y of gru/Y, or
     whose name it ends with, as 148 of output_148, or else its shape, or has that in other words,
-    see `order_of`, if no other output is. Only axes of size 1 may lack or be more: in another order
-    of axes it stays as it is, and is wrong as under the right name.
+    see `order_of`, if no other output is; those that are left are taken in order, if as many are
+    left of ours, of the same shapes. Only axes of size 1 may lack or be more: in another order of
+    axes it stays as it is, and is wrong as under the right name.
     """
     found = {name: values for name, values in theirs.items() if name in ours}
     left = {name: values for name, values in theirs.items() if name not in ours}
@@ -97,6 +98,14 @@ def renamed(
                 sizes = f"'{name}' {list(values.shape)} is compared with '{own}' {list(shape)}"
                 why = "their names end alike" if is_same_name else "no other output has its sizes"
                 warnings.warn(f"{source}: {sizes}: {why}", RnncliWarning, stacklevel=3)
+    pairs = [*zip(left, [own for own in ours if own not in found], strict=False)]
+    if len(left) == len(ours.keys() - found) and all(
+        left[name].shape == ours[own].shape for name, own in pairs
+    ):
+        for name, own in pairs:
+            found[own] = left.pop(name)
+            sentence = f"'{name}' is compared with '{own}': in their order, as sizes tell nothing"
+            warnings.warn(f"{source}: {sentence}", RnncliWarning, stacklevel=3)
     return {**found, **left}
 
 

@@ -104,3 +104,28 @@ def test_what_numpy_computes_in_float64_is_compared_in_the_models_type():
         found = matched({"Y_h": values}, OURS, "out.npz")
 
     assert found["Y_h"].dtype == np.float32
+
+
+STATES = {"153": np.zeros((6, 2, 5)), "148": np.ones((1, 2, 5)), "149": np.full((1, 2, 5), 2.0)}
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["y", "h", "c"], {"153": 0, "148": 1, "149": 2}),
+        (["h", "y", "c"], {"153": 0, "148": 1, "149": 2}),
+        (["y", "h"], {"153": 0, "h": 1}),
+        (["153", "h", "c"], {"153": 0, "148": 1, "149": 2}),
+    ],
+)
+def test_states_of_one_size_are_taken_in_order(names, found):
+    """If none is missing; the user is told, since sizes cannot tell them apart."""
+    values = dict(zip(("y", "h", "c"), STATES.values(), strict=True))
+    given = {name: values.get(name, STATES.get(name)) for name in names}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = matched(given, STATES, "out.npz")
+
+    assert {name: array.flat[0] for name, array in made.items()} == found
+    in_order = [str(told.message) for told in caught if "in their order" in str(told.message)]
+    assert len(in_order) == (2 if "c" in names else 0)
