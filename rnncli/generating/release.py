@@ -49,7 +49,11 @@ of a case with a second call, whose inputs are in `calls/1/inputs`, `calls/1/out
     ./judge {folder}/{name} results
 
 With IDs behind `results` the judge takes these cases alone; `./judge --help` has its exit codes. A
-case that your kernel refuses is one with the reason in `refused.txt`.
+case that your kernel refuses is one with the reason in `refused.txt`. Where rnncli is,
+
+    rnncli verify {folder}/{name} --results results
+
+says of the same results which known bug gives them.
 """
 RAW = """\
 Each {path} has `case.json`, one entry a line, and a file of plain little-endian elements
