@@ -167,21 +167,27 @@ FIXED_POINTS = {f"fixed-point-{k}": k for k in range(1, FIXED)}
 
 # Another, of outputs that are the right ones times a number -> the number: a power of 2, or the
 # largest level of 8 or 16 bits.
-SCALED_OUTPUTS = {
+SCALED_OUTPUTS: Mapping[str, float] = {
     f"outputs-scaled-by-{factor}": factor
-    for factor in (*(1 << k for k in range(7, 32)), 127, 255, 32767, 65535)
+    for factor in (
+        *(1 << k for k in range(1, 32)),
+        *(127, 255, 32767, 65535),
+        *(2.0**-k for k in range(1, 9)),
+    )
 }
 # Units in fixed point by which a kernel may be off that computes in it.
 UNITS = 8
 
 # Another, of outputs in the byte order of another machine.
 SWAPPED = "bytes-swapped"
+# Another, of outputs that are whole numbers of as many bytes.
+INTEGERS = "integers-for-floats"
 
 # Hypothesis without a row in the table of mutants -> its sentence.
 UNTABLED = {
     **{
-        name: f"The outputs are {factor} times the right ones, as fixed-point numbers are before"
-        " anything divides them."
+        name: f"The outputs are {factor} times the right ones, as fixed-point numbers are that"
+        " nothing divides, or another power of 2."
         for name, factor in SCALED_OUTPUTS.items()
     },
     **{
@@ -198,6 +204,7 @@ UNTABLED = {
     INEXACT_TAILS: "Activations near 0 are right to an absolute error alone, as is Sigmoid computed"
     " as (1 + tanh(x/2))/2: a gate that is nearly closed has lost its value.",
     **{name: leak.sentence for name, leak in LEAKS.items()},
+    INTEGERS: "Elements are the bytes of int32, as fixed point is inside; wanted are float32.",
     SWAPPED: "The bytes of each element are in the other order; wanted is little-endian.",
 }
 # The most fitting hypotheses that a sentence names.
@@ -346,8 +353,8 @@ def single_fits(
     wrong = WrongOutputs(found)
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
-    if swapped := _swapped(found):
-        return swapped
+    if other_bytes := _swapped(found) or _of_integers(found):
+        return other_bytes
     if not (wrong.is_comparable and affordable):
         return _in_fixed_point(found) or _multiplied(found)
     likely = [mutant for mutant in mutants if _may_be_seen(mutant, wrong)]
@@ -388,6 +395,17 @@ def _swapped(found: MeasuredAttempt) -> dict[str, float]:
     return {SWAPPED: largest} if found.outputs and largest <= 1 < of_zeros else {}
 
 
+def _of_integers(found: MeasuredAttempt) -> dict[str, float]:
+    """Return that elements are whole numbers of as many bytes, multiples of the right outputs."""
+    read = {}
+    for name, each in found.outputs.items():
+        if each.got is None or each.problem or each.got.dtype != np.float32:
+            return {}
+        read[name] = each.got.view(np.int32).astype(np.float32)
+    fits = _multiplied(replace(found, got=read))
+    return {INTEGERS: max(fits.values())} if fits else {}
+
+
 def _in_padding(wrong: WrongOutputs, steps: Steps | None) -> dict[str, float]:
     """Return that padding is not written, if nothing else is wrong: what is there may be any."""
     wrong_outputs = [each for each in wrong.requested if (each.errors.margin > 1).any()]
@@ -422,14 +440,18 @@ def _scales(got: Array, wanted: Array, tolerance: Array) -> dict[str, float]:
     """Return by which numbers outputs are the right ones times it, with margins."""
     fits = {}
     for name, factor in SCALED_OUTPUTS.items():
-        unit = 0.0 if (got != np.rint(got)).any() else UNITS / factor
         off = np.abs(got / factor - wanted)
-        allowed = np.maximum(tolerance, unit)
+        allowed = np.maximum(tolerance, _units(got, factor))
         with np.errstate(all="ignore"):
             margin = float(np.where(off, off / allowed, 0).max(initial=0))
         if margin <= 1 and got.any():
             fits[name] = margin
     return fits
+
+
+def _units(got: Array, factor: float) -> float:
+    """Return by how much outputs may be off that are whole numbers, as fixed point is inside."""
+    return 0.0 if (got != np.rint(got)).any() else UNITS / factor
 
 
 def _multiplied(found: MeasuredAttempt) -> dict[str, float]:
@@ -440,7 +462,7 @@ def _multiplied(found: MeasuredAttempt) -> dict[str, float]:
     centred = wanted - wanted.mean() if wanted.size else wanted  # rounding down moves all alike
     factor = float(got @ centred) / (float(centred @ wanted) or 1.0)
     near = min(SCALED_OUTPUTS, key=lambda name: abs(factor / SCALED_OUTPUTS[name] - 1))
-    told = np.abs(wanted) > 2 * np.maximum(tolerance, UNITS / SCALED_OUTPUTS[near])
+    told = np.abs(wanted) > 2 * np.maximum(tolerance, _units(got, SCALED_OUTPUTS[near]))
     if near not in multiples.scaled or np.count_nonzero(told) < FEWEST:
         return {}
     return {near: multiples.scaled[near]}

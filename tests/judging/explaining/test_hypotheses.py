@@ -403,6 +403,26 @@ def test_outputs_that_nothing_divides_are_told_with_the_number(factor, function)
     assert not any("outputs-scaled" in name for name in names_of(vector, halved))
 
 
+def test_integers_in_place_of_floats_are_told():
+    """Of the same number of bytes, read as floats they are near 0, or NaN where negative."""
+    vector = core()["lstm_14_initial"]
+    got = {
+        name: np.rint(v * np.float32(4096)).astype(np.int32).view(np.float32)
+        for name, v in vector.answers.outputs.items()
+    }
+
+    assert names_of(vector, got) == ["integers-for-floats"]
+
+
+@pytest.mark.parametrize("factor", [2, 8, 0.5, 0.125])
+def test_outputs_that_another_power_of_2_divides_are_told_with_it(factor):
+    """As 2048 or 32768 instead of 4096."""
+    vector = core()["lstm_14_initial"]
+    got = {name: v * np.float32(factor) for name, v in vector.answers.outputs.items()}
+
+    assert names_of(vector, got) == [f"outputs-scaled-by-{factor}"]
+
+
 def test_a_kernel_whose_states_are_in_fixed_point_is_said_to_be():
     """Its errors add up to several units."""
     vector = core()["gru_14_both"]
