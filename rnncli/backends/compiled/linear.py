@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache, partial
 from itertools import pairwise
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
@@ -38,8 +38,8 @@ BLOCK_NUMBERS = 1 << 20
 # Bytes of states from which on they are written past the caches, which cannot keep them: 64 MiB
 # take 13.8 ms instead of 17.1 on an AMD EPYC with 32 MiB of L3, on 2026-11-28.
 STREAMED = 1 << 24
-# The memory of the last states of such a size, for the next ones if no view of it is left: the
-# system takes 7 ms to zero 64 MiB, which the kernel computes in 6.
+# Memory of states of such a size, for the next ones: the system takes 7 ms to zero 64 MiB, which
+# the kernel computes in 6.
 SPARE: list[Array] = []
 
 
@@ -183,12 +183,30 @@ def _rounded(values: Array, dtype: DType) -> Array:
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of any numbers, nobody else's, whose first one begins a cache line."""
     size = math.prod(shape) * dtype.itemsize
-    if size < STREAMED:
-        memory = np.empty(size + LINE, np.uint8)
-    else:  # nobody else takes it meanwhile; two references are the name and the argument
-        memory = SPARE.pop() if SPARE else np.empty(0, np.uint8)
-        if memory.size != size + LINE or getrefcount(memory) > 2:
-            memory = np.empty(size + LINE, np.uint8)
-        SPARE[:] = [memory]
+    memory = np.empty(size + LINE, np.uint8) if size < STREAMED else lent(size + LINE)
     first = -memory.__array_interface__["data"][0] % LINE
     return memory[first : first + size].view(dtype).reshape(shape)
+
+
+class Loan:
+    """What arrays of lent memory have as their base; it ends with the last of them."""
+
+    def __init__(self, memory: Array) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
+def lent(size: int) -> Array:
+    """Return so many bytes, which are the last that were given back, if these are as many."""
+    try:
+        memory = SPARE.pop()
+    except IndexError:
+        memory = np.empty(0, np.uint8)
+    if memory.size != size:
+        memory = np.empty(size, np.uint8)
+    loan = Loan(memory)
+    finalize(loan, _take_back, memory).atexit = False
+    return np.asarray(loan)
+
+
+def _take_back(memory: Array) -> None:
+    SPARE[:] = [memory]
