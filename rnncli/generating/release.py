@@ -63,6 +63,7 @@ AGREES = """\
 An element agrees if it equals the expected one, if both are NaN, or if |got - expected| <=
 tolerance; where none of these is true, as of a NaN that is not expected, it differs.
 """
+
 # Layout -> what is where, and how its first verdict is reached, in Markdown.
 STEPS: Mapping[str, str] = {
     "onnx": """\

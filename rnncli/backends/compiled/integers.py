@@ -107,6 +107,12 @@ def half_away(x: int, bits: int) -> int:
 
 
 @compiled
+def wrapped(x: int) -> Any:
+    """Return what is left of a number in 16 bits."""
+    return np.int64(np.int16(x))
+
+
+@compiled
 def times(x: int, factor: Any, is_single: int, undefined: Any) -> int:
     """Return an int32 value times a factor, as `Multiplier.times`; note what leaves int32."""
     value, shift = factor[0], factor[1]
@@ -193,8 +199,7 @@ def integer_kernel() -> Callable[..., None]:
                     i, f, g_, o = gates[0], gates[1], gates[2], gates[3]
                     if p.right >= 0:
                         kept = half_away(f * c[n, unit], 15)
-                        wrapped: Any = np.int16(half_away(i * g_, p.right))
-                        added = wrapped
+                        added = wrapped(half_away(i * g_, p.right))
                     else:
                         kept = times(f * c[n, unit], p.factors[8], p.is_single, undefined)
                         added = times(i * g_, p.factors[9], p.is_single, undefined)
