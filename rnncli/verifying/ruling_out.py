@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 # Bugs of which a pack says nothing are run on so many alike cases, the smallest, of at most such a
 # product of sizes: milliseconds each.
 TRIED, SMALL = 6, 1 << 14
-# What so many alike passing cases rule out, and most of them, is not even a part of the bug; nor is
-# what as many that differ rule out, and more than it fits.
+# What so many alike passing cases rule out, and most of them, is not even a part of the bug, unless
+# it fits as many; nor is what as many that differ rule out, and more than it fits.
 HOPELESS = 4
 # Alike cases that differ in another way are told if they are more than such a part of those that a
 # bug fits: there may be another bug beside it.
